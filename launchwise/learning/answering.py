@@ -124,10 +124,7 @@ def _suggestions(
 ) -> pd.DataFrame:
     """The first choices of each case by the fitted model, with what is expected of them.
 
-    Parameters
-    ----------
-    choices
-        Every candidate of the cases.
+    ``choices``: every candidate of the cases.
     """
     domain = final.domain
     ranking = final.recommender.ranking(domain.keeping_features(choices))
@@ -175,10 +172,7 @@ def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndar
 def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The value of the chosen row of each row's case, shape (rows,); NaN without one.
 
-    Parameters
-    ----------
-    cases
-        Number of the case of every row.
+    ``cases``: number of the case of every row.
     """
     found = np.full(int(cases.max(initial=-1)) + 1, np.nan)
     found[cases[chosen]] = values[chosen]

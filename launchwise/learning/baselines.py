@@ -167,12 +167,8 @@ class _Nearest(Recommender):
     def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Number of the nearest training case of each asked case.
 
-        Parameters
-        ----------
-        problem, gpu
-            Distances, shape (asked, training).
-        same
-            Whether both are on the same GPU, same shape.
+        ``problem``, ``gpu``: distances, shape (asked, training); ``same``: whether both are on the
+        same GPU, same shape.
         """
 
 

@@ -135,10 +135,7 @@ class BoostingParameters(Hyperparameters):
 def lightgbm_trees(text: str) -> Trees | None:
     """Trees of a model in LightGBM's own text; None where this is left to LightGBM.
 
-    Raises
-    ------
-    ValueError
-        When it is no such text.
+    Raises ValueError when it is no such text.
     """
     head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
     width = re.search(r"^max_feature_idx=(\d+)$", head, re.MULTILINE)
@@ -179,10 +176,7 @@ def _lightgbm_tree(lines: dict[str, str]) -> tuple[np.ndarray, ...]:
 def xgboost_trees(text: str) -> Trees | None:
     """Trees of a model in XGBoost's JSON; None where this is left to XGBoost.
 
-    Raises
-    ------
-    ValueError
-        When it is no such model.
+    Raises ValueError when it is no such model.
     """
     try:
         learner = json.loads(text)["learner"]

@@ -38,15 +38,8 @@ class BuildFacts:
     def of(cls, domain: Domain, rows: pd.DataFrame) -> BuildFacts:
         """Facts from rows of sweeps.
 
-        Parameters
-        ----------
-        rows
-            Columns ``gpu``, the problem's, the configuration's and :data:`FACTS`.
-
-        Raises
-        ------
-        UserError
-            When the rows lack a column: a model that learns without it is another model.
+        ``rows``: columns ``gpu``, the problem's, the configuration's and :data:`FACTS`. Raises
+        UserError when the rows lack a column: a model that learns without it is another model.
         """
         if absent := [name for name in FACTS if name not in rows]:
             raise UserError("training rows", absent[0], "is missing: the model learns from it")
@@ -73,13 +66,7 @@ class BuildFacts:
 
     @classmethod
     def read(cls, domain: Domain, path: Path) -> BuildFacts:
-        """Read what :meth:`write` wrote.
-
-        Raises
-        ------
-        UserError
-            When the file is not one for this workload.
-        """
+        """Read what :meth:`write` wrote; UserError when the file is not one for this workload."""
         names = ["arch", *domain.spec.build_columns]
         try:
             table = pd.DataFrame(read_json(path))[[*names, *FACTS]]

@@ -27,16 +27,9 @@ CALIBRATED = "within"
 def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | None:
     """Compare intervals of answers to blind problems with what was measured of these answers.
 
-    Parameters
-    ----------
-    times
-        GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind tests
-        among them; no model learnt from these.
-
-    Returns
-    -------
-    Calibration or None
-        None for fewer than :data:`FEWEST` problems with an interval and a measured time.
+    Returns None for fewer than :data:`FEWEST` problems with an interval and a measured time.
+    ``times``: GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind
+    tests among them; no model learnt from these.
     """
     spec, domain = final.spec, final.domain
     blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)

@@ -48,18 +48,15 @@ SCOPES: tuple[Scope, ...] = ("problem", "global")
 def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]:
     """Lower and upper bound of the Tukey filter for ``values``.
 
+    Returns ``-inf, inf`` for fewer than :data:`MIN_SAMPLE_SIZE` values, or without spread between
+    the quartiles (every deviation would then be an outlier, however small).
+
     Parameters
     ----------
     values
         Real numbers, shape (n,); quartiles by linear interpolation.
     factor
         Distance of the bounds from the quartiles, in interquartile ranges.
-
-    Returns
-    -------
-    tuple of float
-        ``-inf, inf`` for fewer than :data:`MIN_SAMPLE_SIZE` values, or without spread
-        between the quartiles (every deviation would then be an outlier, however small).
     """
     if len(values) < MIN_SAMPLE_SIZE:
         return -np.inf, np.inf
@@ -111,23 +108,16 @@ def clean(
 ) -> Cleaned:
     """Training rows of every fold after the Tukey filter.
 
+    ``removed`` holds what each scope removes, told apart by its column ``scope``; only
+    ``fences.scope`` decides what stays in ``training``. Raises UserError when a fold is left
+    without a training row.
+
     Parameters
     ----------
     sweeps
         GPU to its measurements.
     folds
         Folds of every split.
-
-    Returns
-    -------
-    Cleaned
-        ``removed`` holds what each scope removes, told apart by its column ``scope``; only
-        ``fences.scope`` decides what stays in ``training``.
-
-    Raises
-    ------
-    UserError
-        When a fold is left without a training row.
     """
     measured = _measured_rows(sweeps, spec)
     codes, keys = case_codes(measured, spec)
@@ -172,12 +162,8 @@ def _fenced(
 ) -> tuple[np.ndarray, pd.DataFrame, dict[str, Any]]:
     """Which rows a fold learns from, what each scope removes, and counts of it.
 
-    Parameters
-    ----------
-    rows
-        Measured rows of the fold's training cases.
-    cases
-        Number of each row's case: int64, shape (rows,).
+    ``rows``: measured rows of the fold's training cases; ``cases``: number of each row's case:
+    int64, shape (rows,).
     """
     times = rows["time_ms"].to_numpy(dtype=float)
     cases = pd.factorize(cases)[0]
@@ -226,10 +212,7 @@ def check_training(
 ) -> None:
     """Refuse training rows that belong to a test case, or to no training case.
 
-    Raises
-    ------
-    UserError
-        Naming the first such row.
+    Raises UserError naming the first such row.
     """
     codes, keys = case_codes(rows, spec)
     for wrong, what in (

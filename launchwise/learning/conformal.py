@@ -59,10 +59,7 @@ class Errors:
         """Interval in a situation, from the cases that were asked in it; from all where they
         are too few.
 
-        Parameters
-        ----------
-        without
-            Problem that is left out.
+        ``without``: problem that is left out.
         """
         others = self.problems != (-1 if without is None else without)
         mine = others & (self.situations == situation)

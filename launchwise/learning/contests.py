@@ -104,11 +104,8 @@ def _contests(
 ) -> list[Contest]:
     """Contests of the problems of a sweep that measured a candidate.
 
-    Parameters
-    ----------
-    own
-        Usual choices and what takes part beside the fastest, of the rows of a problem and of its
-        candidates, the fastest first.
+    ``own``: usual choices and what takes part beside the fastest, of the rows of a problem and of
+    its candidates, the fastest first.
     """
     rows = sweep[sweep["status"].isin(MEASURED)]
     found = []
@@ -134,10 +131,7 @@ def _contests(
 def contest_of(problem: Configuration, listed: Listed, most: int) -> Contest:
     """Contest of configurations with their roles; of one that has several, they are joined.
 
-    Parameters
-    ----------
-    most
-        Entrants beyond this number are left out, the last first.
+    ``most``: entrants beyond this number are left out, the last first.
     """
     roles: dict[tuple[object, ...], list[Role]] = {}
     found: dict[tuple[object, ...], Configuration] = {}

@@ -29,11 +29,8 @@ KEYS = ["model", "split", "fold", "gpu", "case"]
 def reached(learnt: Learnt, truth: Truth) -> pd.DataFrame:
     """Best time over the best of the first k recommendations of each method, for k = 1 to 50.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per (model, split, fold, gpu, case) and a column per k: 0 where none of the first k
-        has a time. Where fewer than k were recommended, what all of them reach.
+    Returns one row per (model, split, fold, gpu, case) and a column per k: 0 where none of the
+    first k has a time. Where fewer than k were recommended, what all of them reach.
     """
     parts = [_reached(learnt.recommended(method), truth) for method in learnt.said]
     return pd.concat(parts, ignore_index=True)
@@ -57,22 +54,19 @@ def learning_curves(
 ) -> pd.DataFrame:
     """Quality of each method against the number of measurements.
 
+    Returns a table as :func:`launchwise.tables.learning.curves_schema` declares it, without
+    ``study``: per split, GPU (and ``all``), model and number of measurements the geometric mean of
+    best time over best time so far, and its 5th percentile over the test problems. :data:`RANDOM`
+    is the mean over all orders of the measured configurations; :data:`SEARCH`, up to
+    :data:`launchwise.learning.searching.LONGEST` measurements, knows the training problems of its
+    fold alone.
+
     Parameters
     ----------
     shares, learnt
         Rows of :func:`reached`, and what models and simple rules say of the test candidates.
     answering
         Model that a search begins with; no search when left out, or where it predicts no times.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.learning.curves_schema` declares it, without ``study``: per
-        split, GPU (and ``all``), model and number of measurements the geometric mean of best time
-        over best time so far, and its 5th percentile over the test problems. :data:`RANDOM` is the
-        mean over all orders of the measured configurations; :data:`SEARCH`, up to
-        :data:`launchwise.learning.searching.LONGEST` measurements, knows the training problems of
-        its fold alone.
     """
     methods = [shares, _random(folds, truth)]
     if answering in learnt.predicting:

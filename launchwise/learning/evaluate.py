@@ -200,6 +200,8 @@ def evaluate(
 ) -> tuple[pd.DataFrame, Errors]:
     """Evaluation with one row per (model, split, fold, GPU, problem).
 
+    Raises UserError when a model recommends for no case, or for other cases than the splits test.
+
     Parameters
     ----------
     learnt
@@ -219,11 +221,6 @@ def evaluate(
         As :func:`launchwise.tables.learning.evaluation_schema` declares it.
     Errors
         Of the answering model.
-
-    Raises
-    ------
-    UserError
-        When a model recommends for no case, or for other cases than the splits test.
     """
     first = _first_choices(learnt, folds, truth, timed, shares, domain)
     others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]

@@ -24,16 +24,8 @@ JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMIT
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
     """The fastest candidates of each measured case, its usual choice and its baseline.
 
-    Parameters
-    ----------
-    times
-        GPU to judged times.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the cases in
-        order, of each the configurations by ascending time.
+    Returns a table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the
+    cases in order, of each the configurations by ascending time. ``times``: GPU to judged times.
     """
     spec = domain.spec
     columns = [*JUDGED_COLUMNS, "status", "blind"]

@@ -78,13 +78,7 @@ class Domain:
         return [*self._expressions, *self.gpu_features]
 
     def insist_on_features(self, names: Iterable[str]) -> None:
-        """Insist that names are those of features.
-
-        Raises
-        ------
-        ValueError
-            When one is none.
-        """
+        """Insist that names are those of features; ValueError when one is none."""
         known = self.feature_names
         if strange := [name for name in names if name not in known]:
             raise ValueError(f"{strange[0]!r} is no feature of {self.spec.workload}")
@@ -109,16 +103,9 @@ class Domain:
     def features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Features of rows that hold a GPU, a problem and a configuration.
 
-        Returns
-        -------
-        pandas.DataFrame
-            float64, shape (rows, features): the workload's features, then the GPU's (units in
-            their names).
-
-        Raises
-        ------
-        ValueError
-            When a feature cannot be evaluated, or is no finite number.
+        Raises ValueError when a feature cannot be evaluated, or is no finite number. Returns
+        float64, shape (rows, features): the workload's features, then the GPU's (units in their
+        names).
         """
         kept = [name for name in rows if str(name).startswith(_KEPT)]
         if kept:
@@ -146,10 +133,7 @@ class Domain:
     def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:
         """Time that moving the problem's least bytes at the GPU's copy bandwidth takes.
 
-        Returns
-        -------
-        numpy.ndarray
-            ms, shape (rows,).
+        Returns ms, shape (rows,).
         """
         columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
         return least_bytes_ms(rows, columns, self.spec, self.profiles)
@@ -157,10 +141,7 @@ class Domain:
     def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
         """Every feasible candidate of every case, the baseline first in each.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``gpu``, the problem's and the configuration's; cases in order.
+        Returns columns ``gpu``, the problem's and the configuration's; cases in order.
         """
         named = list(cases)
         pieces = [self._feasible(case) for case in named]
@@ -311,12 +292,8 @@ class Domain:
     def is_usual(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows with the usual choice of their problem: booleans, shape (rows,).
 
-        The baseline where nothing else is said.
-
-        Raises
-        ------
-        ValueError
-            When the usual choice cannot be evaluated for a problem.
+        The baseline where nothing else is said. Raises ValueError when the usual choice cannot be
+        evaluated for a problem.
         """
         if not self.usual_rules or rows.empty:
             return self.is_baseline(rows)

@@ -88,10 +88,7 @@ class Final:
     def recommender(self) -> Recommender:
         """The fitted model, loaded when it is first asked: measured problems need none.
 
-        Raises
-        ------
-        UserError
-            When it is missing or damaged.
+        Raises UserError when it is missing or damaged.
         """
         path = self.folder / FACTS_FILE
         kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
@@ -106,10 +103,7 @@ class Final:
 def read_final(folder: Path, domain: Domain) -> Final:
     """Read a study's product.
 
-    Raises
-    ------
-    UserError
-        When the folder holds none, one of another workload, or damaged tables.
+    Raises UserError when the folder holds none, one of another workload, or damaged tables.
     """
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"

@@ -17,10 +17,7 @@ from launchwise.workloads.spec import Spec
 def following_tunables(spec: Spec, constraints: Iterable[str]) -> dict[str, str]:
     """Tunables that a constraint equates with an expression over the problem alone.
 
-    Returns
-    -------
-    dict
-        Tunable to the expression's text.
+    Returns each tunable to the expression's text.
     """
     tunables = set(spec.tunable_columns)
     found: dict[str, str] = {}

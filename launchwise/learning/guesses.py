@@ -25,8 +25,9 @@ def recommended_guesses(
 ) -> list[Configuration]:
     """The first ``count`` feasible configurations that a fitted model recommends, best first.
 
-    In a space of more than :data:`LISTABLE` configurations the best of a random
-    sample, which is always the same.
+    In a space of more than :data:`LISTABLE` configurations the best of a random sample, which is
+    always the same. Raises UserError when the folder holds no model, or one of another workload;
+    when the GPU or the problem is unknown.
 
     Parameters
     ----------
@@ -36,12 +37,6 @@ def recommended_guesses(
         The workload, ``gpu``'s profile and what may be recommended.
     gpu, problem
         What is to be measured; the model need not have learnt from them.
-
-    Raises
-    ------
-    UserError
-        When the folder holds no model, or one of another workload; when the GPU or the problem is
-        unknown.
     """
     recommender = read_final(model_folder, domain).recommender
     if gpu not in domain.profiles:

@@ -55,17 +55,14 @@ class Means:
 def resampled_means(rows: pd.DataFrame, problem_columns: list[str], seed: int) -> Means:
     """Resample the problems of an evaluation.
 
+    Raises ValueError when a model lacks a (GPU, problem) that another has.
+
     Parameters
     ----------
     rows
         ``model``, ``gpu``, problem and ``fraction``: every model for the same (GPU, problem).
     problem_columns
         Columns of the problem. Where all rows are of one problem, GPUs are drawn instead.
-
-    Raises
-    ------
-    ValueError
-        When a model lacks a (GPU, problem) that another has.
     """
     table = rows.pivot(index=["gpu", *problem_columns], columns="model", values="fraction")
     if table.isna().any(axis=None):

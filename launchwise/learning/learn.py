@@ -114,6 +114,9 @@ class Learning:
 def learn(asked: Learning, folder: Path, made_from: str, processes: int = 1) -> list[str]:
     """Write what every model and simple rule says of the test candidates of every fold.
 
+    Returns the methods that were made; others were there. Raises UserError when there are
+    no training rows, or a model cannot be fitted.
+
     Parameters
     ----------
     folder
@@ -122,16 +125,6 @@ def learn(asked: Learning, folder: Path, made_from: str, processes: int = 1) -> 
         Digest of the training rows, the folds and the candidates.
     processes
         Folds are fitted in so many processes at once.
-
-    Returns
-    -------
-    list of str
-        Methods that were made; the others were there already.
-
-    Raises
-    ------
-    UserError
-        When there are no training rows, or a model cannot be fitted.
     """
     if asked.known.rows.empty:
         raise UserError("training rows", "", "there are none")
@@ -200,12 +193,8 @@ def _facts(
 ) -> dict[str, Any]:
     """Facts of a method, in its file.
 
-    Parameters
-    ----------
-    own
-        Facts of each fold, none of a committee.
-    seconds
-        What it took to fit it, None where nothing is fitted, and to ask it.
+    ``own``: facts of each fold, none of a committee; ``seconds``: what it took to fit it, None
+    where nothing is fitted, and to ask it.
     """
     folds, one = asked.known.folds, asked.models.get(name)
     named = [

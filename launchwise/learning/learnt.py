@@ -157,15 +157,8 @@ def read_learnt(
 ) -> Learnt:
     """Read what some methods say of the test candidates of a study.
 
-    Parameters
-    ----------
-    splits
-        Splits whose candidates are kept; all when left out.
-
-    Raises
-    ------
-    UserError
-        When a file is missing or damaged, or was made for other candidates.
+    ``splits``: splits whose candidates are kept; all when left out. Raises UserError when a file is
+    missing or damaged, or was made for other candidates.
     """
     path = folder / f"{CANDIDATES}.parquet"
     candidates = read_table(path, candidates_schema(spec), most_values=MOST_CANDIDATES)
@@ -189,15 +182,7 @@ def read_learnt(
 def check_settings(learnt: Learnt, models: Mapping[str, Any], folder: Path) -> None:
     """Insist that models were made with today's settings.
 
-    Parameters
-    ----------
-    models
-        Name to entry of the settings.
-
-    Raises
-    ------
-    UserError
-        When a file is of other settings.
+    ``models``: name to entry of the settings. Raises UserError when a file is of other settings.
     """
     for name, entry in models.items():
         made = learnt.facts[name]["entry"]

@@ -45,10 +45,7 @@ class Kernel:
     ) -> Any:
         """Regression of scikit-learn that begins with this kernel; None keeps it as it is.
 
-        Parameters
-        ----------
-        points, values
-            float64, shapes (points, axes) and (points,), of mean 0.
+        ``points``, ``values``: float64, shapes (points, axes) and (points,), of mean 0.
         """
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor

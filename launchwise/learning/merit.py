@@ -50,7 +50,8 @@ def improved_runs(recommended_ms: np.ndarray, baseline_ms: np.ndarray) -> float:
 def draws_weights(count: int, draws: int) -> np.ndarray:
     """Chance that the i-th smallest of ``count`` values is the smallest of ``draws`` of them.
 
-    Drawn without replacement: C(count - i, draws - 1) / C(count, draws), i from 1.
+    Drawn without replacement: C(count - i, draws - 1) / C(count, draws), i from 1. Returns float64,
+    shape (count,), sums to 1.
 
     Parameters
     ----------
@@ -58,11 +59,6 @@ def draws_weights(count: int, draws: int) -> np.ndarray:
         At least 1.
     draws
         At least 1; as many as there are values when larger.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (count,), sums to 1.
     """
     draws = min(draws, count)
     # Ratio of neighbours: (count - i - draws + 1) / (count - i), so that nothing overflows.

@@ -34,15 +34,8 @@ def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
 def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Rows of sweeps that predictors learn from: candidates of the study, timed repeatedly.
 
-    Parameters
-    ----------
-    sweeps
-        Measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns that name a row, ``time_ms``, and registers and spills of its build.
+    Returns columns that name a row, ``time_ms``, and registers and spills of its build. ``sweeps``:
+    measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
     """
     rows = pd.concat(list(sweeps), ignore_index=True)
     rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)]
@@ -52,12 +45,8 @@ def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFra
 def fitted_predictors(domain: Domain, rows: pd.DataFrame) -> dict[str, Recommender]:
     """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study.
 
-    The rule ``predict`` and the command line both predict with these.
-
-    Parameters
-    ----------
-    rows
-        As :func:`learnable_rows` gives them.
+    The rule ``predict`` and the command line both predict with these. ``rows``: as
+    :func:`learnable_rows` gives them.
     """
     return {kind: recommender_class(kind)(domain).fit(rows) for kind in BY_COST}
 
@@ -72,7 +61,9 @@ def predict_times(
     """The fastest configurations by each predictor, and their predicted times.
 
     No time is below ``roofline_ms`` (:func:`launchwise.learning.rooflines.least_ms`). Of a GPU
-    whose link to the host is unknown, runs that copy over it have no time.
+    whose link to the host is unknown, runs that copy over it have no time. Returns one row per
+    (predictor, GPU, problem, rank), as :func:`launchwise.tables.predictions.unmeasured_schema`
+    declares it.
 
     Parameters
     ----------
@@ -82,12 +73,6 @@ def predict_times(
         Of the domain's workload. One that no configuration fits but the baseline has that one.
     top
         Configurations of each problem, from the fastest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per (predictor, GPU, problem, rank), as
-        :func:`launchwise.tables.predictions.unmeasured_schema` declares it.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))
@@ -124,10 +109,7 @@ def problems_left_out(
 def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """The table without rows that copy over an unknown link, and without such baselines' times.
 
-    Parameters
-    ----------
-    known
-        Every candidate of the problems, with ``baseline``.
+    ``known``: every candidate of the problems, with ``baseline``.
     """
     model = domain.cost_model
     start = known[known["baseline"]].reset_index(drop=True)

@@ -28,6 +28,9 @@ def prediction_errors(
 ) -> list[dict[str, Any]]:
     """Errors of predicted times of test rows, by model, split, GPU, and what rows have in common.
 
+    Returns ``split``, ``model``, ``gpu`` (``all`` for all together), ``by`` and ``value`` (a column
+    and its value, both empty for all rows), and the figures of :meth:`_Part.figures`.
+
     Parameters
     ----------
     table
@@ -38,12 +41,6 @@ def prediction_errors(
         Models with a column of predicted times.
     processes
         Splits are handled in so many processes at once.
-
-    Returns
-    -------
-    list of dict
-        ``split``, ``model``, ``gpu`` (``all`` for all together), ``by`` and ``value`` (a column and
-        its value, both empty for all rows), and the figures of :meth:`_Part.figures`.
     """
     timed = table[table["status"] == "ok"].reset_index(drop=True)
     if timed.empty:
@@ -154,18 +151,10 @@ class _Part:
     def figures(self, predicted: np.ndarray) -> dict[str, Any]:
         """Errors of one model over the rows.
 
-        Parameters
-        ----------
-        predicted
-            Of every row of the split: ms, shape (split,).
-
-        Returns
-        -------
-        dict
-            ``rows``; ``median_percent``, ``mape_percent`` and ``p90_percent`` of |predicted /
-            measured - 1|; ``ratio``, the geometric mean of predicted / measured; ``spearman`` over
-            all rows, and ``spearman_within``, its mean over problems that have one. None where
-            there is none.
+        Returns ``rows``; ``median_percent``, ``mape_percent`` and ``p90_percent`` of |predicted /
+        measured - 1|; ``ratio``, the geometric mean of predicted / measured; ``spearman`` over all
+        rows, and ``spearman_within``, its mean over problems that have one. None where there is
+        none. ``predicted``: of every row of the split: ms, shape (split,).
         """
         predicted = predicted[self.rows]
         order = np.argsort(predicted, kind="stable")

@@ -42,6 +42,8 @@ def prepared(
 ) -> Prepared:
     """Split the cases of a study, filter its training rows, and write both.
 
+    Raises UserError when a split overlaps itself, or has nothing to learn from or to be tested on.
+
     Parameters
     ----------
     sweeps
@@ -50,11 +52,6 @@ def prepared(
         Split to the file that holds it and its key there, for messages.
     files
         Of splits, training rows and filtered rows.
-
-    Raises
-    ------
-    UserError
-        When a split overlaps itself, or has nothing to learn from or to be tested on.
     """
     spec = domain.spec
     splits, training, removed = files

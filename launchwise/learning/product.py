@@ -77,13 +77,7 @@ class Measured:
 def learnt_from(
     study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame], cap: RowCap = ALL_ROWS
 ) -> Measured:
-    """All measured rows of a study.
-
-    Raises
-    ------
-    UserError
-        When nothing was.
-    """
+    """All measured rows of a study; UserError when nothing was."""
     spec = domain.spec
     asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
     asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
@@ -109,7 +103,8 @@ def fit_answering(
 ) -> None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
 
-    Nothing happens where the folder was made from the same.
+    Nothing happens where the folder was made from the same. Raises UserError when the model cannot
+    be fitted.
 
     Parameters
     ----------
@@ -125,11 +120,6 @@ def fit_answering(
         Written anew.
     made_from
         Digest of the training rows and of what else all models are made from.
-
-    Raises
-    ------
-    UserError
-        When the model cannot be fitted.
     """
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
@@ -214,6 +204,8 @@ def write_product(
 ) -> Final:
     """Write the product of a study.
 
+    Raises UserError when the folder of the fitted model is damaged.
+
     Parameters
     ----------
     fitted
@@ -227,11 +219,6 @@ def write_product(
         Files of the sweeps: their digest names what was learnt from.
     intervals
         Situation to the interval of its answers.
-
-    Raises
-    ------
-    UserError
-        When the folder of the fitted model is damaged.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
     if facts.pop("files") != _files_in(fitted):
@@ -274,10 +261,7 @@ def _what_was_learnt(
 def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
     """With what and when a sweep was measured, as far as it says so.
 
-    Returns
-    -------
-    dict
-        ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
+    Returns ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
     """
 
     def known(column: str) -> list[str]:

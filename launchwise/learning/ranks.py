@@ -10,6 +10,8 @@ def group_ranks(
 ) -> np.ndarray:
     """Rank of each value in its group, from 1; equal values share the mean of their ranks.
 
+    Returns float64, shape (rows,).
+
     Parameters
     ----------
     groups
@@ -18,11 +20,6 @@ def group_ranks(
         No NaN: float64, shape (rows,).
     order
         Numbers of the rows in ascending order of their values; worked out when left out.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (rows,).
     """
     if order is None:
         order = np.argsort(values, kind="stable")
@@ -45,17 +42,15 @@ def group_ranks(
 def correlations(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Pearson's correlation of two columns within each group.
 
+    Returns float64, shape (groups,); NaN where a group has fewer than 2 rows or a column is
+    constant.
+
     Parameters
     ----------
     groups
         Number of each row's group from 0: int64, shape (rows,).
     first, second
         float64, shape (rows,). Ranks of :func:`group_ranks` give Spearman's correlation.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (groups,); NaN where a group has fewer than 2 rows or a column is constant.
     """
     counts = np.bincount(groups)
     x, y = (

@@ -128,7 +128,7 @@ def verdicts(
     spec: Spec,
     precision: float,
 ) -> pd.DataFrame:
-    """A verdict per problem.
+    """A verdict per problem: a table as :func:`launchwise.tables.pairs.recheck_schema` declares it.
 
     Parameters
     ----------
@@ -141,11 +141,6 @@ def verdicts(
         Key, card, driver and toolkit of the rows that the product learnt from.
     precision
         See :func:`verdict`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.pairs.recheck_schema` declares it.
     """
     by_key = {_key(row, spec): row for row in records_of(pairs)}
     before = [] if earlier is None else records_of(earlier)

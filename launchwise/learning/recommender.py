@@ -80,8 +80,9 @@ class Ranking:
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.
 
-    To add one, put a subclass into ``learning/recommenders/<kind>.py`` and name that kind
-    in the settings: ``models: {mine: {kind: <kind>, title: …}}``.
+    To add one, put a subclass into ``learning/recommenders/<kind>.py`` and name that kind in the
+    settings: ``models: {mine: {kind: <kind>, title: …}}``. Raises UserError when a hyper-parameter
+    is unknown, of a wrong type or out of range.
 
     Parameters
     ----------
@@ -89,11 +90,6 @@ class Recommender(ABC):
         Workload, GPUs and candidates.
     **parameters
         Hyper-parameters, by the names of :attr:`Parameters`.
-
-    Raises
-    ------
-    UserError
-        When a hyper-parameter is unknown, of a wrong type or out of range.
     """
 
     Parameters: ClassVar[type[Hyperparameters]] = Hyperparameters
@@ -173,24 +169,17 @@ class Recommender(ABC):
     def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
         """Every feasible candidate of every problem, the recommended one first.
 
+        Raises UserError when the GPU is unknown or a problem is not of this workload. Returns
+        columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
+        ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by problem,
+        then rank. The baseline is always among the rows.
+
         Parameters
         ----------
         gpu
             A GPU of the domain; it needs a profile and no measurement.
         problems
             What the user has.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
-            ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by
-            problem, then rank. The baseline is always among the rows.
-
-        Raises
-        ------
-        UserError
-            When the GPU is unknown or a problem is not of this workload.
         """
         if gpu not in self.domain.profiles:
             raise UserError("recommend", "gpu", unknown("GPU", gpu, self.domain.profiles))
@@ -260,10 +249,7 @@ class Recommender(ABC):
     def load(cls, folder: Path, domain: Domain) -> Self:
         """Read a fitted recommender.
 
-        Raises
-        ------
-        UserError
-            When the folder holds none, one of another class, or a damaged one.
+        Raises UserError when the folder holds none, one of another class, or a damaged one.
         """
         path = folder / FACTS_FILE
         facts = read_recommender_facts(path)

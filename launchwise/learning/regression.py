@@ -171,10 +171,7 @@ class TimeRegressor(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
@@ -258,6 +255,8 @@ class TimeRegressor(Recommender):
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """Mean of the nearest points' values, weighted by inverse squared distance.
 
+    Returns shape (asked,); a point's own value where it is asked for.
+
     Parameters
     ----------
     points, asked
@@ -265,11 +264,6 @@ def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> n
         :func:`scaled` features.
     values
         Shape (points,).
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (asked,); a point's own value where it is asked for.
     """
     distance = distances(points, asked)
     count = min(NEAREST_LEVELS, len(points))

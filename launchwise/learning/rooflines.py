@@ -23,16 +23,9 @@ def limits_ms(
 ) -> dict[str, np.ndarray]:
     """Time of the least bytes at the copy bandwidth, of the FLOP at their ceiling, and of both.
 
-    Parameters
-    ----------
-    rows
-        Columns ``gpu`` and the problem's.
-
-    Returns
-    -------
-    dict
-        ``bytes``, ``flop`` and ``roofline``, the longer of both and the overhead of one launch:
-        float64, ms, shape (rows,); FLOP of a type whose ceiling was not measured take none.
+    Returns ``bytes``, ``flop`` and ``roofline``, the longer of both and the overhead of one launch:
+    float64, ms, shape (rows,); FLOP of a type whose ceiling was not measured take none. ``rows``:
+    columns ``gpu`` and the problem's.
     """
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     precision = columns.value(spec.work.precision)
@@ -62,12 +55,8 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     Only the bytes that exceed the L2 cache need come from device memory, at the rate of its bus:
     what reads more than it writes is faster than a copy. All bytes pass L2. FLOP run at the highest
     rate of the problem's type and of the types that the workload's ``cost.yaml`` names. A launch
-    takes its share of a CUDA graph or the host's, whichever is shorter.
-
-    Parameters
-    ----------
-    rows
-        Columns ``gpu`` and the problem's.
+    takes its share of a CUDA graph or the host's, whichever is shorter. ``rows``: columns ``gpu``
+    and the problem's.
     """
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)

@@ -24,10 +24,7 @@ def keys_of(rows: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
     """Constants of each row's GPU, by name: float64, shape (rows,).
 
-    Parameters
-    ----------
-    facts
-        GPU to its facts, every GPU of ``rows`` among them; all have the same names.
+    ``facts``: GPU to its facts, every GPU of ``rows`` among them; all have the same names.
     """
     codes, gpus = pd.factorize(rows["gpu"])
     return {
@@ -73,20 +70,9 @@ def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
 def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> np.ndarray:
     """Number each row's values in some tunables, the same way in every table.
 
-    Parameters
-    ----------
-    columns
-        Some of :attr:`Spec.tunable_columns`.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, shape (rows,): positions of the values in the spec, as digits of mixed radix.
-
-    Raises
-    ------
-    ValueError
-        When a row holds a value that the spec does not have.
+    Returns int64, shape (rows,): positions of the values in the spec, as digits of mixed radix.
+    ``columns``: some of :attr:`Spec.tunable_columns`. Raises ValueError when a row holds a value
+    that the spec does not have.
     """
     codes = np.zeros(len(rows), dtype=np.int64)
     for name in columns:

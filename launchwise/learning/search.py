@@ -62,17 +62,14 @@ def grouped_folds(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Row numbers of training and held-out rows per fold; each group is on one side only.
 
+    Raises ValueError when there are fewer than 2 groups.
+
     Parameters
     ----------
     groups
         Number of each row's group from 0, none left out: int64, shape (rows,).
     folds
         At most as many as there are groups.
-
-    Raises
-    ------
-    ValueError
-        When there are fewer than 2 groups.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     if count < 2:
@@ -105,10 +102,7 @@ def held_out_regret(
 ) -> np.ndarray:
     """Mean regret of the first recommendations for each case, from folds that left it out.
 
-    Returns
-    -------
-    numpy.ndarray
-        log(time / best), float64, shape (cases,), cases fold by fold.
+    Returns log(time / best), float64, shape (cases,), cases fold by fold.
     """
     regret = regrets(rows, recommender.domain.spec)
     found = []
@@ -124,10 +118,7 @@ def held_out_time_error(
 ) -> np.ndarray:
     """Mean |predicted / measured - 1| over the rows of each case, from folds that left it out.
 
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
+    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
     """
     found = []
     for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
@@ -259,11 +250,8 @@ def _completed(study: Any, judged: Callable[[Any], float], trials: int, seed: in
 def choose(trials: list[np.ndarray]) -> int:
     """Choose the best trial if it is clearly better than the first, else the first.
 
-    Parameters
-    ----------
-    trials
-        Regret of each held-out problem, shape (problems,), the same problems in every trial; the
-        first trial is the defaults.
+    ``trials``: regret of each held-out problem, shape (problems,), the same problems in every
+    trial; the first trial is the defaults.
     """
     best = best_of(trials)
     gain = trials[0] - trials[best]

@@ -39,12 +39,8 @@ def searched(
     """Test cases with their numbers, and the best time over the best after 1 to 20 rows.
 
     0 as long as nothing had a time. Their number is :data:`LONGEST`. Of each GPU at most
-    :data:`MOST_CASES` are searched, evenly apart in their order.
-
-    Parameters
-    ----------
-    learnt, model
-        What was said of the candidates, and by which method the search begins.
+    :data:`MOST_CASES` are searched, evenly apart in their order. ``learnt``, ``model``: what was
+    said of the candidates, and by which method the search begins.
     """
     known, of_fold = _Known(fold, truth, spec), _Said(fold, learnt, model, spec)
     cases = _spread(fold.test)

@@ -106,10 +106,7 @@ class AnyState(BaseModel):
 def read_product_facts(path: Path) -> dict[str, Any]:
     """Content of a product's ``final.json``.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, was changed, or is not what it must be.
+    Raises UserError when it cannot be read, was changed, or is not what it must be.
     """
     return validated(ProductFacts, read_sealed_json(path), path).model_dump()
 
@@ -117,9 +114,6 @@ def read_product_facts(path: Path) -> dict[str, Any]:
 def read_recommender_facts(path: Path) -> RecommenderFacts:
     """Content of a ``recommender.json``.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, was changed, or is not what it must be.
+    Raises UserError when it cannot be read, was changed, or is not what it must be.
     """
     return validated(RecommenderFacts, read_sealed_json(path), path)

@@ -35,6 +35,12 @@ def summarise(
 ) -> dict[str, Any]:
     """Metrics per split, GPU and model.
 
+    Returns ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
+    ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
+    ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the median
+    problem) and ``models``: name to figures (see :func:`figures` and :func:`_with_intervals`).
+    Shares are 0..1, except where a name says percent.
+
     Parameters
     ----------
     table
@@ -42,16 +48,6 @@ def summarise(
     facts
         Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
         ``seconds_to_recommend``.
-
-    Returns
-    -------
-    dict
-        ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
-        ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
-        ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the
-        median problem) and ``models``: name to figures (see
-        :func:`figures` and :func:`_with_intervals`). Shares are 0..1, except where a name says
-        percent.
     """
     models: dict[str, Any] = {}
     for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
@@ -114,13 +110,10 @@ def _with_intervals(
 def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
     """Metrics of one model over some problems.
 
-    Returns
-    -------
-    dict
-        ``problems``, ``without_time`` (recommendations that failed or were never measured),
-        ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
-        what :func:`quality` gives, ``accuracy`` (the very best), ``accuracy_near_best``,
-        ``mape_percent`` and ``spearman`` (means over problems).
+    Returns ``problems``, ``without_time`` (recommendations that failed or were never measured),
+    ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``, what
+    :func:`quality` gives, ``accuracy`` (the very best), ``accuracy_near_best``, ``mape_percent``
+    and ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
     least = 1 / (1 + near_best_percent / 100)
@@ -143,23 +136,16 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
 def quality(rows: pd.DataFrame) -> dict[str, Any]:
     """Figures of answers to problems, of test cases or of a blind test.
 
-    Parameters
-    ----------
-    rows
-        One per answer: ``fraction``, ``best_of_5``, ``best_of_20``, ``gain``, ``is_usual``,
-        ``best_gain`` (of the best over the usual choice), ``least_gain`` and ``most_gain``.
-
-    Returns
-    -------
-    dict
-        ``gain_geometric_mean`` (without a time it counts as 0), ``fraction_geometric_mean``,
-        ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
-        reaches; NaN for random draws), ``fraction_p5``, ``fraction_worst``, ``harmed`` (problems
-        whose answer is slower than the usual choice by more than
-        :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), ``kept_usual`` (answered by
-        the usual choice), ``missed`` (those of them where the best is faster by more than
-        :data:`WORTH_PERCENT`), ``worthwhile`` (all such problems), ``intervals`` (answers with an
-        interval of their gain) and ``covered`` (the share whose gain lies in it).
+    Returns ``gain_geometric_mean`` (without a time it counts as 0), ``fraction_geometric_mean``,
+    ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
+    reaches; NaN for random draws), ``fraction_p5``, ``fraction_worst``, ``harmed`` (problems whose
+    answer is slower than the usual choice by more than
+    :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), ``kept_usual`` (answered by the
+    usual choice), ``missed`` (those of them where the best is faster by more than
+    :data:`WORTH_PERCENT`), ``worthwhile`` (all such problems), ``intervals`` (answers with an
+    interval of their gain) and ``covered`` (the share whose gain lies in it). ``rows``: one per
+    answer: ``fraction``, ``best_of_5``, ``best_of_20``, ``gain``, ``is_usual``, ``best_gain`` (of
+    the best over the usual choice), ``least_gain`` and ``most_gain``.
     """
     columns = ("fraction", "gain", "best_gain", "least_gain", "most_gain")
     fraction, gain, best, low, high = (rows[name].to_numpy(dtype=float) for name in columns)

@@ -25,10 +25,7 @@ class TrainingRows:
     def of_fold(self, fold: Fold, spec: Spec) -> pd.DataFrame:
         """Rows that a fold learns from.
 
-        Raises
-        ------
-        UserError
-            When one is of a test problem, or of none of the fold.
+        Raises UserError when one is of a test problem, or of none of the fold.
         """
         rows = rows_of_fold(self.rows, fold.split, fold.fold)
         where = f"training rows of fold {fold.split}/{fold.fold}"

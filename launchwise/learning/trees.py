@@ -31,10 +31,7 @@ _ARRAYS = ("starts", "feature", "threshold", "children", "value")
 class Trees:
     """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
 
-    Raises
-    ------
-    ValueError
-        When an array has another length, or a way from a root may not end in a leaf.
+    Raises ValueError when an array has another length, or a way from a root may not end in a leaf.
     """
 
     FILE: ClassVar[str] = "model.npz"
@@ -75,10 +72,7 @@ class Trees:
     def of(cls, estimators: Sequence[Any], grown: Any = None) -> Trees:
         """Those of fitted decision trees of scikit-learn, which predict one number.
 
-        Parameters
-        ----------
-        grown
-            Estimator that is asked instead of these arrays as long as it is there.
+        ``grown``: estimator that is asked instead of these arrays as long as it is there.
         """
         trees = [estimator.tree_ for estimator in estimators]
         parts = [
@@ -109,15 +103,8 @@ class Trees:
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Mean prediction of the trees: float64, shape (rows,).
 
-        Parameters
-        ----------
-        features
-            float32, shape (rows, features), without NaN.
-
-        Raises
-        ------
-        ValueError
-            When a feature is NaN.
+        ``features``: float32, shape (rows, features), without NaN. Raises ValueError when a feature
+        is NaN.
         """
         if np.isnan(features).any():
             raise ValueError("a feature is NaN")

@@ -51,6 +51,8 @@ all before. Time and memory grow with their number."""
 class TransferSearch:
     """Proposes which candidate to measure next.
 
+    Raises ValueError when there is no candidate, or the shapes do not fit.
+
     Parameters
     ----------
     points
@@ -59,11 +61,6 @@ class TransferSearch:
     losses
         log(time / best time) of each candidate on each other GPU: float64, shape (candidates,
         GPUs); inf where it failed, NaN where it was not measured. No column without other GPUs.
-
-    Raises
-    ------
-    ValueError
-        When there is no candidate, or the shapes do not fit.
     """
 
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
@@ -93,10 +90,8 @@ class TransferSearch:
     def extend(self, points: np.ndarray, losses: np.ndarray) -> None:
         """Add candidates; their numbers follow those of the others.
 
-        Parameters
-        ----------
-        points, losses
-            As at the beginning, of the new candidates: (new, tunables) and (new, GPUs).
+        ``points``, ``losses``: as at the beginning, of the new candidates: (new, tunables) and
+        (new, GPUs).
         """
         self._believed = None
         mean, deviations = self._shared(np.asarray(losses, dtype=float))
@@ -109,13 +104,7 @@ class TransferSearch:
         return len(self._learnt) < MOST_LEARNT or _log(time_ms) < self._best()
 
     def propose(self) -> int:
-        """Number of the candidate to measure next.
-
-        Raises
-        ------
-        StopIteration
-            When all were measured.
-        """
+        """Number of the candidate to measure next; StopIteration when all were measured."""
         if not self._open.any():
             raise StopIteration
         for candidate in self._first:
@@ -140,12 +129,8 @@ class TransferSearch:
         """Chance that an open candidate is faster than the best by more than ``within``.
 
         1 before the first success, 0 when all were measured. Held against cards that were kept
-        apart (see :mod:`launchwise.search.stopping`).
-
-        Parameters
-        ----------
-        within
-            Part of the best time, such as 0.02.
+        apart (see :mod:`launchwise.search.stopping`). ``within``: part of the best time, such as
+        0.02.
         """
         if not self._open.any():
             return 0.0

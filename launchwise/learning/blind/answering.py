@@ -57,18 +57,9 @@ def draw_problems(
 ) -> list[Problem]:
     """Draw the problems of a blind test: distinct, none of them measured before.
 
-    Each has a feasible candidate on ``gpu``.
-
-    Parameters
-    ----------
-    measured
-        Tables with the problems' columns.
-
-    Raises
-    ------
-    UserError
-        When a parameter is missing, unknown or out of the workload's range, or when the ranges
-        hold too few problems.
+    Each has a feasible candidate on ``gpu``. ``measured``: tables with the problems' columns.
+    Raises UserError when a parameter is missing, unknown or out of the workload's range, or when
+    the ranges hold too few problems.
     """
     columns = domain.spec.problem_columns
     used = {
@@ -89,15 +80,8 @@ def distinct_problems(
 ) -> Iterator[Problem]:
     """Problems of the ranges of a blind test, each once, as long as draws find new ones.
 
-    Parameters
-    ----------
-    used
-        Values of problems that are left out; those that are drawn are added.
-
-    Raises
-    ------
-    UserError
-        When a parameter is missing, unknown or out of the workload's range.
+    ``used``: values of problems that are left out; those that are drawn are added. Raises UserError
+    when a parameter is missing, unknown or out of the workload's range.
     """
     spec = domain.spec
     facts = gpu_facts(domain.profiles[gpu].model_dump())
@@ -122,15 +106,8 @@ def distinct_problems(
 def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Problem | None:
     """A drawn problem; None for one that breaks a constraint of the problem.
 
-    Parameters
-    ----------
-    move
-        Whether the nearest problem that fits stands for one that breaks a constraint.
-
-    Raises
-    ------
-    UserError
-        When a value is not one of the workload's.
+    ``move``: whether the nearest problem that fits stands for one that breaks a constraint. Raises
+    UserError when a value is not one of the workload's.
     """
     problem = {name: _drawn(blind.parameters[name], dice) for name in spec.problem}
     for name, value in problem.items():
@@ -173,10 +150,7 @@ def freeze(
 ) -> Frozen:
     """Answer the problems of a blind test and write the answers down.
 
-    Raises
-    ------
-    UserError
-        When one of the problems was measured on any GPU of the product.
+    Raises UserError when one of the problems was measured on any GPU of the product.
     """
     spec = final.spec
     known = set(final.fastest[spec.problem_columns].itertuples(index=False, name=None))
@@ -212,10 +186,8 @@ def _plain_answer(answer: Answer) -> dict[str, Any]:
 def read_frozen(path: str | Path) -> Frozen:
     """Read frozen answers.
 
-    Raises
-    ------
-    UserError
-        When the file is missing, holds something else, or was changed after it was written.
+    Raises UserError when the file is missing, holds something else, or was changed after it was
+    written.
     """
     content = read_json(path)
     try:

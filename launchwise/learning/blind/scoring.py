@@ -22,16 +22,13 @@ from launchwise.workloads.spec import Spec
 def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Score of the answers: one row per problem.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The problem; ``is_usual`` whether the answer was the usual choice; ``status`` of the answer;
-        ``fraction`` time of the fastest of the contest over that of the answer, in pairs;
-        ``best_of_5`` and ``best_of_20``: time of the fastest of the sweep over the fastest of so
-        many answers, by the sweep; ``gain``, ``gain_low``, ``gain_high`` over the usual choice and
-        ``improvement`` over the baseline, in pairs; ``best_gain`` of the fastest over the usual
-        choice; ``expected_ms`` and its interval, ``measured_ms``; ``expected_gain`` and its
-        interval. An answer without a time has fraction, gain and improvement 0.
+    Returns the problem; ``is_usual`` whether the answer was the usual choice; ``status`` of the
+    answer; ``fraction`` time of the fastest of the contest over that of the answer, in pairs;
+    ``best_of_5`` and ``best_of_20``: time of the fastest of the sweep over the fastest of so many
+    answers, by the sweep; ``gain``, ``gain_low``, ``gain_high`` over the usual choice and
+    ``improvement`` over the baseline, in pairs; ``best_gain`` of the fastest over the usual choice;
+    ``expected_ms`` and its interval, ``measured_ms``; ``expected_gain`` and its interval. An answer
+    without a time has fraction, gain and improvement 0.
     """
     spec = domain.spec
     columns = [*spec.problem_columns, *spec.tunable_columns]
@@ -113,15 +110,8 @@ def _expected(
 def check_measured_after(frozen: Frozen, tables: Mapping[str, pd.DataFrame]) -> None:
     """Check that nothing was measured before the answers were written down.
 
-    Parameters
-    ----------
-    tables
-        Path to its rows, with ``measured_at``.
-
-    Raises
-    ------
-    UserError
-        When a row is older than the answers.
+    ``tables``: path to its rows, with ``measured_at``. Raises UserError when a row is older than
+    the answers.
     """
     for path, table in tables.items():
         early = table.loc[table["measured_at"] < frozen.frozen_at, "measured_at"]
@@ -133,20 +123,12 @@ def check_measured_after(frozen: Frozen, tables: Mapping[str, pd.DataFrame]) -> 
 def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     """Figures of a blind test.
 
-    Parameters
-    ----------
-    rows
-        What :func:`score` gives.
-
-    Returns
-    -------
-    dict
-        What was asked and when; ``new_gpu``: whether the product had no row of the GPU;
-        ``problems``; what :func:`launchwise.learning.summary.quality` gives;
-        ``fraction_interval``, 95 % (bootstrap over problems); ``improvement_geometric_mean`` over
-        the baseline; ``slower``: harmed answers whose interval of the gain lies below 1 as well;
-        ``times_covered`` of ``times``: expected times, and ``time_error_percent``, their median
-        error.
+    Returns what was asked and when; ``new_gpu``: whether the product had no row of the GPU;
+    ``problems``; what :func:`launchwise.learning.summary.quality` gives; ``fraction_interval``, 95
+    % (bootstrap over problems); ``improvement_geometric_mean`` over the baseline; ``slower``:
+    harmed answers whose interval of the gain lies below 1 as well; ``times_covered`` of ``times``:
+    expected times, and ``time_error_percent``, their median error. ``rows``: what :func:`score`
+    gives.
     """
     low, high = (rows[f"expected_ms_{side}"] for side in ("low", "high"))
     timed = (low.notna() & rows["measured_ms"].notna()).to_numpy()

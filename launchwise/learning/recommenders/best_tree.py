@@ -35,10 +35,7 @@ class BestTreeRecommender(OfTrees, Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn which configuration is the fastest of a problem on a GPU.
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         from sklearn.tree import DecisionTreeClassifier
 

@@ -57,10 +57,7 @@ class GaussianProcessRecommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, or only rows that stopped early (``slow``).
+        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
         """
         rows, random = self._drawn(measurements)
         features = self.domain.features(rows)

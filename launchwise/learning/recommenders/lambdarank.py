@@ -43,10 +43,7 @@ class LambdarankRecommender(OfTrees, Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the order of each case (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
@@ -94,12 +91,8 @@ def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
     """Number of each row's list: int64, (rows,).
 
     A case is one list; with more than :data:`LONGEST_LIST` rows it is drawn into as few of equal
-    length as there must be.
-
-    Parameters
-    ----------
-    cases
-        Number of each row's case, from 0 and none left out: int64, shape (rows,).
+    length as there must be. ``cases``: number of each row's case, from 0 and none left out: int64,
+    shape (rows,).
     """
     sizes = np.bincount(cases)
     parts = -(-sizes // LONGEST_LIST)

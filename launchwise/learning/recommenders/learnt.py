@@ -51,10 +51,7 @@ class LearntRecommender(OfTrees, Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, or only rows that stopped early (``slow``).
+        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
         """
         timed = measurements
         if "status" in measurements:
