@@ -37,10 +37,6 @@ class Untuned(Recommender):
 
     title = "untuned"
 
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the baseline needs no training rows."""
-        return self
-
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the baseline, 1 for every other row."""
         return Judgement.without_times(~self.domain.is_baseline(rows))
@@ -50,10 +46,6 @@ class UsualChoice(Recommender):
     """Choice of an experienced engineer without measuring; the baseline without ``usual.yaml``."""
 
     title = "usual choice"
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the usual choice needs no training rows."""
-        return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the usual choice, then the baseline, then every other row."""

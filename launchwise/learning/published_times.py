@@ -16,7 +16,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
-from launchwise.tables.files import write_table
+from launchwise.tables.files import table_of, write_table
 from launchwise.tables.predictions import published_times_schema
 from launchwise.tables.rows import selected
 
@@ -68,7 +68,7 @@ def held_against(
                 rows.append(_predicted(domain, time, configurations, predictors))
     if rows:
         return Held(pd.concat(rows, ignore_index=True), unfit)
-    return Held(_none(domain), unfit)
+    return Held(table_of([], published_times_schema(domain.spec)), unfit)
 
 
 def write_published(
@@ -134,20 +134,3 @@ def _of_phases(estimate: Estimate, phases: Sequence[str], rows: int) -> np.ndarr
     """Time of some phases of a run, ms, shape (rows,)."""
     known = [estimate.phases[name] for name in phases if name in estimate.phases]
     return np.sum(known, axis=0) if known else np.zeros(rows)
-
-
-def _none(domain: Domain) -> pd.DataFrame:
-    """The table without rows, with the types that its schema asks for."""
-    spec = domain.spec
-    whole = {"row", "runs"}
-    whole |= {name for name, one in spec.problem.items() if one.type == "integer"}
-    whole |= {
-        name
-        for name, one in spec.tunables.items()
-        if all(isinstance(value, int) for value in [one.neutral, *one.values])
-    }
-    names = ["series", "row", "phases", "runs", "predictor", *spec.key_columns]
-    texts = [*names, "bound_by", "source"]
-    types: dict[str, str] = {name: "int64" if name in whole else "str" for name in texts}
-    types |= {"published_ms": "float64", "predicted_ms": "float64"}
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})

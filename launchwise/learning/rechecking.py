@@ -16,6 +16,7 @@ from launchwise.learning.blind.answering import whole
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
+from launchwise.tables.files import table_of
 from launchwise.tables.pairs import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -172,16 +173,9 @@ def verdicts(
                 **{f"known_{name}": str(origin[name]) if origin else "" for name in RECHECK_ORIGIN},
             }
         )
-    return _table(found, spec)
-
-
-def _table(found: Sequence[Mapping[str, Any]], spec: Spec) -> pd.DataFrame:
-    """Verdicts as a table, also where there is none."""
-    schema = recheck_schema(spec)
-    table = pd.DataFrame(found, columns=list(schema.columns))
-    real = [name for name, one in schema.columns.items() if str(one.dtype) == "float64"]
-    table[real] = table[real].astype(float)
-    return table.sort_values(spec.problem_columns, ignore_index=True)
+    return table_of(found, recheck_schema(spec)).sort_values(
+        spec.problem_columns, ignore_index=True
+    )
 
 
 def _judged(

@@ -131,9 +131,8 @@ class Recommender(ABC):
         """Hyper-parameters that an Optuna ``trial`` tries; by default those that say so."""
         return cls.Parameters.suggested(trial)
 
-    @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn.
+        """Learn; what needs no rows does nothing.
 
         Parameters
         ----------
@@ -144,6 +143,7 @@ class Recommender(ABC):
             of sweeps ``status`` (``ok`` or ``slow``) and ``registers`` and ``spill_bytes`` of their
             builds (int64).
         """
+        return self
 
     @abstractmethod
     def judge(self, rows: pd.DataFrame) -> Judgement:

@@ -19,7 +19,7 @@ import hashlib
 import inspect
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -189,26 +189,18 @@ def search(
 
     def judged(trial: Any) -> float:
         recommender = kind(domain, **{**kind.suggest(trial), **fixed, "seed": seed})
-        return _judged(trial, _held_out(recommender, few, folds, seed, objective))
+        values = _held_out(recommender, few, folds, seed, objective)
+        trial.set_user_attr(REGRETS, values.tolist())
+        return float(values.mean())
 
     complete = _completed(study, judged, trials, seed)
-    chosen, parameters = _chosen(complete, objective)
+    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
+    chosen = choose(values) if objective == "regret" else best_of(values)
+    # The first has the defaults.
+    parameters = complete[chosen].params if chosen else {}
     searched = {name: value for name, value in parameters.items() if name not in fixed}
     seconds = time.perf_counter() - started
     return Found(searched, float(complete[chosen].value), len(complete), seconds)
-
-
-def _judged(trial: Any, values: np.ndarray) -> float:
-    """Mean of a trial's values, which are kept with it."""
-    trial.set_user_attr(REGRETS, values.tolist())
-    return float(values.mean())
-
-
-def _chosen(complete: Sequence[Any], objective: Objective) -> tuple[int, dict[str, Any]]:
-    """Place of the trial that wins, and its parameters: none of the first, which has defaults."""
-    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
-    chosen = choose(values) if objective == "regret" else best_of(values)
-    return chosen, complete[chosen].params if chosen else {}
 
 
 def _held_out(

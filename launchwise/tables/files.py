@@ -8,7 +8,7 @@ kind, the version of its schema and the unit of each of its columns in its metad
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -83,6 +83,12 @@ def write_table(
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), METADATA_KEY: text})
     with whole_file(path) as scratch:
         pyarrow.parquet.write_table(arrow, scratch, compression="zstd", write_page_checksum=True)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.DataFrameSchema) -> pd.DataFrame:
+    """Rows as a table with the columns and types of a schema, also where there is none."""
+    types = {name: str(column.dtype) for name, column in schema.columns.items()}
+    return pd.DataFrame(rows, columns=list(types)).astype(types)
 
 
 def _arrow_if_fitting(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pyarrow.Table | None:

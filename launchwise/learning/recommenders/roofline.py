@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 
@@ -16,10 +16,6 @@ class RooflineRecommender(Recommender):
     It knows nothing of configurations: all of a problem get the same time, and the baseline is
     recommended.
     """
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the roofline needs only the GPU's profile."""
-        return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
