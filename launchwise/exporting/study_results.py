@@ -16,17 +16,17 @@ from launchwise.base.typed import Strict
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Study
 from launchwise.exporting.lookup import lookup_entries
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.evaluation import evaluated
-from launchwise.learning.features import Domain
+from launchwise.learning.features import Domain, read_domain
 from launchwise.learning.learn import Asked, Learning, learn, origin
 from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
 from launchwise.learning.predicting import predict_published
-from launchwise.learning.preparing import prepared
 from launchwise.learning.product import fit_answering, learnt_from, write_product
-from launchwise.learning.reading import read_domain, read_tables
 from launchwise.learning.row_cap import RowCap
 from launchwise.learning.splits import read_folds
+from launchwise.learning.training_rows import prepared
+from launchwise.learning.truth import Truth
+from launchwise.tables.files import read_tables
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import times_schema
 
@@ -39,7 +39,7 @@ class StudySettings(Strict):
     entry: dict[str, Any]
     folder: Path
     own_folder: Path
-    # See :func:`launchwise.learning.reading.read_domain`.
+    # See :func:`launchwise.learning.features.read_domain`.
     question: dict[str, Any]
     # Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
     # hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources

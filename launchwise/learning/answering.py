@@ -19,14 +19,12 @@ from launchwise.learning.answers import (
     Interval,
     Suggestion,
 )
-from launchwise.learning.calibration import CALIBRATED, stretched
 from launchwise.learning.conformal import gain_limits, time_limits, unlike_all
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final
+from launchwise.learning.final import CALIBRATED, Final, stretched
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommender import Ranking
-from launchwise.learning.rooflines import least_ms
-from launchwise.learning.row_arrays import records_of
+from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS

@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import PEER, Confirmation, Contest, Entrant, Role
 from launchwise.experiment.study import Study
 from launchwise.learning.answers import Answer
-from launchwise.learning.blind.answering import Frozen, problem_of, whole
+from launchwise.learning.blind import Frozen, problem_of, whole
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.workloads.metrics import MEASURED

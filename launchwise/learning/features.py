@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.expressions import parsed
 from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Selection
-from launchwise.gpus.profile import GpuProfile
+from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.following import following_tunables
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus, records_of
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual, check_usual, usual_configuration
+
+
+def following_tunables(spec: Spec, constraints: Iterable[str]) -> dict[str, str]:
+    """Tunables that a constraint equates with an expression over the problem alone.
+
+    Returns each tunable to the expression's text.
+    """
+    tunables = set(spec.tunable_columns)
+    found: dict[str, str] = {}
+    for text in constraints:
+        tree = parsed(text)
+        if not (isinstance(tree, ast.Compare) and [type(each) for each in tree.ops] == [ast.Eq]):
+            continue
+        for name, value in ((tree.left, tree.comparators[0]), (tree.comparators[0], tree.left)):
+            if not (isinstance(name, ast.Name) and name.id in spec.tunables):
+                continue
+            expression = ast.unparse(value)
+            if tunables.isdisjoint(spec.formulas.raw_names(expression)):
+                found[name.id] = expression
+    return found
+
 
 _KEPT = "feature:"
 
@@ -315,3 +338,21 @@ class Domain:
 def without_features(rows: pd.DataFrame) -> pd.DataFrame:
     """``rows`` without what :meth:`Domain.keeping_features` put beside them."""
     return rows[[name for name in rows if not str(name).startswith(_KEPT)]]
+
+
+def read_domain(
+    folder: Path, gpus: Sequence[str], profiles: Sequence[Path], question: Mapping[str, Any]
+) -> Domain:
+    """The workload in ``folder`` on some GPUs, as a study asks about it.
+
+    Raises UserError when a profile cannot be read or is of another GPU.
+
+    Parameters
+    ----------
+    gpus, profiles
+        Names, and the file of each.
+    question
+        The other fields of :class:`launchwise.learning.features.Domain`.
+    """
+    known = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
+    return Domain(load_spec(folder), known, **question)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer
-from launchwise.learning.blind.answering import whole
+from launchwise.learning.blind import whole
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
-from launchwise.learning.situations import Situation
+
+Situation = Literal["within", "beyond", "new_gpu"]
+"""``within``: a known GPU, and every number of the problem between measured ones. ``beyond``: a
+known GPU, and a number outside, or a text that no training problem has. ``new_gpu``: no training
+row is of that GPU."""
+
+SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 
 LARGEST_LOG = 100.0
 """Largest logarithm of a time in ms, or of a ratio of times, and of what is added to one."""

@@ -11,8 +11,8 @@ import pandas as pd
 
 from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.evaluate import ORACLE, SHORT_LISTS
-from launchwise.learning.intervals import resampled_means
+from launchwise.learning.merit import resampled_means
+from launchwise.learning.truth import ORACLE, SHORT_LISTS
 from launchwise.workloads.spec import Spec
 
 ALL_GPUS = "all"
@@ -44,7 +44,7 @@ def summarise(
     Parameters
     ----------
     table
-        What :func:`launchwise.learning.evaluate.evaluate` gives.
+        What :func:`launchwise.learning.evaluation.evaluate` gives.
     facts
         Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
         ``seconds_to_recommend``.
@@ -91,7 +91,7 @@ def _with_intervals(
     ``fraction_interval``: of the geometric mean. ``beside_best_model`` and
     ``beside_best_heuristic``: of its ratio to that of the best model and of the best heuristic
     (without random draws, which measure). Each is a pair, None where there are too few problems
-    (see :mod:`launchwise.learning.intervals`).
+    (see :mod:`launchwise.learning.merit`).
     """
     means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
     roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))

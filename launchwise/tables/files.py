@@ -87,7 +87,7 @@ def write_table(
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.DataFrameSchema) -> pd.DataFrame:
     """Rows as a table with the columns and types of a schema, also where there is none."""
-    types = {name: str(column.dtype) for name, column in schema.columns.items()}
+    types = {name: _TYPES[str(column.dtype)] for name, column in schema.columns.items()}
     return pd.DataFrame(rows, columns=list(types)).astype(types)
 
 
@@ -161,6 +161,16 @@ def read_table(
     work.count(work.FILES_READ, 1)
     work.count(work.ROWS_READ, len(found))
     return found
+
+
+def read_tables(
+    gpus: Sequence[str],
+    paths: Sequence[Path],
+    schema: pa.DataFrameSchema,
+    columns: Collection[str] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """GPU to its table, of one file each (:func:`read_table`)."""
+    return {gpu: read_table(path, schema, columns) for gpu, path in zip(gpus, paths, strict=True)}
 
 
 def _read(path: str | Path, schema: pa.DataFrameSchema) -> tuple[pyarrow.Table, bool]:

@@ -18,9 +18,8 @@ from launchwise.base.scripting import log
 from launchwise.base.storage import whole_file, write_sealed_json, write_text
 from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
-from launchwise.learning.blind.answering import read_frozen
-from launchwise.learning.blind.scoring import check_measured_after, score, summarise
-from launchwise.learning.reading import read_domain
+from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
+from launchwise.learning.features import read_domain
 from launchwise.learning.splits import asked_about
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.measuring.rows import check_one_way
@@ -31,6 +30,47 @@ from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, tim
 from launchwise.workflow.recorded import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
+
+
+class Copied(Strict):
+    """A recorded file, and where it goes."""
+
+    source: Path
+    target: Path
+
+
+class BlindTest(Strict):
+    """Files of a blind test, and where its scores go."""
+
+    frozen: Path
+    sweep: Path
+    pairs: Path
+    rows: Path
+    summary: Path
+
+
+class RecordedStudy(Strict):
+    """What a study has of recorded GPUs, by GPU.
+
+    ``entry`` is the study without titles, ``question`` what it asks (see
+    :func:`launchwise.learning.features.read_domain`), ``usual`` its own rules for the usual choice.
+    ``times`` are where judged times go, of GPUs that have a sweep.
+    """
+
+    entry: dict[str, Any]
+    question: dict[str, Any]
+    usual: list[dict[str, Any]] | None
+    pairs: dict[str, Copied]
+    peers: dict[str, Copied]
+    times: dict[str, Path]
+    blind: dict[str, BlindTest]
+
+
+class RecordedWorkload(Strict):
+    """Recorded sweeps of a workload by GPU, and its studies."""
+
+    sweeps: dict[str, Copied]
+    studies: dict[str, RecordedStudy]
 
 
 def bring(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.experiment.method import Confirmation, Role
-from launchwise.learning.blind.answering import Frozen
+from launchwise.learning.blind import Frozen
 from launchwise.learning.contests import contest_of, contests_of_blind, contests_of_sweep, plain
 from launchwise.learning.features import Domain
 from launchwise.workloads import space

@@ -15,10 +15,15 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
-from launchwise.learning.fastest import fastest_measured
 from launchwise.learning.features import Domain
-from launchwise.learning.final import FACTS_FILE, MEASURED_FILE, MODEL_FOLDER, read_final
-from launchwise.learning.guesses import recommended_guesses
+from launchwise.learning.final import (
+    FACTS_FILE,
+    MEASURED_FILE,
+    MODEL_FOLDER,
+    read_final,
+    recommended_guesses,
+)
+from launchwise.learning.product import fastest_measured
 from launchwise.learning.recommenders import recommender_class
 from launchwise.measuring.explore import RandomDraws
 from launchwise.tables.files import write_table

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import limits_ms
 
 
 class RooflineRecommender(Recommender):

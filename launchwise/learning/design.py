@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from launchwise.learning.design.kriging import NUGGET, Kriging
+from launchwise.learning.kriging import NUGGET, Kriging
 from launchwise.learning.splits import Case
 
 SAME = 1e-9
