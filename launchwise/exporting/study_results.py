@@ -110,14 +110,15 @@ def learn_study(
     known = prepared(asked.name, study, domain, tables, asked.blamed, prepared_files)
     learning = Learning(
         {name: Asked.of(one, profiles) for name, one in asked.models.items()},
-        known.rows,
+        known,
         domain,
         Search.model_validate(asked.search),
         asked.seed,
         RowCap(**asked.cap),
         origin(asked.rules, profiles),
     )
-    made_from = known.digest([asked.question, asked.search, asked.seed, asked.cap])
+    settings = [asked.question, asked.search, asked.seed, asked.cap]
+    made_from = digest([digest_files([files.splits, files.training]), settings])
     made = learn(learning, files.learnt[0].parent, made_from, processes)
     for name in learning.models:
         log.info("%s: %s", name, "made" if name in made else "as it was")

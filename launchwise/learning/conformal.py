@@ -163,12 +163,8 @@ def gain_limits(
 ) -> np.ndarray:
     """Limits of expected gains: float64, shape (rows, 2); NaN without.
 
-    Parameters
-    ----------
-    gains, spread
-        Expected gain, and deviation of its logarithm: float64, shape (rows,).
-    asked, offsets
-        Key of each row's interval, shape (rows,), and the intervals.
+    ``gains``, ``spread``: expected gain, and deviation of its logarithm: float64, shape (rows,);
+    ``asked``, ``offsets``: key of each row's interval, shape (rows,), and the intervals.
     """
     limits = {key: each.gain for key, each in offsets.items()}
     return _around(gains, asked, limits, spread + SPREAD_FLOOR)

@@ -33,14 +33,8 @@ def contests_of_sweep(
 
     Baseline, usual choice, the fastest, the fastest of each design, answers, and what lies within
     ``how.near_percent``, fastest first, until there are ``how.most``; only configurations that the
-    sweep measured. The libraries of the study come last.
-
-    Parameters
-    ----------
-    sweep
-        Measurements of one GPU.
-    answers
-        Problem and configuration of what a model answers on this GPU.
+    sweep measured. The libraries of the study come last. ``sweep``: measurements of one GPU;
+    ``answers``: problem and configuration of what a model answers on this GPU.
     """
     rows = sweep[asked_about(study, sweep)]
     columns = [*domain.spec.problem_columns, *domain.spec.tunable_columns]

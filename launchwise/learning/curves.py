@@ -194,15 +194,10 @@ def learning_curves(
     ``study``: per split, GPU (and ``all``), model and number of measurements the geometric mean of
     best time over best time so far, and its 5th percentile over the test problems. :data:`RANDOM`
     is the mean over all orders of the measured configurations; :data:`SEARCH`, up to
-    :data:`SEARCHED` measurements, knows the training problems of its
-    fold alone.
-
-    Parameters
-    ----------
-    shares, learnt
-        Rows of :func:`reached`, and what models and simple rules say of the test candidates.
-    answering
-        Model that a search begins with; no search when left out, or where it predicts no times.
+    :data:`SEARCHED` measurements, knows the training problems of its fold alone. ``shares``,
+    ``learnt``: rows of :func:`reached`, and what models and simple rules say of the test
+    candidates. ``answering``: model that a search begins with; no search when left out, or where it
+    predicts no times.
     """
     methods = [shares, _random(folds, truth)]
     if answering in learnt.predicting:

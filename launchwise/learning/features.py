@@ -345,14 +345,9 @@ def read_domain(
 ) -> Domain:
     """The workload in ``folder`` on some GPUs, as a study asks about it.
 
-    Raises UserError when a profile cannot be read or is of another GPU.
-
-    Parameters
-    ----------
-    gpus, profiles
-        Names, and the file of each.
-    question
-        The other fields of :class:`launchwise.learning.features.Domain`.
+    ``gpus``, ``profiles``: names, and the file of each; ``question``: the other fields of
+    :class:`launchwise.learning.features.Domain`. Raises UserError when a profile cannot be read or
+    is of another GPU.
     """
     known = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
     return Domain(load_spec(folder), known, **question)

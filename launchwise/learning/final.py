@@ -185,17 +185,10 @@ def recommended_guesses(
     """The first ``count`` feasible configurations that a fitted model recommends, best first.
 
     In a space of more than :data:`LISTABLE` configurations the best of a random sample, which is
-    always the same. Raises UserError when the folder holds no model, or one of another workload;
-    when the GPU or the problem is unknown.
-
-    Parameters
-    ----------
-    model_folder
-        A study's product (``results/final/<study>``).
-    domain
-        The workload, ``gpu``'s profile and what may be recommended.
-    gpu, problem
-        What is to be measured; the model need not have learnt from them.
+    always the same. ``model_folder``: a study's product (``results/final/<study>``). ``domain``:
+    the workload, ``gpu``'s profile and what may be recommended. ``gpu``, ``problem``: what is to be
+    measured; the model need not have learnt from them. Raises UserError when the folder holds no
+    model, or one of another workload; when the GPU or the problem is unknown.
     """
     recommender = read_final(model_folder, domain).recommender
     if gpu not in domain.profiles:

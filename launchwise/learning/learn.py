@@ -69,13 +69,9 @@ class Asked:
     def of(cls, one: Mapping[str, Any], profiles: Sequence[Path]) -> Asked:
         """A model as the rule of its study gives it.
 
-        Parameters
-        ----------
-        one
-            ``entry``, ``blamed``, ``journal``, and what decides what is fitted: ``code`` and
-            ``spec`` (digests of sources and of the spec), ``inputs`` (files).
-        profiles
-            Files of the GPUs' profiles.
+        ``one``: ``entry``, ``blamed``, ``journal``, and what decides what is fitted: ``code`` and
+        ``spec`` (digests of sources and of the spec), ``inputs`` (files); ``profiles``: files of
+        the GPUs' profiles.
         """
         made_from = digest([one["entry"], origin(one, profiles)])
         entry, journal = ModelEntry.model_validate(one["entry"]), Path(one["journal"])
@@ -114,17 +110,10 @@ class Learning:
 def learn(asked: Learning, folder: Path, made_from: str, processes: int = 1) -> list[str]:
     """Write what every model and simple rule says of the test candidates of every fold.
 
-    Returns the methods that were made; others were there. Raises UserError when there are
-    no training rows, or a model cannot be fitted.
-
-    Parameters
-    ----------
-    folder
-        Of the study's files (:mod:`launchwise.learning.learnt`).
-    made_from
-        Digest of the training rows, the folds and the candidates.
-    processes
-        Folds are fitted in so many processes at once.
+    Returns the methods that were made; others were there. ``folder``: of the study's files
+    (:mod:`launchwise.learning.learnt`); ``made_from``: digest of the training rows, the folds and
+    the candidates; ``processes``: folds are fitted in so many processes at once. Raises UserError
+    when there are no training rows, or a model cannot be fitted.
     """
     if asked.known.rows.empty:
         raise UserError("training rows", "", "there are none")

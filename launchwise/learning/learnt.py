@@ -53,14 +53,9 @@ def said(
 ) -> pd.DataFrame:
     """Columns of :data:`SAID`; ranks above :data:`LONGEST` are 0, reals have 24 bits.
 
-    Parameters
-    ----------
-    rank
-        From 1 in each case: int64, shape (rows,).
-    predicted_ms, losses
-        float64, shape (rows,); NaN where nothing is predicted, or where the time tells the loss.
-    gains
-        Expected gain and its spread: float64, shape (rows, 2).
+    ``rank``: from 1 in each case: int64, shape (rows,). ``predicted_ms``, ``losses``: float64,
+    shape (rows,); NaN where nothing is predicted, or where the time tells the loss. ``gains``:
+    expected gain and its spread: float64, shape (rows, 2).
     """
     reals = np.column_stack([predicted_ms, losses, gains])
     table = pd.DataFrame(_short(reals), columns=list(SAID[1:]))

@@ -58,14 +58,8 @@ def draws_weights(count: int, draws: int) -> np.ndarray:
     """Chance that the i-th smallest of ``count`` values is the smallest of ``draws`` of them.
 
     Drawn without replacement: C(count - i, draws - 1) / C(count, draws), i from 1. Returns float64,
-    shape (count,), sums to 1.
-
-    Parameters
-    ----------
-    count
-        At least 1.
-    draws
-        At least 1; as many as there are values when larger.
+    shape (count,), sums to 1. ``count``: at least 1. ``draws``: at least 1; as many as there are
+    values when larger.
     """
     draws = min(draws, count)
     # Ratio of neighbours: (count - i - draws + 1) / (count - i), so that nothing overflows.
@@ -136,14 +130,9 @@ class Means:
 def resampled_means(rows: pd.DataFrame, problem_columns: list[str], seed: int) -> Means:
     """Resample the problems of an evaluation.
 
-    Raises ValueError when a model lacks a (GPU, problem) that another has.
-
-    Parameters
-    ----------
-    rows
-        ``model``, ``gpu``, problem and ``fraction``: every model for the same (GPU, problem).
-    problem_columns
-        Columns of the problem. Where all rows are of one problem, GPUs are drawn instead.
+    ``rows``: ``model``, ``gpu``, problem and ``fraction``: every model for the same (GPU, problem).
+    ``problem_columns``: columns of the problem. Where all rows are of one problem, GPUs are drawn
+    instead. Raises ValueError when a model lacks a (GPU, problem) that another has.
     """
     table = rows.pivot(index=["gpu", *problem_columns], columns="model", values="fraction")
     if table.isna().any(axis=None):

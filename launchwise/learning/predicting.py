@@ -188,16 +188,9 @@ def predict_times(
     No time is below ``roofline_ms`` (:func:`launchwise.learning.row_arrays.least_ms`). Of a GPU
     whose link to the host is unknown, runs that copy over it have no time. Returns one row per
     (predictor, GPU, problem, rank), as :func:`launchwise.tables.predictions.unmeasured_schema`
-    declares it.
-
-    Parameters
-    ----------
-    gpus
-        GPUs of the domain; each needs a profile and no measurement.
-    problems
-        Of the domain's workload. One that no configuration fits but the baseline has that one.
-    top
-        Configurations of each problem, from the fastest.
+    declares it. ``gpus``: GPUs of the domain; each needs a profile and no measurement.
+    ``problems``: of the domain's workload. One that no configuration fits but the baseline has that
+    one. ``top``: configurations of each problem, from the fastest.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))
@@ -272,17 +265,9 @@ def predict_published(
 ) -> None:
     """Predict the published run times of a study.
 
-    Parameters
-    ----------
-    study_folder
-        Of the study, with its published run times if it has any.
-    cards
-        Table of cards.
-    described
-        Datasheet-only GPUs to their cards.
+    ``study_folder``: of the study, with its published run times if it has any; ``cards``: table of
+    cards; ``described``: datasheet-only GPUs to their cards.
     """
-    from launchwise.learning.predicting import write_published
-
     known = read_run_times(study_folder, product.spec, read_cards(cards))
     predictors = predictors_of(product) if known.times else {}
     write_published(path, product.domain, known, described, predictors)

@@ -21,16 +21,9 @@ def group_ranks(
 ) -> np.ndarray:
     """Rank of each value in its group, from 1; equal values share the mean of their ranks.
 
-    Returns float64, shape (rows,).
-
-    Parameters
-    ----------
-    groups
-        Number of each value's group: int64, shape (rows,).
-    values
-        No NaN: float64, shape (rows,).
-    order
-        Numbers of the rows in ascending order of their values; worked out when left out.
+    Returns float64, shape (rows,). ``groups``: number of each value's group: int64, shape (rows,).
+    ``values``: no NaN: float64, shape (rows,). ``order``: numbers of the rows in ascending order of
+    their values; worked out when left out.
     """
     if order is None:
         order = np.argsort(values, kind="stable")
@@ -54,14 +47,8 @@ def correlations(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> n
     """Pearson's correlation of two columns within each group.
 
     Returns float64, shape (groups,); NaN where a group has fewer than 2 rows or a column is
-    constant.
-
-    Parameters
-    ----------
-    groups
-        Number of each row's group from 0: int64, shape (rows,).
-    first, second
-        float64, shape (rows,). Ranks of :func:`group_ranks` give Spearman's correlation.
+    constant. ``groups``: number of each row's group from 0: int64, shape (rows,). ``first``,
+    ``second``: float64, shape (rows,). Ranks of :func:`group_ranks` give Spearman's correlation.
     """
     counts = np.bincount(groups)
     x, y = (

@@ -30,16 +30,9 @@ def drawn_answers(
 ) -> list[Answer]:
     """Answers to measured problems, drawn at random: those that are not the usual choice first.
 
-    Where the usual choice is recommended, there is no gain to lose.
-
-    Parameters
-    ----------
-    number
-        Most problems.
-    seed
-        The same seed draws the same problems from the same product.
-    least_gain
-        As in :func:`launchwise.learning.answering.answers`.
+    Where the usual choice is recommended, there is no gain to lose. ``number``: most problems;
+    ``seed``: the same seed draws the same problems from the same product; ``least_gain``: as in
+    :func:`launchwise.learning.answering.answers`.
     """
     columns = final.spec.problem_columns
     measured = final.measured

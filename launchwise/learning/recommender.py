@@ -169,17 +169,11 @@ class Recommender(ABC):
     def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
         """Every feasible candidate of every problem, the recommended one first.
 
-        Raises UserError when the GPU is unknown or a problem is not of this workload. Returns
-        columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
+        ``gpu``: A GPU of the domain; it needs a profile and no measurement. ``problems``: what the
+        user has. Raises UserError when the GPU is unknown or a problem is not of this workload.
+        Returns columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
         ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by problem,
         then rank. The baseline is always among the rows.
-
-        Parameters
-        ----------
-        gpu
-            A GPU of the domain; it needs a profile and no measurement.
-        problems
-            What the user has.
         """
         if gpu not in self.domain.profiles:
             raise UserError("recommend", "gpu", unknown("GPU", gpu, self.domain.profiles))
@@ -277,12 +271,8 @@ class Recommender(ABC):
 def ranked(cases: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows by case, then score, and the rank of each row in its case, from 1: int64, (rows,) each.
 
-    Parameters
-    ----------
-    cases
-        Number of each row's case: int64, shape (rows,).
-    scores
-        As :attr:`Judgement.scores`; ties stay in the order of the rows.
+    ``cases``: number of each row's case: int64, shape (rows,). ``scores``: as
+    :attr:`Judgement.scores`; ties stay in the order of the rows.
     """
     # lexsort compares its last key first.
     order = np.lexsort((*scores.T[::-1], cases))

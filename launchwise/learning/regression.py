@@ -255,15 +255,9 @@ class TimeRegressor(Recommender):
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """Mean of the nearest points' values, weighted by inverse squared distance.
 
-    Returns shape (asked,); a point's own value where it is asked for.
-
-    Parameters
-    ----------
-    points, asked
-        Shapes (points, features) and (asked, features); distances are taken on
-        :func:`scaled` features.
-    values
-        Shape (points,).
+    Returns shape (asked,); a point's own value where it is asked for. ``points``, ``asked``: shapes
+    (points, features) and (asked, features); distances are taken on :func:`scaled` features.
+    ``values``: shape (points,).
     """
     distance = distances(points, asked)
     count = min(NEAREST_LEVELS, len(points))

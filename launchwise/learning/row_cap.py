@@ -53,14 +53,8 @@ class RowCap:
     def applied(self, rows: pd.DataFrame, domain: Domain, fit: str) -> pd.DataFrame:
         """The rows that stay, in their order; which they are depends on no order.
 
+        ``rows``: training rows, each key once; ``fit``: name of what is fitted, for messages.
         Raises UserError when the rows of one problem of each GPU are more than are allowed.
-
-        Parameters
-        ----------
-        rows
-            Training rows, each key once.
-        fit
-            Name of what is fitted, for messages.
         """
         if self.most is None:
             return rows

@@ -62,14 +62,8 @@ def grouped_folds(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Row numbers of training and held-out rows per fold; each group is on one side only.
 
-    Raises ValueError when there are fewer than 2 groups.
-
-    Parameters
-    ----------
-    groups
-        Number of each row's group from 0, none left out: int64, shape (rows,).
-    folds
-        At most as many as there are groups.
+    ``groups``: number of each row's group from 0, none left out: int64, shape (rows,); ``folds``:
+    at most as many as there are groups. Raises ValueError when there are fewer than 2 groups.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     if count < 2:

@@ -39,15 +39,9 @@ def summarise(
     ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
     ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the median
     problem) and ``models``: name to figures (see :func:`figures` and :func:`_with_intervals`).
-    Shares are 0..1, except where a name says percent.
-
-    Parameters
-    ----------
-    table
-        What :func:`launchwise.learning.evaluation.evaluate` gives.
-    facts
-        Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
-        ``seconds_to_recommend``.
+    Shares are 0..1, except where a name says percent. ``table``: what
+    :func:`launchwise.learning.evaluation.evaluate` gives; ``facts``: model to what is known of it
+    beside its results: ``title``, ``seconds_to_train``, ``seconds_to_recommend``.
     """
     models: dict[str, Any] = {}
     for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):

@@ -29,7 +29,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
-from launchwise.base.storage import digest, digest_files, write_json
+from launchwise.base.storage import write_json
 from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows, quartile_fences
 from launchwise.experiment.study import Fences, Study
 from launchwise.learning.features import Domain
@@ -63,14 +63,9 @@ def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]
     """Lower and upper bound of the Tukey filter for ``values``.
 
     Returns ``-inf, inf`` for fewer than :data:`MIN_SAMPLE_SIZE` values, or without spread between
-    the quartiles (every deviation would then be an outlier, however small).
-
-    Parameters
-    ----------
-    values
-        Real numbers, shape (n,); quartiles by linear interpolation.
-    factor
-        Distance of the bounds from the quartiles, in interquartile ranges.
+    the quartiles (every deviation would then be an outlier, however small). ``values``: real
+    numbers, shape (n,); quartiles by linear interpolation. ``factor``: distance of the bounds from
+    the quartiles, in interquartile ranges.
     """
     if len(values) < MIN_SAMPLE_SIZE:
         return -np.inf, np.inf
@@ -83,12 +78,8 @@ def fences_ms(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,).
 
-    Parameters
-    ----------
-    times_ms
-        float64, shape (rows,).
-    cases
-        Number of each row's case, from 0: int64, shape (rows,).
+    ``times_ms``: float64, shape (rows,); ``cases``: number of each row's case, from 0: int64, shape
+    (rows,).
     """
     if scope == "global":
         low, high = tukey_fences(times_ms, factor)
@@ -123,15 +114,8 @@ def clean(
     """Training rows of every fold after the Tukey filter.
 
     ``removed`` holds what each scope removes, told apart by its column ``scope``; only
-    ``fences.scope`` decides what stays in ``training``. Raises UserError when a fold is left
-    without a training row.
-
-    Parameters
-    ----------
-    sweeps
-        GPU to its measurements.
-    folds
-        Folds of every split.
+    ``fences.scope`` decides what stays in ``training``. ``sweeps``: GPU to its measurements;
+    ``folds``: folds of every split. Raises UserError when a fold is left without a training row.
     """
     measured = _measured_rows(sweeps, spec)
     codes, keys = case_codes(measured, spec)
@@ -259,18 +243,6 @@ class TrainingRows:
         return rows
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Training rows of a study with their folds, and the files that hold them."""
-
-    rows: TrainingRows
-    files: tuple[Path, ...]
-
-    def digest(self, settings: Sequence[Any]) -> str:
-        """Digest of folds, training rows and what else decides what all models say."""
-        return digest([digest_files(list(self.files)), list(settings)])
-
-
 def prepared(
     name: str,
     study: Study,
@@ -278,19 +250,12 @@ def prepared(
     sweeps: Mapping[str, pd.DataFrame],
     blamed: Mapping[str, Sequence[str]],
     files: tuple[Path, Path, Path],
-) -> Prepared:
+) -> TrainingRows:
     """Split the cases of a study, filter its training rows, and write both.
 
-    Raises UserError when a split overlaps itself, or has nothing to learn from or to be tested on.
-
-    Parameters
-    ----------
-    sweeps
-        GPU to its measurements.
-    blamed
-        Split to the file that holds it and its key there, for messages.
-    files
-        Of splits, training rows and filtered rows.
+    ``sweeps``: GPU to its measurements; ``blamed``: split to the file that holds it and its key
+    there, for messages; ``files``: of splits, training rows and filtered rows. Raises UserError
+    when a split overlaps itself, or has nothing to learn from or to be tested on.
     """
     spec = domain.spec
     splits, training, removed = files
@@ -308,4 +273,4 @@ def prepared(
             "%s %s: %d of %d measured rows kept",
             count["split"], count["fold"], count["training"], count["measured"],
         )  # fmt: skip
-    return Prepared(TrainingRows(cleaned.training, folds), (splits, training))
+    return TrainingRows(cleaned.training, folds)

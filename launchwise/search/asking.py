@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.search.candidates import Key, described, fastest_elsewhere, losses_of
-from launchwise.search.stopping import SURE
-from launchwise.search.transfer_search import TransferSearch
+from launchwise.search.transfer_search import SURE, TransferSearch
 
 Value = int | float | str | bool
 Configuration = Mapping[str, Any]

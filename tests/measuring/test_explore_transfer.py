@@ -11,7 +11,7 @@ import pytest
 
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.explore_transfer import TransferExplorer
-from launchwise.search.stopping import SURE
+from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
 from launchwise.workloads.spec import Spec

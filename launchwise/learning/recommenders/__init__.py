@@ -98,16 +98,9 @@ def recommender_class(
 ) -> type[Recommender]:
     """The recommender's class of one kind.
 
-    Raises UserError when there is no such kind, or its module holds none.
-
-    Parameters
-    ----------
-    key
-        What asks for it, for messages.
-    workload
-        Folder of the workload, whose own kinds count as well.
-    where
-        File that names it, for messages.
+    ``key``: what asks for it, for messages; ``workload``: folder of the workload, whose own kinds
+    count as well; ``where``: file that names it, for messages. Raises UserError when there is no
+    such kind, or its module holds none.
     """
     from launchwise.learning.recommender import Recommender
 

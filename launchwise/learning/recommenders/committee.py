@@ -55,12 +55,8 @@ class Consensus:
 def caution_of(weight: float, problems: int) -> float:
     """Factor of the members' deviation: the fewer problems they learnt from, the larger it is.
 
-    Parameters
-    ----------
-    weight
-        Hyper-parameter of the answering method.
-    problems
-        Distinct problems of the training rows, whatever their GPUs.
+    ``weight``: hyper-parameter of the answering method; ``problems``: distinct problems of the
+    training rows, whatever their GPUs.
     """
     return weight / math.sqrt(max(problems, 1))
 
@@ -251,15 +247,10 @@ def judged(
 ) -> Judgement:
     """Judgement of candidates by what members and simple rules say of them.
 
-    Parameters
-    ----------
-    losses, times_ms
-        Member to log times but for a constant of each case, and to predicted times, NaN where it
-        predicts none: float64, shape (rows,).
-    chosen
-        Each of :data:`CONTENDERS` to its first choices: booleans, shape (rows,).
-    weight
-        See :func:`caution_of`.
+    ``losses``, ``times_ms``: member to log times but for a constant of each case, and to predicted
+    times, NaN where it predicts none: float64, shape (rows,); ``chosen``: each of
+    :data:`CONTENDERS` to its first choices: booleans, shape (rows,); ``weight``: see
+    :func:`caution_of`.
     """
     usual, baseline = domain.is_usual(rows), domain.is_baseline(rows)
     # The cost model's times are the nearest.

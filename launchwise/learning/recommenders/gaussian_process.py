@@ -96,14 +96,9 @@ def posterior_mean(
 ) -> np.ndarray:
     """Mean of the function at other points: float64, shape (asked,).
 
-    In single precision: the mean is good to about 1e-5 of the weights' size.
-
-    Parameters
-    ----------
-    points, weights
-        Known points, and what :func:`posterior_weights` gave for them.
-    asked
-        Shape (asked, axes).
+    In single precision: the mean is good to about 1e-5 of the weights' size. ``points``,
+    ``weights``: known points, and what :func:`posterior_weights` gave for them; ``asked``: shape
+    (asked, axes).
     """
     stretch = np.sqrt(3.0) / kernel.scales
     # Around their mean, so that few digits are lost in the differences of squares.
