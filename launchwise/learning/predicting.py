@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.scripting import log
-from launchwise.experiment.run_times import Published, RunTime, read_run_times
+from launchwise.experiment.run_times import RunTime, read_run_times
 from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
@@ -80,23 +80,6 @@ def held_against(
     from launchwise.tables.predictions import published_times_schema
 
     return Held(table_of([], published_times_schema(domain.spec)), unfit)
-
-
-def write_published(
-    path: Path,
-    domain: Domain,
-    known: Published,
-    cards: Mapping[str, str],
-    predictors: Mapping[str, Recommender],
-) -> None:
-    """Write the table of predicted published run times (:func:`held_against`)."""
-    from launchwise.tables.files import write_table
-    from launchwise.tables.predictions import published_times_schema
-
-    held = held_against(domain, known.times, cards, predictors)
-    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
-    facts = {"skipped": known.skipped, "unfit": held.unfit}
-    write_table(path, held.table, published_times_schema(domain.spec), facts)
 
 
 def _configurations(
@@ -268,6 +251,12 @@ def predict_published(
     ``study_folder``: of the study, with its published run times if it has any; ``cards``: table of
     cards; ``described``: datasheet-only GPUs to their cards.
     """
+    from launchwise.tables.files import write_table
+    from launchwise.tables.predictions import published_times_schema
+
     known = read_run_times(study_folder, product.spec, read_cards(cards))
     predictors = predictors_of(product) if known.times else {}
-    write_published(path, product.domain, known, described, predictors)
+    held = held_against(product.domain, known.times, described, predictors)
+    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
+    facts = {"skipped": known.skipped, "unfit": held.unfit}
+    write_table(path, held.table, published_times_schema(product.spec), facts)
