@@ -16,7 +16,7 @@ from launchwise.base.typed import Strict
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Study
 from launchwise.exporting.lookup import lookup_entries
-from launchwise.learning.evaluation import evaluated
+from launchwise.learning.evaluation import write_evaluation
 from launchwise.learning.features import Domain, read_domain
 from launchwise.learning.learn import Asked, Learning, learn, origin
 from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
@@ -156,10 +156,12 @@ def evaluate_study(
     truth = Truth.read(asked.gpus, sweeps, times, domain)
     folds = read_folds(files.splits)
     draws = Study.model_validate(asked.entry).random_draws
-    found = evaluated(asked.name, said, folds, truth, domain, draws, asked.answering)
-    found.write(files.rows, files.curves, files.summary, processes)
+    evaluation = files.rows, files.curves, files.summary
+    intervals = write_evaluation(
+        asked.name, said, folds, truth, domain, draws, asked.answering, evaluation, processes
+    )
     product = write_product(
-        files.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
+        files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
     )
     entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
     write_sealed_json(files.lookup, {"answers": entries})

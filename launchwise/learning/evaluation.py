@@ -7,7 +7,6 @@ keeps its row with its status, no time, and improvement, gain and fraction 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -175,39 +174,7 @@ def _case_rows(cases: Iterable[Case], domain: Domain) -> pd.DataFrame:
     ]
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Evaluation of a study."""
-
-    study: str
-    learnt: Learnt
-    # As `launchwise.tables.learning` declares them.
-    rows: pd.DataFrame
-    curves: pd.DataFrame
-    # Situation to the interval of the product's answers.
-    intervals: Mapping[Situation, Offsets]
-    # Predicted times beside what was measured.
-    timed: pd.DataFrame
-    domain: Domain
-    random_draws: Sequence[int]
-
-    def write(self, rows: Path, curves: Path, summary: Path, processes: int) -> None:
-        """Write rows, curves and their summary; errors are counted in so many processes."""
-        facts = self.learnt.facts
-        write_table(rows, self.rows, evaluation_schema(self.domain.spec), {"models": list(facts)})
-        write_table(curves, self.curves, curves_schema(), {"models": list(facts)})
-        near = self.domain.near_best_percent
-        summed = summarise(self.rows, self.domain.spec, near, facts)
-        errors = prediction_errors(self.timed, self.learnt.predicting, self.domain, processes)
-        of_study = {
-            "study": self.study,
-            "random_draws": list(self.random_draws),
-            "predictions": errors,
-        }
-        write_sealed_json(summary, {**of_study, **summed})
-
-
-def evaluated(
+def write_evaluation(
     study: str,
     learnt: Learnt,
     folds: list[Fold],
@@ -215,10 +182,15 @@ def evaluated(
     domain: Domain,
     random_draws: Sequence[int],
     answering: str,
-) -> Evaluation:
-    """Evaluate what models say of a study's test cases, see :func:`evaluate`."""
-    timed = truth.timed(learnt.predicted_times)
-    shares = reached(learnt, truth)
+    files: tuple[Path, Path, Path],
+    processes: int,
+) -> Mapping[Situation, Offsets]:
+    """Evaluate what models say of a study's test cases; intervals of its answers by situation.
+
+    Writes ``files``: rows (:func:`evaluate`), curves, and a summary, with errors of predicted times
+    that are counted in so many ``processes``.
+    """
+    timed, shares = truth.timed(learnt.predicted_times), reached(learnt, truth)
     rows, errors = evaluate(
         study, learnt, folds, truth, timed, shares, domain, random_draws, answering
     )
@@ -227,5 +199,14 @@ def evaluated(
     drawn = [fold for fold in folds if fold.split == first]
     known = shares[shares["split"] == first], learnt.of_split(first)
     curves = learning_curves(*known, drawn, truth, domain.spec, answering).assign(study=study)
-    by_situation = errors.by_situation()
-    return Evaluation(study, learnt, rows, curves, by_situation, timed, domain, random_draws)
+    models = {"models": list(learnt.facts)}
+    write_table(files[0], rows, evaluation_schema(domain.spec), models)
+    write_table(files[1], curves, curves_schema(), models)
+    summary = {
+        "study": study,
+        "random_draws": list(random_draws),
+        "predictions": prediction_errors(timed, learnt.predicting, domain, processes),
+        **summarise(rows, domain.spec, domain.near_best_percent, learnt.facts),
+    }
+    write_sealed_json(files[2], summary)
+    return errors.by_situation()
