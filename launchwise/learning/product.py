@@ -132,23 +132,9 @@ def fit_answering(
 ) -> None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
 
-    Nothing happens where the folder was made from the same. Raises UserError when the model cannot
-    be fitted.
-
-    Parameters
-    ----------
-    asked
-        Models of the study, and their domain.
-    name
-        The answering model.
-    learnt
-        Its training data.
-    sweeps
-        GPU to its measurements.
-    folder
-        Written anew.
-    made_from
-        Digest of the training rows and of what else all models are made from.
+    ``folder`` is written anew; nothing happens where it was made from the same: ``made_from`` is
+    the digest of the training rows and of what else all models are made from. Raises UserError when
+    the model cannot be fitted.
     """
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
@@ -237,10 +223,8 @@ def write_product(
 
     Parameters
     ----------
-    fitted
-        Folder of the fitted model (:func:`fit_answering`).
-    folder
-        Written anew.
+    fitted, folder
+        Of the fitted model (:func:`fit_answering`), and of the product, which is written anew.
     times
         GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
         answer with. Models learn from the sweeps.

@@ -155,7 +155,6 @@ def search(
     ----------
     kind
         Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
-        Without a ``suggest`` of its own there is nothing to search.
     rows
         Training rows of one fold.
     fixed
