@@ -29,7 +29,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.merit import resampled_means
 from launchwise.learning.splits import Case
-from launchwise.learning.summary import LEAST_GAIN, quality, without_nan
+from launchwise.learning.summary import HARMFUL_BELOW, quality, without_nan
 from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
@@ -349,7 +349,7 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     low, high = (rows[f"expected_ms_{side}"] for side in ("low", "high"))
     timed = (low.notna() & rows["measured_ms"].notna()).to_numpy()
     inside = rows["measured_ms"].between(low, high).to_numpy()[timed]
-    slower = (rows["gain"] < LEAST_GAIN) & ~(rows["gain_high"] >= 1)
+    slower = (rows["gain"] < HARMFUL_BELOW) & ~(rows["gain_high"] >= 1)
     error = 100 * (rows["expected_ms"] / rows["measured_ms"] - 1).abs()
     names = {"expected_gain_low": "least_gain", "expected_gain_high": "most_gain"}
     asked = ("study", "workload", "gpu", "seed", "commit", "frozen_at", "digest")

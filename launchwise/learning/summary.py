@@ -19,7 +19,7 @@ ALL_GPUS = "all"
 WORTH_PERCENT = 5.0
 """A gain of the best configuration over the usual choice above this counts as missed, %."""
 
-LEAST_GAIN = 1 / (1 + merit.HARM_PERCENT / 100)
+HARMFUL_BELOW = 1 / (1 + merit.HARM_PERCENT / 100)
 """Gain over the usual choice below which an answer does harm."""
 
 INTERVAL_SEED = 0
@@ -152,7 +152,7 @@ def quality(rows: pd.DataFrame) -> dict[str, Any]:
         **{name: merit.geometric_mean(rows[name].to_numpy()) for name in SHORT_LISTS.values()},
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
-        "harmed": int((gain < LEAST_GAIN).sum()),
+        "harmed": int((gain < HARMFUL_BELOW).sum()),
         "kept_usual": int(usual.sum()),
         "missed": int((usual & worth).sum()),
         "worthwhile": int(worth.sum()),

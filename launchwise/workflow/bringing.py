@@ -32,47 +32,6 @@ from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
 
 
-class Copied(Strict):
-    """A recorded file, and where it goes."""
-
-    source: Path
-    target: Path
-
-
-class BlindTest(Strict):
-    """Files of a blind test, and where its scores go."""
-
-    frozen: Path
-    sweep: Path
-    pairs: Path
-    rows: Path
-    summary: Path
-
-
-class RecordedStudy(Strict):
-    """What a study has of recorded GPUs, by GPU.
-
-    ``entry`` is the study without titles, ``question`` what it asks (see
-    :func:`launchwise.learning.features.read_domain`), ``usual`` its own rules for the usual choice.
-    ``times`` are where judged times go, of GPUs that have a sweep.
-    """
-
-    entry: dict[str, Any]
-    question: dict[str, Any]
-    usual: list[dict[str, Any]] | None
-    pairs: dict[str, Copied]
-    peers: dict[str, Copied]
-    times: dict[str, Path]
-    blind: dict[str, BlindTest]
-
-
-class RecordedWorkload(Strict):
-    """Recorded sweeps of a workload by GPU, and its studies."""
-
-    sweeps: dict[str, Copied]
-    studies: dict[str, RecordedStudy]
-
-
 def bring(
     wanted: RecordedWorkload,
     folder: Path,

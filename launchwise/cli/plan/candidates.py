@@ -11,7 +11,8 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.study import Study
+from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.kriging import Distances
 from launchwise.learning.splits import Case, case_numbers, cases_in

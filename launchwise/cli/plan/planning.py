@@ -26,9 +26,9 @@ from launchwise.cli.studies import (
 from launchwise.experiment.discovery import STUDY_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
-from launchwise.experiment.study import Blind, Range, Study
+from launchwise.experiment.study import Blind, ProblemSplit, Range, Study
 from launchwise.learning.blind import distinct_problems
-from launchwise.learning.design import design
+from launchwise.learning.design import ENOUGH, LEAST_GAIN, Ending, Step, design
 from launchwise.learning.features import Domain
 from launchwise.learning.kriging import Distances, Kriging, Landscapes
 from launchwise.learning.splits import Case, asked_about
