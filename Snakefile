@@ -46,7 +46,9 @@ SETTINGS = settings_file(workflow)
 configfile: readable(SETTINGS, workflow.overwrite_configfiles or workflow.modifier.skip_configfile)
 
 
-experiment = start(config, SETTINGS, workflow.overwrite_configfiles)
+experiment = start(
+    config, SETTINGS, workflow.overwrite_configfiles, in_job=not workflow.is_main_process
+)
 settings = experiment.settings
 # What rules ask (launchwise/workflow): plain values, and files and parameters by their wildcards.
 code = Code()

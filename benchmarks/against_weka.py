@@ -30,9 +30,9 @@ from sklearn.model_selection import StratifiedKFold
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, Node
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.clean import tukey_fences
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes
+from launchwise.learning.training_rows import tukey_fences
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec

@@ -41,7 +41,7 @@ from harness.projects import ROOT
 
 from launchwise.base.parallel import usable_cores
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.blind.answering import problem_of, read_frozen
+from launchwise.learning.blind import problem_of, read_frozen
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -26,15 +26,13 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.study import Study
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.blind.answering import Frozen, problem_of, read_frozen, whole
-from launchwise.learning.blind.scoring import check_measured_after
-from launchwise.learning.evaluate import Truth
+from launchwise.learning.blind import Frozen, check_measured_after, problem_of, read_frozen, whole
 from launchwise.learning.features import Domain
-from launchwise.learning.intervals import Means, resampled_means
-from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT, Means, geometric_mean, resampled_means
 from launchwise.learning.product import learnt_from
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.splits import Case
+from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 
@@ -105,8 +103,7 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
     for name in (*BASELINES, *models):
         kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
         parameters = answering_parameters(material.study) if name == TODAY else {}
-        seeded = {"seed": SEED} if "seed" in kind.defaults else {}
-        recommender = kind(test.domain, **seeded, **parameters)
+        recommender = kind(test.domain, seed=SEED, **parameters)
         recommender.fit(learnt.training)
         first = recommender.ranking(choices).first(1)
         tables.append(choices[spec.key_columns].iloc[first].assign(model=name))

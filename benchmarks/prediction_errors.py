@@ -14,10 +14,10 @@ import pandas as pd
 from harness.ablated import Material, material_of
 from harness.command_line import arguments, write_result
 
-from launchwise.learning.clean import clean
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.training_rows import clean
+from launchwise.learning.truth import Truth
 from launchwise.tables.learning import predicted_column, rows_of_fold
 
 STUDIES = (

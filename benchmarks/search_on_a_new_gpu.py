@@ -39,7 +39,7 @@ from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
-from launchwise.search.stopping import SURE
+from launchwise.search.transfer_search import SURE
 
 STRATEGIES = (
     *("adaptive_tabu_greywolf", "basinhopping", "bayes_opt", "diff_evo", "dual_annealing"),

@@ -6,7 +6,8 @@ Every recorded and public sweep is searched in simulation, each card in turn, wi
 of its vendor as prior and without any, in several orders of the candidates. After every measurement
 two things are noted: what the process says of the candidates that are left, and whether one of them
 is faster than the best by more than 2 %. A logistic regression of the second on the first gives the
-``coefficients`` of :mod:`launchwise.search.stopping`; each card of a workload has the same weight.
+``coefficients`` of :mod:`launchwise.search.transfer_search`; each card of a workload has the same
+weight.
 
 ``held_out`` says how they would have done: the coefficients are fitted anew without a workload, and
 each of its searches ends once the chance is at most a tenth. ``right`` is the share of searches
@@ -29,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
 from launchwise.experiment.method import STATED_PERCENT
-from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
+from launchwise.search.transfer_search import LEAST_MEASURED, SURE, least_measured, terms
 
 WITHIN = STATED_PERCENT / 100
 LONGEST = 300  # measurements after which a search ends whatever it says

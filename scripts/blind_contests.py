@@ -18,9 +18,9 @@ def main(
 ) -> None:
     """Write the contests of every problem that was measured."""
     from launchwise.experiment.method import Confirmation, Contests, write_contests
-    from launchwise.learning.blind.answering import read_frozen
-    from launchwise.learning.blind.scoring import contests_of_blind
-    from launchwise.learning.reading import read_domain
+    from launchwise.learning.blind import read_frozen
+    from launchwise.learning.contests import contests_of_blind
+    from launchwise.learning.features import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
 

@@ -31,8 +31,8 @@ def main(
     from launchwise.experiment.method import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
     from launchwise.learning.contests import check_peers, contests_of_sweep
+    from launchwise.learning.features import read_domain
     from launchwise.learning.learnt import read_learnt
-    from launchwise.learning.reading import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.loading import load_workload

@@ -34,8 +34,8 @@ def main(
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import answer_table
     from launchwise.importing.cards import cuda_names
+    from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final
-    from launchwise.learning.reading import read_domain
 
     product = read_final(final.parent, read_domain(folder, gpus, profiles, question))
     names = cuda_names(device_names)

@@ -35,14 +35,9 @@ def main(
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json
     from launchwise.experiment.study import Study
-    from launchwise.learning.blind.answering import (
-        blocks_of,
-        draw_problems,
-        freeze,
-        problem_of,
-    )
+    from launchwise.learning.blind import blocks_of, draw_problems, freeze, problem_of
+    from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final
-    from launchwise.learning.reading import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
 

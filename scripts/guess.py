@@ -22,8 +22,8 @@ def main(
         ``model``: folder of a fitted model, or of one of its splits and folds; ``count``:
         configurations per problem.
     """
-    from launchwise.learning.guesses import recommended_guesses
-    from launchwise.learning.reading import read_domain
+    from launchwise.learning.features import read_domain
+    from launchwise.learning.final import recommended_guesses
     from launchwise.measuring.priors import write_guesses
 
     model, count = guesses["model"], guesses["count"]

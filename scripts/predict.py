@@ -27,9 +27,9 @@ def main(
     gpus, profiles
         Of those and of the GPUs that were measured.
     """
+    from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final
     from launchwise.learning.predicting import write_predictions
-    from launchwise.learning.reading import read_domain
     from launchwise.learning.splits import read_folds
 
     product = read_final(final.parent, read_domain(folder, gpus, profiles, question))

@@ -23,8 +23,8 @@ def main(
     extended
         Other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
     """
-    from launchwise.learning.reading import read_tables
     from launchwise.measuring.priors import write_prior
+    from launchwise.tables.files import read_tables
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 

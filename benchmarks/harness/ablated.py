@@ -21,14 +21,13 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.study import Fences, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import UsualChoice
-from launchwise.learning.clean import clean
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
-from launchwise.learning.intervals import resampled_means
-from launchwise.learning.merit import geometric_mean
+from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
+from launchwise.learning.training_rows import clean
+from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import rows_of_fold
 from launchwise.tables.measurements import measurement_schema

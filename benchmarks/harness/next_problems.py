@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from harness.ablated import material_of
-from launchwise.learning.clean import clean
-from launchwise.learning.design.greedy import design
-from launchwise.learning.design.kriging import Kriging
-from launchwise.learning.design.landscapes import Distances, Landscapes
-from launchwise.learning.evaluate import Truth
+from launchwise.learning.design import design
 from launchwise.learning.features import Domain
+from launchwise.learning.kriging import Distances, Kriging, Landscapes
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, among, case_codes, case_numbers, cases_in
+from launchwise.learning.training_rows import clean
+from launchwise.learning.truth import Truth
 from launchwise.tables.learning import FOLDS
 
 LEARNERS = ("lightgbm", "knn")

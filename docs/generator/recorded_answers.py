@@ -13,8 +13,7 @@ from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.blind.answering import read_frozen
-from launchwise.learning.blind.scoring import check_measured_after, score, summarise
+from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table

@@ -1,4 +1,4 @@
-"""Reads NumPy's files of numbers: no objects, and no more than the file really holds."""
+"""NumPy's files of numbers, read with no objects and no more than the file really holds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import io
 import math
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import insist_on_regular
+from launchwise.base.storage import insist_on_regular, whole_file
 
 MOST_BYTES = 2 << 30  # Most bytes of the arrays of an `.npz`, unpacked
 
@@ -38,6 +39,17 @@ def read_array(path: str | Path) -> np.ndarray:
     if not isinstance(found, np.ndarray):
         raise UserError(path, "", "is an archive of arrays, not one .npy file")
     return found
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a compressed ``.npz``, whole or not at all; the same arrays are the same bytes."""
+    with whole_file(path) as scratch, zipfile.ZipFile(scratch, "w") as archive:
+        for name, values in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.asarray(values), allow_pickle=False)
+            # Without the time of writing. Higher levels take longer and gain little.
+            member = zipfile.ZipInfo(f"{name}.npy")
+            archive.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, 1)
 
 
 def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:

@@ -16,17 +16,17 @@ from launchwise.base.typed import Strict
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Study
 from launchwise.exporting.lookup import lookup_entries
-from launchwise.learning.evaluate import Truth
-from launchwise.learning.evaluation import evaluated
-from launchwise.learning.features import Domain
+from launchwise.learning.evaluation import write_evaluation
+from launchwise.learning.features import Domain, read_domain
 from launchwise.learning.learn import Asked, Learning, learn, origin
 from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
 from launchwise.learning.predicting import predict_published
-from launchwise.learning.preparing import prepared
 from launchwise.learning.product import fit_answering, learnt_from, write_product
-from launchwise.learning.reading import read_domain, read_tables
 from launchwise.learning.row_cap import RowCap
 from launchwise.learning.splits import read_folds
+from launchwise.learning.training_rows import prepared
+from launchwise.learning.truth import Truth
+from launchwise.tables.files import read_tables
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import times_schema
 
@@ -39,7 +39,7 @@ class StudySettings(Strict):
     entry: dict[str, Any]
     folder: Path
     own_folder: Path
-    # See :func:`launchwise.learning.reading.read_domain`.
+    # See :func:`launchwise.learning.features.read_domain`.
     question: dict[str, Any]
     # Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
     # hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources
@@ -110,14 +110,15 @@ def learn_study(
     known = prepared(asked.name, study, domain, tables, asked.blamed, prepared_files)
     learning = Learning(
         {name: Asked.of(one, profiles) for name, one in asked.models.items()},
-        known.rows,
+        known,
         domain,
         Search.model_validate(asked.search),
         asked.seed,
         RowCap(**asked.cap),
         origin(asked.rules, profiles),
     )
-    made_from = known.digest([asked.question, asked.search, asked.seed, asked.cap])
+    settings = [asked.question, asked.search, asked.seed, asked.cap]
+    made_from = digest([digest_files([files.splits, files.training]), settings])
     made = learn(learning, files.learnt[0].parent, made_from, processes)
     for name in learning.models:
         log.info("%s: %s", name, "made" if name in made else "as it was")
@@ -155,10 +156,12 @@ def evaluate_study(
     truth = Truth.read(asked.gpus, sweeps, times, domain)
     folds = read_folds(files.splits)
     draws = Study.model_validate(asked.entry).random_draws
-    found = evaluated(asked.name, said, folds, truth, domain, draws, asked.answering)
-    found.write(files.rows, files.curves, files.summary, processes)
+    evaluation = files.rows, files.curves, files.summary
+    intervals = write_evaluation(
+        asked.name, said, folds, truth, domain, draws, asked.answering, evaluation, processes
+    )
     product = write_product(
-        files.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
+        files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
     )
     entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
     write_sealed_json(files.lookup, {"answers": entries})

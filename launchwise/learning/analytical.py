@@ -104,17 +104,9 @@ class CostModel:
     def estimate(self, rows: pd.DataFrame) -> Estimate:
         """Predict; once where the same table is asked about several times in a row.
 
-        Parameters
-        ----------
-        rows
-            Columns ``gpu``, the problem's and the configuration's.
-
-        Raises
-        ------
-        UserError
-            When ``cost.yaml`` gives a row no time above 0, or a part of it one below.
-        ValueError
-            When one of its expressions cannot be evaluated.
+        ``rows``: columns ``gpu``, the problem's and the configuration's. Raises UserError when
+        ``cost.yaml`` gives a row no time above 0, or a part of it one below; ValueError when one of
+        its expressions cannot be evaluated.
         """
         if self._last is None or self._last[0] is not rows:
             self._last = rows, self._estimated(rows)

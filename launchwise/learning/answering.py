@@ -19,14 +19,12 @@ from launchwise.learning.answers import (
     Interval,
     Suggestion,
 )
-from launchwise.learning.calibration import CALIBRATED, stretched
 from launchwise.learning.conformal import gain_limits, time_limits, unlike_all
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final
+from launchwise.learning.final import CALIBRATED, Final, stretched
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommender import Ranking
-from launchwise.learning.rooflines import least_ms
-from launchwise.learning.row_arrays import records_of
+from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS
@@ -124,10 +122,7 @@ def _suggestions(
 ) -> pd.DataFrame:
     """The first choices of each case by the fitted model, with what is expected of them.
 
-    Parameters
-    ----------
-    choices
-        Every candidate of the cases.
+    ``choices``: every candidate of the cases.
     """
     domain = final.domain
     ranking = final.recommender.ranking(domain.keeping_features(choices))
@@ -175,10 +170,7 @@ def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndar
 def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The value of the chosen row of each row's case, shape (rows,); NaN without one.
 
-    Parameters
-    ----------
-    cases
-        Number of the case of every row.
+    ``cases``: number of the case of every row.
     """
     found = np.full(int(cases.max(initial=-1)) + 1, np.nan)
     found[cases[chosen]] = values[chosen]

@@ -7,22 +7,19 @@ follows from the problem has the value of the asked one.
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
 
-from launchwise.base.arrays import read_arrays
-from launchwise.base.errors import UserError
+from launchwise.base.typed import Strict
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import SIMPLE_RULES
 from launchwise.learning.regression import UNMEASURED_REGRET, MeanRegret, distances
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
-from launchwise.learning.stored import MeanRegrets, Wins
+from launchwise.learning.stored import Code, Count
 
 
 def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
@@ -40,10 +37,6 @@ class Untuned(Recommender):
 
     title = "untuned"
 
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the baseline needs no training rows."""
-        return self
-
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the baseline, 1 for every other row."""
         return Judgement.without_times(~self.domain.is_baseline(rows))
@@ -54,10 +47,6 @@ class UsualChoice(Recommender):
 
     title = "usual choice"
 
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the usual choice needs no training rows."""
-        return self
-
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the usual choice, then the baseline, then every other row."""
         return Judgement.without_times(~self.domain.is_usual(rows), ~self.domain.is_baseline(rows))
@@ -67,65 +56,50 @@ class BestOnAverage(Recommender):
     """The configuration of least mean log(time / best) over the training cases."""
 
     title = "best on average"
-    stored: ClassVar[type[BaseModel]] = MeanRegrets
+    Fitted = MeanRegret
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Compute the mean regret of every configuration over the training cases."""
         rows, regret = comparable(measurements, self.domain)
         # All tunables: a padded row is not what was measured without padding.
-        self._mean_regret = MeanRegret.of(rows, regret, self.domain, self.domain.choice_columns)
+        self.fitted = MeanRegret.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
 
-    def state(self) -> dict[str, Any]:
-        """Mean regrets as JSON values."""
-        return self._mean_regret.plain()
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
-        self._mean_regret = MeanRegret.read(state, self.domain)
+        """Insist on the domain's tunables."""
+        self.fitted.check(self.domain)
 
     def losses(self, rows: pd.DataFrame) -> np.ndarray:
         """Mean regret in training: float64, shape (rows,)."""
-        return self._mean_regret.regret(rows, self.domain)
+        return np.asarray(self.fitted.regret(rows, self.domain))
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""
-        regret = self._mean_regret.regret(rows, self.domain)
-        return Judgement.without_times(regret, self.domain.last_of_ties(rows))
+        return Judgement.without_times(self.losses(rows), self.domain.last_of_ties(rows))
 
 
 class MostFrequentBest(Recommender):
     """The configuration that is best in most training cases, then the next most frequent."""
 
     title = "most frequent best"
-    stored: ClassVar[type[BaseModel]] = Wins
+
+    class Fitted(Strict):
+        # Number of a configuration to the training cases that it won.
+        wins: dict[Code, Count]
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""
         rows, regret = comparable(measurements, self.domain)
         best = rows[regret == 0]
         codes = configuration_codes(best, self.domain.choice_columns, self.domain.spec)
-        self._wins = pd.Series(codes).value_counts()
+        self.fitted = self.Fitted(wins=pd.Series(codes).value_counts().to_dict())
         return self
-
-    def state(self) -> dict[str, Any]:
-        """Training cases won, by number of the configuration, as JSON values."""
-        return {"wins": {str(code): int(count) for code, count in self._wins.items()}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
-        self._wins = pd.Series(state["wins"], dtype=np.int64)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the number of training cases won; baseline first in ties."""
         codes = configuration_codes(rows, self.domain.choice_columns, self.domain.spec)
-        counts = pd.Series(codes).map(self._wins).fillna(0).to_numpy(dtype=float)
+        counts = pd.Series(codes).map(self.fitted.wins).fillna(0).to_numpy(dtype=float)
         return Judgement.without_times(-counts, self.domain.last_of_ties(rows))
-
-
-REGRETS_FILE = "regrets.npz"
-_KEPT = ("problems", "gpus", "configurations", "measured", "regrets", "worst")
-"""Attributes of :class:`_Nearest` in its file."""
 
 
 class _Nearest(Recommender):
@@ -135,6 +109,8 @@ class _Nearest(Recommender):
     the training cases).
     """
 
+    arrays = ("names", "problems", "gpus", "configurations", "measured", "regrets", "worst")
+
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Store the regret of every configuration in every training case."""
         spec = self.domain.spec
@@ -142,16 +118,16 @@ class _Nearest(Recommender):
         codes, keys = case_codes(rows, spec)
         first = np.unique(codes, return_index=True)[1]
         features = self.domain.features(rows.iloc[first])
-        self._problems = features[_problem_names(self.domain)].to_numpy()
-        self._gpus = features[self.domain.gpu_features].to_numpy()
-        self._names = [key[0] for key in keys]
+        self.problems = features[_problem_names(self.domain)].to_numpy()
+        self.gpus = features[self.domain.gpu_features].to_numpy()
+        self.names = np.array([key[0] for key in keys], dtype=str)
         configurations = configuration_codes(rows, self.domain.choice_columns, spec)
-        self._configurations = np.unique(configurations)
-        numbers = np.searchsorted(self._configurations, configurations)
-        keys_of_rows = codes * len(self._configurations) + numbers
+        self.configurations = np.unique(configurations)
+        numbers = np.searchsorted(self.configurations, configurations)
+        keys_of_rows = codes * len(self.configurations) + numbers
         order = np.argsort(keys_of_rows)
-        self._measured, self._regrets = keys_of_rows[order], regret[order]
-        self._worst = np.array(regret.max(initial=0.0))
+        self.measured, self.regrets = keys_of_rows[order], regret[order]
+        self.worst = np.array(regret.max(initial=0.0))
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
@@ -164,50 +140,27 @@ class _Nearest(Recommender):
         cases, keys = case_codes(rows, spec)
         first = np.unique(cases, return_index=True)[1]
         features = self.domain.features(rows.iloc[first])
-        problem = distances(self._problems, features[_problem_names(self.domain)].to_numpy())
-        gpu = distances(self._gpus, features[self.domain.gpu_features].to_numpy())
-        same = np.array([key[0] for key in keys])[:, None] == np.array(self._names)
+        problem = distances(self.problems, features[_problem_names(self.domain)].to_numpy())
+        gpu = distances(self.gpus, features[self.domain.gpu_features].to_numpy())
+        same = np.array([key[0] for key in keys])[:, None] == self.names
         nearest = self._nearest(problem, gpu, same)[cases]
         choices = configuration_codes(rows, self.domain.choice_columns, spec)
         return self._regret(nearest, choices)
 
-    def save_model(self, folder: Path) -> None:
-        """Write ``regrets.npz``."""
-        np.savez_compressed(
-            folder / REGRETS_FILE,
-            names=np.array(self._names, dtype=str),
-            **{name: getattr(self, f"_{name}") for name in _KEPT},
-        )
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``regrets.npz``."""
-        path = folder / REGRETS_FILE
-        kept = read_arrays(path, "a model")
-        try:
-            self._names = kept["names"].tolist()
-            for name in _KEPT:
-                setattr(self, f"_{name}", kept[name])
-        except KeyError as error:
-            raise UserError(path, "", f"cannot be read as a model: {error}") from error
-
     def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
         """Regret of each configuration in the training case beside it, shape (rows,)."""
-        numbers = _places(self._configurations, configurations)
-        keys = cases * len(self._configurations) + numbers
-        places = _places(self._measured, keys)
-        known = (self._configurations[numbers] == configurations) & (self._measured[places] == keys)
-        return np.where(known, self._regrets[places], UNMEASURED_REGRET + self._worst)
+        numbers = _places(self.configurations, configurations)
+        keys = cases * len(self.configurations) + numbers
+        places = _places(self.measured, keys)
+        known = (self.configurations[numbers] == configurations) & (self.measured[places] == keys)
+        return np.where(known, self.regrets[places], UNMEASURED_REGRET + self.worst)
 
     @abstractmethod
     def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Number of the nearest training case of each asked case.
 
-        Parameters
-        ----------
-        problem, gpu
-            Distances, shape (asked, training).
-        same
-            Whether both are on the same GPU, same shape.
+        ``problem``, ``gpu``: distances, shape (asked, training); ``same``: whether both are on the
+        same GPU, same shape.
         """
 
 

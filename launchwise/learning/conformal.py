@@ -18,16 +18,52 @@ import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
-from launchwise.learning.situations import SITUATIONS, Known, Situation
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.stored import Offsets
+from launchwise.learning.stored import SITUATIONS, Offsets, Situation
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.spec import Spec
 
 SHARE = 0.9
 """Nominal coverage of an interval."""
 
 SPREAD_FLOOR = 0.01
 """Spread of members that agree exactly: their common error is no smaller."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """GPUs and problems of the training rows."""
+
+    # Names of GPUs.
+    gpus: tuple[str, ...]
+    # Problem parameter to its least and its largest value, where it is a number.
+    ranges: dict[str, tuple[float, float]]
+    # Problem parameter to its values, where it is a text.
+    values: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
+        """From training rows."""
+        ranges, values = {}, {}
+        for name in spec.problem_columns:
+            distinct = rows[name].unique().tolist()
+            if all(isinstance(each, str) for each in distinct):
+                values[name] = tuple(sorted(distinct))
+            else:
+                ranges[name] = (float(min(distinct)), float(max(distinct)))
+        return cls(tuple(sorted(map(str, rows["gpu"].unique()))), ranges, values)
+
+    def situations(self, rows: pd.DataFrame) -> np.ndarray:
+        """Situation of each row that holds a GPU and a problem: objects, shape (rows,)."""
+        beyond = np.zeros(len(rows), dtype=bool)
+        for name, (least, largest) in self.ranges.items():
+            asked = rows[name].to_numpy(dtype=float)
+            beyond |= (asked < least) | (asked > largest)
+        for name, texts in self.values.items():
+            beyond |= ~rows[name].isin(texts).to_numpy()
+        found = np.where(beyond, "beyond", "within").astype(object)
+        found[~rows["gpu"].isin(self.gpus).to_numpy()] = "new_gpu"
+        return found
 
 
 @dataclass(frozen=True)
@@ -59,10 +95,7 @@ class Errors:
         """Interval in a situation, from the cases that were asked in it; from all where they
         are too few.
 
-        Parameters
-        ----------
-        without
-            Problem that is left out.
+        ``without``: problem that is left out.
         """
         others = self.problems != (-1 if without is None else without)
         mine = others & (self.situations == situation)
@@ -130,12 +163,8 @@ def gain_limits(
 ) -> np.ndarray:
     """Limits of expected gains: float64, shape (rows, 2); NaN without.
 
-    Parameters
-    ----------
-    gains, spread
-        Expected gain, and deviation of its logarithm: float64, shape (rows,).
-    asked, offsets
-        Key of each row's interval, shape (rows,), and the intervals.
+    ``gains``, ``spread``: expected gain, and deviation of its logarithm: float64, shape (rows,);
+    ``asked``, ``offsets``: key of each row's interval, shape (rows,), and the intervals.
     """
     limits = {key: each.gain for key, each in offsets.items()}
     return _around(gains, asked, limits, spread + SPREAD_FLOOR)

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.expressions import parsed
 from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Selection
-from launchwise.gpus.profile import GpuProfile
+from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.following import following_tunables
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus, records_of
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual, check_usual, usual_configuration
+
+
+def following_tunables(spec: Spec, constraints: Iterable[str]) -> dict[str, str]:
+    """Tunables that a constraint equates with an expression over the problem alone.
+
+    Returns each tunable to the expression's text.
+    """
+    tunables = set(spec.tunable_columns)
+    found: dict[str, str] = {}
+    for text in constraints:
+        tree = parsed(text)
+        if not (isinstance(tree, ast.Compare) and [type(each) for each in tree.ops] == [ast.Eq]):
+            continue
+        for name, value in ((tree.left, tree.comparators[0]), (tree.comparators[0], tree.left)):
+            if not (isinstance(name, ast.Name) and name.id in spec.tunables):
+                continue
+            expression = ast.unparse(value)
+            if tunables.isdisjoint(spec.formulas.raw_names(expression)):
+                found[name.id] = expression
+    return found
+
 
 _KEPT = "feature:"
 
@@ -78,13 +101,7 @@ class Domain:
         return [*self._expressions, *self.gpu_features]
 
     def insist_on_features(self, names: Iterable[str]) -> None:
-        """Insist that names are those of features.
-
-        Raises
-        ------
-        ValueError
-            When one is none.
-        """
+        """Insist that names are those of features; ValueError when one is none."""
         known = self.feature_names
         if strange := [name for name in names if name not in known]:
             raise ValueError(f"{strange[0]!r} is no feature of {self.spec.workload}")
@@ -109,16 +126,9 @@ class Domain:
     def features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Features of rows that hold a GPU, a problem and a configuration.
 
-        Returns
-        -------
-        pandas.DataFrame
-            float64, shape (rows, features): the workload's features, then the GPU's (units in
-            their names).
-
-        Raises
-        ------
-        ValueError
-            When a feature cannot be evaluated, or is no finite number.
+        Raises ValueError when a feature cannot be evaluated, or is no finite number. Returns
+        float64, shape (rows, features): the workload's features, then the GPU's (units in their
+        names).
         """
         kept = [name for name in rows if str(name).startswith(_KEPT)]
         if kept:
@@ -146,10 +156,7 @@ class Domain:
     def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:
         """Time that moving the problem's least bytes at the GPU's copy bandwidth takes.
 
-        Returns
-        -------
-        numpy.ndarray
-            ms, shape (rows,).
+        Returns ms, shape (rows,).
         """
         columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
         return least_bytes_ms(rows, columns, self.spec, self.profiles)
@@ -157,10 +164,7 @@ class Domain:
     def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
         """Every feasible candidate of every case, the baseline first in each.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``gpu``, the problem's and the configuration's; cases in order.
+        Returns columns ``gpu``, the problem's and the configuration's; cases in order.
         """
         named = list(cases)
         pieces = [self._feasible(case) for case in named]
@@ -311,12 +315,8 @@ class Domain:
     def is_usual(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows with the usual choice of their problem: booleans, shape (rows,).
 
-        The baseline where nothing else is said.
-
-        Raises
-        ------
-        ValueError
-            When the usual choice cannot be evaluated for a problem.
+        The baseline where nothing else is said. Raises ValueError when the usual choice cannot be
+        evaluated for a problem.
         """
         if not self.usual_rules or rows.empty:
             return self.is_baseline(rows)
@@ -338,3 +338,16 @@ class Domain:
 def without_features(rows: pd.DataFrame) -> pd.DataFrame:
     """``rows`` without what :meth:`Domain.keeping_features` put beside them."""
     return rows[[name for name in rows if not str(name).startswith(_KEPT)]]
+
+
+def read_domain(
+    folder: Path, gpus: Sequence[str], profiles: Sequence[Path], question: Mapping[str, Any]
+) -> Domain:
+    """The workload in ``folder`` on some GPUs, as a study asks about it.
+
+    ``gpus``, ``profiles``: names, and the file of each; ``question``: the other fields of
+    :class:`launchwise.learning.features.Domain`. Raises UserError when a profile cannot be read or
+    is of another GPU.
+    """
+    known = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
+    return Domain(load_spec(folder), known, **question)

@@ -1,28 +1,35 @@
 """The product of a study: its answering model, fitted to all measured rows.
 
 A folder with the fitted model (``recommender/``), the fastest configurations of each measured
-problem (``measured.parquet``) and facts (``final.json``). It answers users; no test problem scores
-it.
+problem (``measured.parquet``) and facts (``final.json``). It answers users, and guesses what a
+sweep measures first; no test problem scores it. Its intervals of times are stretched until they
+hold what blind tests measured: problems that somebody draws differ more from a sweep than the
+sweep's sizes differ from each other.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, unknown
+from launchwise.learning.conformal import SHARE, Known, time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.situations import Known
-from launchwise.learning.stored import Offsets, read_product_facts
+from launchwise.learning.splits import cases_in
+from launchwise.learning.stored import Calibration, Offsets, read_product_facts
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
+from launchwise.workloads.sampling import LISTABLE, Draws
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
 from launchwise.workloads.spec import Spec
 
 FACTS_FILE = "final.json"
@@ -40,7 +47,7 @@ class Final:
     folder: Path
     # Workload, GPUs and candidates that it answers for.
     domain: Domain
-    # See `launchwise.learning.fastest.fastest_measured`.
+    # See `launchwise.learning.product.fastest_measured`.
     fastest: pd.DataFrame
     # What `launchwise.learning.product.write_product` wrote.
     facts: Mapping[str, Any]
@@ -88,10 +95,7 @@ class Final:
     def recommender(self) -> Recommender:
         """The fitted model, loaded when it is first asked: measured problems need none.
 
-        Raises
-        ------
-        UserError
-            When it is missing or damaged.
+        Raises UserError when it is missing or damaged.
         """
         path = self.folder / FACTS_FILE
         kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
@@ -106,10 +110,7 @@ class Final:
 def read_final(folder: Path, domain: Domain) -> Final:
     """Read a study's product.
 
-    Raises
-    ------
-    UserError
-        When the folder holds none, one of another workload, or damaged tables.
+    Raises UserError when the folder holds none, one of another workload, or damaged tables.
     """
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
@@ -120,3 +121,103 @@ def read_final(folder: Path, domain: Domain) -> Final:
         raise UserError(folder / FACTS_FILE, "workload", message)
     fastest = read_table(folder / MEASURED_FILE, fastest_measured_schema(domain.spec))
     return Final(folder, domain, fastest, facts)
+
+
+FEWEST = 20
+"""Fewest blind problems that say how far intervals reach."""
+
+CALIBRATED = "within"
+"""Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
+
+
+def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | None:
+    """Compare intervals of answers to blind problems with what was measured of these answers.
+
+    Returns None for fewer than :data:`FEWEST` problems with an interval and a measured time.
+    ``times``: GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind
+    tests among them; no model learnt from these.
+    """
+    spec, domain = final.spec, final.domain
+    blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
+    swept = {case.key for case in cases_in(final.measured, spec)}
+    asked = [case for case in cases_in(blind, spec) if case.key not in swept]
+    if len(asked) < FEWEST:
+        return None
+    choices = domain.choices(asked)
+    ranking = final.recommender.ranking(domain.keeping_features(choices))
+    first = ranking.first(1)
+    rows = choices.iloc[first].reset_index(drop=True)
+    situations = final.known.situations(rows)
+    limits = time_limits(ranking.predicted_ms[first], situations, final.intervals)
+    known = blind[[*spec.key_columns, "time_ms"]]
+    measured = rows[spec.key_columns].merge(known, on=spec.key_columns, how="left")["time_ms"]
+    found = np.isfinite(limits).all(axis=1) & measured.notna() & (situations == CALIBRATED)
+    if found.sum() < FEWEST:
+        return None
+    centre, half = _centre_and_half(limits[found])
+    away = np.abs(np.log(measured[found].to_numpy()) - centre) / half
+    stretch = float(np.quantile(away, SHARE, method="weibull"))
+    return Calibration(int(found.sum()), float((away <= 1).mean()), stretch)
+
+
+def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
+    """Limits around the same geometric mean, as wide in logarithms times ``stretch``.
+
+    float64, shape (rows, 2); ``stretch`` is a number or has shape (rows,).
+    """
+    centre, half = _centre_and_half(limits)
+    wide = half * stretch
+    return np.exp(np.column_stack([centre - wide, centre + wide]))
+
+
+def _centre_and_half(limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    logs = np.log(limits)
+    return logs.mean(axis=1), (logs[:, 1] - logs[:, 0]) / 2
+
+
+SAMPLED_CANDIDATES = 10_000
+"""Number of sampled candidates to rank if the space is too large to list."""
+
+
+def recommended_guesses(
+    model_folder: Path, domain: Domain, gpu: str, problem: Problem, count: int
+) -> list[Configuration]:
+    """The first ``count`` feasible configurations that a fitted model recommends, best first.
+
+    In a space of more than :data:`LISTABLE` configurations the best of a random sample, which is
+    always the same. ``model_folder``: a study's product (``results/final/<study>``). ``domain``:
+    the workload, ``gpu``'s profile and what may be recommended. ``gpu``, ``problem``: what is to be
+    measured; the model need not have learnt from them. Raises UserError when the folder holds no
+    model, or one of another workload; when the GPU or the problem is unknown.
+    """
+    recommender = read_final(model_folder, domain).recommender
+    if gpu not in domain.profiles:
+        raise UserError(model_folder, "gpu", unknown("GPU", gpu, domain.profiles))
+    facts = gpu_facts(domain.profiles[gpu].model_dump())
+    columns = domain.spec.tunable_columns
+    if Draws(domain.spec, problem, facts, 0).size <= LISTABLE:
+        table = recommender.recommend(gpu, [problem])
+    else:
+        table = recommender.rank(_sample(domain, gpu, problem))
+    found: list[Configuration] = []
+    for values in table[columns].itertuples(index=False, name=None):
+        # Plain numbers, which JSON can hold.
+        named = {
+            name: value if isinstance(value, str) else int(value)
+            for name, value in zip(columns, values, strict=True)
+        }
+        # A recommendation may be the baseline whatever the constraints say; a guess may not.
+        if len(found) < count and feasible(domain.spec, problem, named, facts):
+            found.append(named)
+    return found
+
+
+def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:
+    """Feasible candidates drawn at random, the baseline first."""
+    if complaint := domain.spec.check_problem(problem):
+        raise UserError("recommend", "problem", complaint)
+    facts = gpu_facts(domain.profiles[gpu].model_dump())
+    draws = Draws(domain.narrowed, problem, facts, 0)
+    first = baseline(domain.spec)
+    rest = [each for each in draws.sample(random.Random(0), SAMPLED_CANDIDATES) if each != first]
+    return pd.DataFrame([first, *rest]).assign(gpu=gpu, **problem)

@@ -38,6 +38,8 @@ def fitted_to(
 ) -> tuple[Recommender, Facts]:
     """A model of a study that is fitted to the rows of a fold, and facts of it.
 
+    Raises UserError when the model cannot be fitted.
+
     Parameters
     ----------
     rows
@@ -48,11 +50,6 @@ def fitted_to(
         Search of hyper-parameters, its seed, and the file of its trials.
     blamed
         File of the settings that holds the hyper-parameters, and their key there.
-
-    Raises
-    ------
-    UserError
-        When the model cannot be fitted.
     """
     kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
     with blaming(name, entry, *blamed):
@@ -88,10 +85,7 @@ def fitted_to(
 def cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) -> Facts:
     """Ten-fold score: share of held-out cases whose recommendation is the best or near it.
 
-    Parameters
-    ----------
-    rows
-        Of several cases, with the features of the domain.
+    ``rows``: of several cases, with the features of the domain.
     """
     fresh = type(recommender)(recommender.domain, **recommender.get_params())
     regret = held_out_regret(fresh, rows, CROSS_VALIDATION_FOLDS, seed, judged=1)
@@ -110,10 +104,7 @@ def cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) ->
 def blaming(name: str, entry: ModelEntry, where: str = "", key: str = "") -> Iterator[None]:
     """Turn a library's error about a fixed hyper-parameter into a UserError.
 
-    Parameters
-    ----------
-    where, key
-        File of the settings that holds the hyper-parameters, and their key there.
+    ``where``, ``key``: file of the settings that holds the hyper-parameters, and their key there.
     """
     where, key = where or "the settings", key or f"models.{name}.parameters"
     try:

@@ -1,61 +1,59 @@
-"""Checks hyper-parameters against what a kind of model declares.
-
-A class lists its hyper-parameters in ``defaults`` and what each may be in ``allowed``. Settings are
-checked before any job, so both are read from the source text: importing a model's class may load
-libraries that take seconds. Where the text does not tell, the class is imported.
-"""
+"""Hyper-parameters of a kind of model: names, defaults, limits, and what a search tries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
-from launchwise.base.declarations import UNREADABLE, Unreadable, class_constant
-from launchwise.learning.misfits import misfit
-from launchwise.learning.recommenders import recommender_class, source
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from launchwise.base.typed import first_problem
+
+TRIED = "tried"
+"""Mark of a field that a search tries."""
 
 
-def complaint(
-    kind: str, parameters: Mapping[str, Any], workload: Path | None = None
-) -> tuple[str, str] | None:
-    """The first hyper-parameter of a model that does not fit its kind, and what is wrong with it.
+class Hyperparameters(BaseModel):
+    """Hyper-parameters of a kind; a subclass adds its own, each with a type, default and limits."""
 
-    Parameters
-    ----------
-    kind
-        Exists.
-    workload
-        Folder of the workload, whose own kinds count as well.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    Raises
-    ------
-    UserError
-        When the kind's module can neither be read nor imported.
-    """
-    if not parameters:
+    # Within what every library takes.
+    seed: int = Field(0, ge=0, le=2**32 - 1)
+
+    @classmethod
+    def misfit(cls, given: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Name of the first value that does not fit, and what is wrong with it; None if all fit."""
+        try:
+            cls.model_validate(given)
+        except ValidationError as error:
+            return first_problem(error, cls, given)
         return None
-    defaults, allowed = _declared(kind, workload)
-    for name, value in parameters.items():
-        if said := misfit(name, value, defaults, allowed):
-            return name, said
-    return None
+
+    @classmethod
+    def suggested(cls, trial: Any) -> dict[str, Any]:
+        """Values that an Optuna ``trial`` tries of the fields made by :func:`tried`, own first."""
+        inherited = [name for base in cls.__bases__ for name in getattr(base, "model_fields", ())]
+        found = {}
+        for name in sorted(cls.model_fields, key=lambda name: name in inherited):
+            field = cls.model_fields[name]
+            if not isinstance(field.json_schema_extra, dict):
+                continue
+            low, high, log = cast("list[Any]", field.json_schema_extra[TRIED])
+            if low is None:
+                values = [True, False] if field.annotation is bool else get_args(field.annotation)
+                found[name] = trial.suggest_categorical(name, list(values))
+            else:
+                suggest = trial.suggest_int if isinstance(low, int) else trial.suggest_float
+                found[name] = suggest(name, low, high, log=log)
+        return found
 
 
-@cache
-def _declared(kind: str, workload: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """``defaults`` and ``allowed`` of a kind."""
-    try:
-        path = source(kind, workload)
-        found = [class_constant(path, "Recommender", name) for name in ("defaults", "allowed")]
-        if any(UNREADABLE in _flat(each) for each in found[1].values()):
-            raise Unreadable(f"{path}: allowed")
-        return found[0], found[1]
-    except Unreadable:
-        own = recommender_class(kind, workload=workload)
-        return own.defaults, own.allowed
+def tried(
+    default: Any, low: Any = None, high: Any = None, *, log: bool = False, **limits: Any
+) -> Any:
+    """A hyper-parameter that a search tries from ``low`` to ``high``, else at all of its values.
 
-
-def _flat(values: Any) -> list[Any]:
-    return [values, *values] if isinstance(values, list | tuple) else [values]
+    ``log``: by ratio. ``limits`` are those of :func:`pydantic.Field`.
+    """
+    return Field(default, json_schema_extra={TRIED: [low, high, log]}, **limits)

@@ -69,13 +69,9 @@ class Asked:
     def of(cls, one: Mapping[str, Any], profiles: Sequence[Path]) -> Asked:
         """A model as the rule of its study gives it.
 
-        Parameters
-        ----------
-        one
-            ``entry``, ``blamed``, ``journal``, and what decides what is fitted: ``code`` and
-            ``spec`` (digests of sources and of the spec), ``inputs`` (files).
-        profiles
-            Files of the GPUs' profiles.
+        ``one``: ``entry``, ``blamed``, ``journal``, and what decides what is fitted: ``code`` and
+        ``spec`` (digests of sources and of the spec), ``inputs`` (files); ``profiles``: files of
+        the GPUs' profiles.
         """
         made_from = digest([one["entry"], origin(one, profiles)])
         entry, journal = ModelEntry.model_validate(one["entry"]), Path(one["journal"])
@@ -114,24 +110,10 @@ class Learning:
 def learn(asked: Learning, folder: Path, made_from: str, processes: int = 1) -> list[str]:
     """Write what every model and simple rule says of the test candidates of every fold.
 
-    Parameters
-    ----------
-    folder
-        Of the study's files (:mod:`launchwise.learning.learnt`).
-    made_from
-        Digest of the training rows, the folds and the candidates.
-    processes
-        Folds are fitted in so many processes at once.
-
-    Returns
-    -------
-    list of str
-        Methods that were made; the others were there already.
-
-    Raises
-    ------
-    UserError
-        When there are no training rows, or a model cannot be fitted.
+    Returns the methods that were made; others were there. ``folder``: of the study's files
+    (:mod:`launchwise.learning.learnt`); ``made_from``: digest of the training rows, the folds and
+    the candidates; ``processes``: folds are fitted in so many processes at once. Raises UserError
+    when there are no training rows, or a model cannot be fitted.
     """
     if asked.known.rows.empty:
         raise UserError("training rows", "", "there are none")
@@ -200,12 +182,8 @@ def _facts(
 ) -> dict[str, Any]:
     """Facts of a method, in its file.
 
-    Parameters
-    ----------
-    own
-        Facts of each fold, none of a committee.
-    seconds
-        What it took to fit it, None where nothing is fitted, and to ask it.
+    ``own``: facts of each fold, none of a committee; ``seconds``: what it took to fit it, None
+    where nothing is fitted, and to ask it.
     """
     folds, one = asked.known.folds, asked.models.get(name)
     named = [
@@ -271,7 +249,8 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
     started = time.perf_counter()
     members, domain = asked.members(name), asked.domain
     learnt = read_learnt(folder, dict.fromkeys([*members, *CONTENDERS]), domain.spec)
-    parameters = {**CommitteeRecommender.defaults, **asked.models[name].entry.parameters}
+    entry = asked.models[name].entry
+    caution = CommitteeRecommender.Parameters.model_validate(entry.parameters).caution
     trained_on = {(one.split, one.fold): Experience.of(one.train) for one in asked.known.folds}
     parts = []
     for fold, places in learnt.by_fold():
@@ -279,8 +258,7 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
         losses = {each: learnt.losses(each)[places] for each in members}
         times = {each: learnt.times_ms(each)[places] for each in members}
         chosen = {each: learnt.first(each)[places] for each in CONTENDERS}
-        weight = parameters["caution"]
-        found = judged(losses, times, chosen, rows, domain, trained_on[fold], weight)
+        found = judged(losses, times, chosen, rows, domain, trained_on[fold], caution)
         _, rank = ranked(case_numbers(rows, domain.spec), found.scores)
         assert found.gains is not None
         parts.append(said(rank, found.predicted_ms, np.full(len(rows), np.nan), found.gains))
@@ -288,5 +266,5 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
     trained, of_members = _sum(known, "seconds_to_train"), _sum(known, "seconds_to_recommend")
     seconds = trained, of_members + time.perf_counter() - started
     facts = _facts(asked, name, [], made_from, seconds)
-    facts |= {"members": members, "caution": parameters["caution"]}
+    facts |= {"members": members, "caution": caution}
     write_said(folder / f"{name}.parquet", pd.concat(parts, ignore_index=True), facts)

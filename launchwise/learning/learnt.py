@@ -53,14 +53,9 @@ def said(
 ) -> pd.DataFrame:
     """Columns of :data:`SAID`; ranks above :data:`LONGEST` are 0, reals have 24 bits.
 
-    Parameters
-    ----------
-    rank
-        From 1 in each case: int64, shape (rows,).
-    predicted_ms, losses
-        float64, shape (rows,); NaN where nothing is predicted, or where the time tells the loss.
-    gains
-        Expected gain and its spread: float64, shape (rows, 2).
+    ``rank``: from 1 in each case: int64, shape (rows,). ``predicted_ms``, ``losses``: float64,
+    shape (rows,); NaN where nothing is predicted, or where the time tells the loss. ``gains``:
+    expected gain and its spread: float64, shape (rows, 2).
     """
     reals = np.column_stack([predicted_ms, losses, gains])
     table = pd.DataFrame(_short(reals), columns=list(SAID[1:]))
@@ -157,15 +152,8 @@ def read_learnt(
 ) -> Learnt:
     """Read what some methods say of the test candidates of a study.
 
-    Parameters
-    ----------
-    splits
-        Splits whose candidates are kept; all when left out.
-
-    Raises
-    ------
-    UserError
-        When a file is missing or damaged, or was made for other candidates.
+    ``splits``: splits whose candidates are kept; all when left out. Raises UserError when a file is
+    missing or damaged, or was made for other candidates.
     """
     path = folder / f"{CANDIDATES}.parquet"
     candidates = read_table(path, candidates_schema(spec), most_values=MOST_CANDIDATES)
@@ -189,15 +177,7 @@ def read_learnt(
 def check_settings(learnt: Learnt, models: Mapping[str, Any], folder: Path) -> None:
     """Insist that models were made with today's settings.
 
-    Parameters
-    ----------
-    models
-        Name to entry of the settings.
-
-    Raises
-    ------
-    UserError
-        When a file is of other settings.
+    ``models``: name to entry of the settings. Raises UserError when a file is of other settings.
     """
     for name, entry in models.items():
         made = learnt.facts[name]["entry"]

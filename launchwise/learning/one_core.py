@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, TypeVar
-
-Called = TypeVar("Called", bound=Callable[..., Any])
+from functools import lru_cache
+from typing import Any
 
 VARIABLES = (
     "OMP_NUM_THREADS",
@@ -24,20 +22,12 @@ takes ``n_jobs=-1`` as this many."""
 _limits = threading.local()
 
 
-_found: tuple[int, Any] = (0, None)
+@lru_cache(maxsize=1)
+def _pools(modules: int) -> Any:
+    """Pools of threads of this process's libraries: sought anew where modules came, for 10 ms."""
+    from threadpoolctl import ThreadpoolController
 
-
-def _pools() -> Any:
-    """The pools of threads of this process's libraries.
-
-    To find them takes 10 ms and more, so that is done again only where modules came since.
-    """
-    global _found
-    if _found[0] != len(sys.modules):
-        from threadpoolctl import ThreadpoolController
-
-        _found = len(sys.modules), ThreadpoolController()
-    return _found[1]
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -54,7 +44,7 @@ def one_thread() -> Iterator[None]:
     os.environ.update(dict.fromkeys(VARIABLES, "1"))
     _limits.active = True
     try:
-        with _pools().limit(limits=1):
+        with _pools(len(sys.modules)).limit(limits=1):
             yield
     finally:
         _limits.active = False
@@ -63,14 +53,3 @@ def one_thread() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def on_one_thread(function: Called) -> Called:
-    """``function``, called within :func:`one_thread`."""
-
-    @wraps(function)
-    def limited(*given: Any, **named: Any) -> Any:
-        with one_thread():
-            return function(*given, **named)
-
-    return limited  # type: ignore[return-value]

@@ -1,8 +1,9 @@
-"""Predicted run times of the fastest configurations, on GPUs with or without measurements."""
+"""Predicted run times: of the fastest configurations on any GPU, and beside published times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,19 +11,126 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.scripting import log
-from launchwise.experiment.run_times import read_run_times
+from launchwise.experiment.run_times import RunTime, read_run_times
 from launchwise.gpus.datasheets import read_cards
-from launchwise.learning.build_facts import FACTS
+from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import BY_COST, recommender_class
-from launchwise.learning.rooflines import least_ms, limits_ms
+from launchwise.learning.row_arrays import FACTS, least_ms, limits_ms
 from launchwise.learning.splits import Case, Fold
+from launchwise.tables.rows import selected
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
     from launchwise.learning.final import Final
+
+
+ROOFLINE = "roofline"
+COST_MODEL = "analytical"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Published run times beside predictions."""
+
+    # One row per (time, GPU, predictor), as
+    # `launchwise.tables.learning.published_times_schema` declares it.
+    table: pd.DataFrame
+    # Title of a series to the number of its times for which no configuration fits the GPU.
+    unfit: dict[str, int]
+
+
+def held_against(
+    domain: Domain,
+    times: Sequence[RunTime],
+    cards: Mapping[str, str],
+    predictors: Mapping[str, Recommender],
+) -> Held:
+    """Predict published run times.
+
+    Parameters
+    ----------
+    domain
+        The study's; its profiles hold the GPUs of ``cards``.
+    times
+        As :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other cards
+        are left out.
+    cards
+        Datasheet-only GPU to its card.
+    predictors
+        Fitted predictors, by kind. The roofline is added; phases are predicted by the cost model
+        alone.
+    """
+    rows: list[pd.DataFrame] = []
+    unfit: dict[str, int] = {}
+    domains: dict[str, Domain] = {}
+    for time in times:
+        for gpu in (name for name, card in cards.items() if card == time.card):
+            configurations = _configurations(domain, domains, time, gpu)
+            if configurations.empty:
+                unfit[time.series] = unfit.get(time.series, 0) + 1
+            else:
+                rows.append(_predicted(domain, time, configurations, predictors))
+    if rows:
+        return Held(pd.concat(rows, ignore_index=True), unfit)
+    # Whoever asks for a time alone needs no checks of tables.
+    from launchwise.tables.files import table_of
+    from launchwise.tables.learning import published_times_schema
+
+    return Held(table_of([], published_times_schema(domain.spec)), unfit)
+
+
+def _configurations(
+    domain: Domain, domains: dict[str, Domain], time: RunTime, gpu: str
+) -> pd.DataFrame:
+    """Feasible configurations that a published time may stand for, one per row."""
+    key = str(time.selection) if "variant" in time.selection else ""
+    if key not in domains:
+        # What a source names need not be a candidate of the study.
+        allowed = Domain(domain.spec, domain.profiles, dict(time.selection)) if key else domain
+        domains[key] = allowed
+    rows = domains[key].choices([Case(gpu, time.problem)])
+    # The baseline is always among the choices.
+    return rows[selected(rows, time.selection)].reset_index(drop=True)
+
+
+def _predicted(
+    domain: Domain,
+    time: RunTime,
+    rows: pd.DataFrame,
+    predictors: Mapping[str, Recommender],
+) -> pd.DataFrame:
+    """One row per predictor, each with the configuration that it takes for the fastest."""
+    estimate = domain.cost_model.estimate(rows)
+    if time.phases:
+        predicted = {COST_MODEL: _of_phases(estimate, time.phases, len(rows))}
+    else:
+        predicted = {ROOFLINE: limits_ms(rows, domain.spec, domain.profiles)[ROOFLINE]}
+        predicted |= {name: one.predict(rows) for name, one in predictors.items()}
+    bounds = estimate.bound_by()
+    fastest = {name: int(np.argmin(times)) for name, times in predicted.items()}
+    found = rows.iloc[list(fastest.values())].reset_index(drop=True)
+    return found.assign(
+        series=time.series,
+        row=time.row,
+        phases="+".join(time.phases),
+        runs=time.runs or 0,
+        predictor=list(fastest),
+        published_ms=time.time_ms,
+        predicted_ms=[
+            float(predicted[name][place]) * (time.runs or 1) for name, place in fastest.items()
+        ],
+        bound_by=[str(bounds[place]) for place in fastest.values()],
+        source=time.source,
+    )
+
+
+def _of_phases(estimate: Estimate, phases: Sequence[str], rows: int) -> np.ndarray:
+    """Time of some phases of a run, ms, shape (rows,)."""
+    known = [estimate.phases[name] for name in phases if name in estimate.phases]
+    return np.sum(known, axis=0) if known else np.zeros(rows)
 
 
 def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
@@ -34,15 +142,8 @@ def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
 def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Rows of sweeps that predictors learn from: candidates of the study, timed repeatedly.
 
-    Parameters
-    ----------
-    sweeps
-        Measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns that name a row, ``time_ms``, and registers and spills of its build.
+    Returns columns that name a row, ``time_ms``, and registers and spills of its build. ``sweeps``:
+    measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
     """
     rows = pd.concat(list(sweeps), ignore_index=True)
     rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)]
@@ -52,12 +153,8 @@ def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFra
 def fitted_predictors(domain: Domain, rows: pd.DataFrame) -> dict[str, Recommender]:
     """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study.
 
-    The rule ``predict`` and the command line both predict with these.
-
-    Parameters
-    ----------
-    rows
-        As :func:`learnable_rows` gives them.
+    The rule ``predict`` and the command line both predict with these. ``rows``: as
+    :func:`learnable_rows` gives them.
     """
     return {kind: recommender_class(kind)(domain).fit(rows) for kind in BY_COST}
 
@@ -71,23 +168,12 @@ def predict_times(
 ) -> pd.DataFrame:
     """The fastest configurations by each predictor, and their predicted times.
 
-    No time is below ``roofline_ms`` (:func:`launchwise.learning.rooflines.least_ms`). Of a GPU
-    whose link to the host is unknown, runs that copy over it have no time.
-
-    Parameters
-    ----------
-    gpus
-        GPUs of the domain; each needs a profile and no measurement.
-    problems
-        Of the domain's workload. One that no configuration fits but the baseline has that one.
-    top
-        Configurations of each problem, from the fastest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per (predictor, GPU, problem, rank), as
-        :func:`launchwise.tables.learning.unmeasured_schema` declares it.
+    No time is below ``roofline_ms`` (:func:`launchwise.learning.row_arrays.least_ms`). Of a GPU
+    whose link to the host is unknown, runs that copy over it have no time. Returns one row per
+    (predictor, GPU, problem, rank), as :func:`launchwise.tables.learning.unmeasured_schema`
+    declares it. ``gpus``: GPUs of the domain; each needs a profile and no measurement.
+    ``problems``: of the domain's workload. One that no configuration fits but the baseline has that
+    one. ``top``: configurations of each problem, from the fastest.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))
@@ -124,10 +210,7 @@ def problems_left_out(
 def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """The table without rows that copy over an unknown link, and without such baselines' times.
 
-    Parameters
-    ----------
-    known
-        Every candidate of the problems, with ``baseline``.
+    ``known``: every candidate of the problems, with ``baseline``.
     """
     model = domain.cost_model
     start = known[known["baseline"]].reset_index(drop=True)
@@ -148,7 +231,6 @@ def write_predictions(
     path: Path, product: Final, folds: Sequence[Fold], described: Sequence[str]
 ) -> None:
     """Predict the test problems of a study's first split on datasheet-only GPUs."""
-    # Whoever asks for a time alone needs no checks of tables.
     from launchwise.tables.files import write_table
     from launchwise.tables.learning import unmeasured_schema
 
@@ -166,17 +248,15 @@ def predict_published(
 ) -> None:
     """Predict the published run times of a study.
 
-    Parameters
-    ----------
-    study_folder
-        Of the study, with its published run times if it has any.
-    cards
-        Table of cards.
-    described
-        Datasheet-only GPUs to their cards.
+    ``study_folder``: of the study, with its published run times if it has any; ``cards``: table of
+    cards; ``described``: datasheet-only GPUs to their cards.
     """
-    from launchwise.learning.published_times import write_published
+    from launchwise.tables.files import write_table
+    from launchwise.tables.learning import published_times_schema
 
     known = read_run_times(study_folder, product.spec, read_cards(cards))
     predictors = predictors_of(product) if known.times else {}
-    write_published(path, product.domain, known, described, predictors)
+    held = held_against(product.domain, known.times, described, predictors)
+    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
+    facts = {"skipped": known.skipped, "unfit": held.unfit}
+    write_table(path, held.table, published_times_schema(product.spec), facts)

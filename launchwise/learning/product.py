@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base import provenance
@@ -27,9 +28,6 @@ from launchwise.base.storage import (
 )
 from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.calibration import calibrate
-from launchwise.learning.clean import clean
-from launchwise.learning.fastest import fastest_measured
 from launchwise.learning.features import Domain
 from launchwise.learning.final import (
     FACTS_FILE,
@@ -37,24 +35,55 @@ from launchwise.learning.final import (
     MODEL_FOLDER,
     PREDICTOR_FOLDER,
     Final,
+    calibrate,
 )
 from launchwise.learning.learn import Learning, origin_of
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
-from launchwise.learning.situations import Situation
-from launchwise.learning.splits import (
-    ALL,
-    Case,
-    Fold,
-    asked_about,
-    cases_in,
-)
-from launchwise.learning.stored import Offsets
+from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
+from launchwise.learning.stored import Offsets, Situation
+from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
+from launchwise.tables.rows import row_numbers
+from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads.metrics import MEASURED
+
+RANKED = 10
+"""Measured configurations of each case that a product holds, the fastest first."""
+
+JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMITS)
+"""What a product holds of judged times."""
+
+
+def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
+    """The fastest candidates of each measured case, its usual choice and its baseline.
+
+    Returns a table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the
+    cases in order, of each the configurations by ascending time. ``times``: GPU to judged times.
+    """
+    spec = domain.spec
+    columns = [*JUDGED_COLUMNS, "status", "blind"]
+    rows = pd.concat(
+        [table[[*spec.key_columns, *columns]] for table in times.values()], ignore_index=True
+    )
+    rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
+    rows = rows.drop(columns="status").reset_index(drop=True)
+    keys = case_columns(spec)
+    # A problem that was swept since needs no blind test.
+    swept = among(rows, cases_in(rows[~rows["blind"]], spec), spec)
+    rows = rows[~(rows["blind"] & swept)].reset_index(drop=True)
+    rows["is_usual"], rows["is_baseline"] = domain.is_usual(rows), domain.is_baseline(rows)
+    cases = row_numbers(rows, keys, ordered=True)
+    configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
+    order = np.lexsort((configurations, rows["time_ms"].to_numpy(), cases))
+    rows = rows.iloc[order].reset_index(drop=True)
+    rows["rank"] = rows.groupby(cases[order]).cumcount() + 1
+    kept = (rows["rank"] <= RANKED) | rows["is_usual"] | rows["is_baseline"]
+    return rows.loc[kept, [*fastest_measured_schema(spec).columns]].reset_index(drop=True)
+
 
 FITTED_FILE = "fitted.json"
 """Facts of the folder of a fitted model."""
@@ -77,13 +106,7 @@ class Measured:
 def learnt_from(
     study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame], cap: RowCap = ALL_ROWS
 ) -> Measured:
-    """All measured rows of a study.
-
-    Raises
-    ------
-    UserError
-        When nothing was.
-    """
+    """All measured rows of a study; UserError when nothing was."""
     spec = domain.spec
     asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
     asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
@@ -109,27 +132,9 @@ def fit_answering(
 ) -> None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
 
-    Nothing happens where the folder was made from the same.
-
-    Parameters
-    ----------
-    asked
-        Models of the study, and their domain.
-    name
-        The answering model.
-    learnt
-        Its training data.
-    sweeps
-        GPU to its measurements.
-    folder
-        Written anew.
-    made_from
-        Digest of the training rows and of what else all models are made from.
-
-    Raises
-    ------
-    UserError
-        When the model cannot be fitted.
+    ``folder`` is written anew; nothing happens where it was made from the same: ``made_from`` is
+    the digest of the training rows and of what else all models are made from. Raises UserError when
+    the model cannot be fitted.
     """
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
@@ -214,12 +219,12 @@ def write_product(
 ) -> Final:
     """Write the product of a study.
 
+    Raises UserError when the folder of the fitted model is damaged.
+
     Parameters
     ----------
-    fitted
-        Folder of the fitted model (:func:`fit_answering`).
-    folder
-        Written anew.
+    fitted, folder
+        Of the fitted model (:func:`fit_answering`), and of the product, which is written anew.
     times
         GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
         answer with. Models learn from the sweeps.
@@ -227,11 +232,6 @@ def write_product(
         Files of the sweeps: their digest names what was learnt from.
     intervals
         Situation to the interval of its answers.
-
-    Raises
-    ------
-    UserError
-        When the folder of the fitted model is damaged.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
     if facts.pop("files") != _files_in(fitted):
@@ -274,10 +274,7 @@ def _what_was_learnt(
 def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
     """With what and when a sweep was measured, as far as it says so.
 
-    Returns
-    -------
-    dict
-        ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
+    Returns ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
     """
 
     def known(column: str) -> list[str]:

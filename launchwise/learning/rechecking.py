@@ -10,17 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.experiment.method import Contest
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer
-from launchwise.learning.blind.answering import whole
-from launchwise.learning.contests import contest_of
+from launchwise.learning.blind import whole
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
+from launchwise.tables.files import table_of
 from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
 WIDEST = 0.1
@@ -32,16 +30,9 @@ def drawn_answers(
 ) -> list[Answer]:
     """Answers to measured problems, drawn at random: those that are not the usual choice first.
 
-    Where the usual choice is recommended, there is no gain to lose.
-
-    Parameters
-    ----------
-    number
-        Most problems.
-    seed
-        The same seed draws the same problems from the same product.
-    least_gain
-        As in :func:`launchwise.learning.answering.answers`.
+    Where the usual choice is recommended, there is no gain to lose. ``number``: most problems;
+    ``seed``: the same seed draws the same problems from the same product; ``least_gain``: as in
+    :func:`launchwise.learning.answering.answers`.
     """
     columns = final.spec.problem_columns
     measured = final.measured
@@ -60,22 +51,6 @@ def drawn_answers(
     found = answers(final, [Case(gpu, problem) for problem in problems], least_gain=least_gain)
     found.sort(key=lambda each: each.suggestions[0].is_usual)
     return found[:number]
-
-
-def contests_of_answers(found: Sequence[Answer], spec: Spec) -> list[Contest]:
-    """Baseline, usual choice and recommendation of each answer."""
-    return [
-        contest_of(
-            each.problem,
-            [
-                ("baseline", baseline(spec)),
-                ("usual", whole(each.usual, spec)),
-                ("recommended", whole(each.suggestions[0].configuration, spec)),
-            ],
-            3,
-        )
-        for each in found
-    ]
 
 
 def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
@@ -147,7 +122,7 @@ def verdicts(
     spec: Spec,
     precision: float,
 ) -> pd.DataFrame:
-    """A verdict per problem.
+    """A verdict per problem: a table as :func:`launchwise.tables.pairs.recheck_schema` declares it.
 
     Parameters
     ----------
@@ -160,11 +135,6 @@ def verdicts(
         Key, card, driver and toolkit of the rows that the product learnt from.
     precision
         See :func:`verdict`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.measurements.recheck_schema` declares it.
     """
     by_key = {_key(row, spec): row for row in records_of(pairs)}
     before = [] if earlier is None else records_of(earlier)
@@ -196,16 +166,9 @@ def verdicts(
                 **{f"known_{name}": str(origin[name]) if origin else "" for name in RECHECK_ORIGIN},
             }
         )
-    return _table(found, spec)
-
-
-def _table(found: Sequence[Mapping[str, Any]], spec: Spec) -> pd.DataFrame:
-    """Verdicts as a table, also where there is none."""
-    schema = recheck_schema(spec)
-    table = pd.DataFrame(found, columns=list(schema.columns))
-    real = [name for name, one in schema.columns.items() if one.kind == "float64"]
-    table[real] = table[real].astype(float)
-    return table.sort_values(spec.problem_columns, ignore_index=True)
+    return table_of(found, recheck_schema(spec)).sort_values(
+        spec.problem_columns, ignore_index=True
+    )
 
 
 def _judged(

@@ -8,7 +8,7 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,17 +17,19 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import validated
 from launchwise.learning.features import Domain, without_features
-from launchwise.learning.misfits import misfit
-from launchwise.learning.one_core import on_one_thread
+from launchwise.learning.hyperparameters import Hyperparameters
+from launchwise.learning.one_core import one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
+ARRAYS_FILE = "arrays.npz"
 
 LIMITED = ("fit", "judge", "predict", "losses", "load_model")
 """Methods that compute: they run on one thread, whichever class they are of."""
@@ -78,63 +80,47 @@ class Ranking:
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.
 
-    To add one, put a subclass into ``learning/recommenders/<kind>.py`` and name that kind
-    in the settings: ``models: {mine: {kind: <kind>, title: …}}``.
+    To add one, put a subclass into ``learning/recommenders/<kind>.py`` and name that kind in the
+    settings: ``models: {mine: {kind: <kind>, title: …}}``. Raises UserError when a hyper-parameter
+    is unknown, of a wrong type or out of range.
 
     Parameters
     ----------
     domain
         Workload, GPUs and candidates.
     **parameters
-        Hyper-parameters, by the names in :attr:`defaults`.
-
-    Raises
-    ------
-    UserError
-        When a hyper-parameter is unknown, of a wrong type or out of range.
+        Hyper-parameters, by the names of :attr:`Parameters`.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {}
-    """Hyper-parameters with their default values."""
-
-    allowed: ClassVar[dict[str, Any]] = {}
-    """Hyper-parameter to a list of what it may be: values, and ranges as ``(smallest, largest)``
-    with None where there is no limit. What is not listed has the type of its default."""
+    Parameters: ClassVar[type[Hyperparameters]] = Hyperparameters
+    """Hyper-parameters with their types, defaults and limits."""
 
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
 
-    stored: ClassVar[type[BaseModel]] = AnyState
-    """Typed model of what :meth:`state` gives: :meth:`restore` gets what it lets pass."""
+    Fitted: ClassVar[type[BaseModel]] = AnyState
+    """What a fit found, but for files of its own: a model that is stored as JSON."""
+
+    fitted: Any = AnyState()
+    """That of this recommender."""
+
+    arrays: ClassVar[tuple[str, ...]] = ()
+    """Attributes with arrays of the fit, which are stored in ``arrays.npz``."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Limit the threads of the class's own :data:`LIMITED` methods."""
         super().__init_subclass__(**named)
         for name in LIMITED:
             if name in vars(cls):
-                setattr(cls, name, on_one_thread(vars(cls)[name]))
+                setattr(cls, name, one_thread()(vars(cls)[name]))
 
     _last: tuple[pd.DataFrame, Judgement] | None = None
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
-        self.check_parameters(parameters, "config.yaml", "models.parameters")
+        if misfit := self.Parameters.misfit(parameters):
+            raise UserError("config.yaml", f"models.parameters.{misfit[0]}", misfit[1])
         self.domain = domain
-        self.parameters = {**self.defaults, **parameters}
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any], where: str | Path, key: str) -> None:
-        """Insist on hyper-parameters that may be; ``where`` and ``key`` name them in messages.
-
-        Raises
-        ------
-        UserError
-            When one is unknown, of a wrong type or out of range.
-        """
-        if strange := sorted(parameters.keys() - cls.defaults.keys()):
-            raise UserError(where, key, unknown("parameter", strange[0], cls.defaults))
-        for name, value in parameters.items():
-            if said := misfit(name, value, cls.defaults, cls.allowed):
-                raise UserError(where, f"{key}.{name}", said)
+        self.parameters = self.Parameters(**parameters).model_dump()
 
     def get_params(self) -> dict[str, Any]:
         """Hyper-parameters by name."""
@@ -142,12 +128,11 @@ class Recommender(ABC):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Hyper-parameters that an Optuna ``trial`` tries; none to search by default."""
-        return {}
+        """Hyper-parameters that an Optuna ``trial`` tries; by default those that say so."""
+        return cls.Parameters.suggested(trial)
 
-    @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn.
+        """Learn; what needs no rows does nothing.
 
         Parameters
         ----------
@@ -158,6 +143,7 @@ class Recommender(ABC):
             of sweeps ``status`` (``ok`` or ``slow``) and ``registers`` and ``spill_bytes`` of their
             builds (int64).
         """
+        return self
 
     @abstractmethod
     def judge(self, rows: pd.DataFrame) -> Judgement:
@@ -183,24 +169,11 @@ class Recommender(ABC):
     def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
         """Every feasible candidate of every problem, the recommended one first.
 
-        Parameters
-        ----------
-        gpu
-            A GPU of the domain; it needs a profile and no measurement.
-        problems
-            What the user has.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
-            ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by
-            problem, then rank. The baseline is always among the rows.
-
-        Raises
-        ------
-        UserError
-            When the GPU is unknown or a problem is not of this workload.
+        ``gpu``: A GPU of the domain; it needs a profile and no measurement. ``problems``: what the
+        user has. Raises UserError when the GPU is unknown or a problem is not of this workload.
+        Returns columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
+        ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by problem,
+        then rank. The baseline is always among the rows.
         """
         if gpu not in self.domain.profiles:
             raise UserError("recommend", "gpu", unknown("GPU", gpu, self.domain.profiles))
@@ -232,17 +205,27 @@ class Recommender(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Fitted state as JSON values; arrays and boosters have their own files."""
-        return {}
+        """What was fitted as JSON values; arrays and trees have their own files."""
+        return dict(self.fitted.model_dump(mode="json"))
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Restore from the result of :meth:`state`."""
+        """Check what was read, or take over the result of an own :meth:`state`.
 
-    def save_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
-        """Write the fitted model's own files, if any, in a format that cannot run code."""
+        Called with it when :attr:`fitted` and the model's files are there.
+        """
 
-    def load_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
+    def save_model(self, folder: Path) -> None:
+        """Write the fitted model's own files, in a format that cannot run code."""
+        if self.arrays:
+            found = {name: getattr(self, name) for name in self.arrays}
+            write_arrays(folder / ARRAYS_FILE, found)
+
+    def load_model(self, folder: Path) -> None:
         """Read the files that :meth:`save_model` wrote."""
+        if self.arrays:
+            found = read_arrays(folder / ARRAYS_FILE, "a model")
+            for name in self.arrays:
+                setattr(self, name, found[name])
 
     def save(self, folder: Path) -> None:
         """Write the fitted recommender into ``folder``."""
@@ -260,10 +243,7 @@ class Recommender(ABC):
     def load(cls, folder: Path, domain: Domain) -> Self:
         """Read a fitted recommender.
 
-        Raises
-        ------
-        UserError
-            When the folder holds none, one of another class, or a damaged one.
+        Raises UserError when the folder holds none, one of another class, or a damaged one.
         """
         path = folder / FACTS_FILE
         facts = read_recommender_facts(path)
@@ -275,12 +255,14 @@ class Recommender(ABC):
             if whole.get(name) != written:
                 message = "cannot be read as a model: it is missing, truncated or changed"
                 raise UserError(folder / name, "", message)
-        cls.check_parameters(facts.parameters, path, "parameters")
-        state = validated(cls.stored, facts.state, path).model_dump()
+        if misfit := cls.Parameters.misfit(facts.parameters):
+            raise UserError(path, f"parameters.{misfit[0]}", misfit[1])
+        fitted = validated(cls.Fitted, facts.state, path)
         try:
             found = cls(domain, **facts.parameters)
+            found.fitted = fitted
             found.load_model(folder)
-            found.restore(state)
+            found.restore(fitted.model_dump())
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         return found
@@ -289,12 +271,8 @@ class Recommender(ABC):
 def ranked(cases: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows by case, then score, and the rank of each row in its case, from 1: int64, (rows,) each.
 
-    Parameters
-    ----------
-    cases
-        Number of each row's case: int64, shape (rows,).
-    scores
-        As :attr:`Judgement.scores`; ties stay in the order of the rows.
+    ``cases``: number of each row's case: int64, shape (rows,). ``scores``: as
+    :attr:`Judgement.scores`; ties stay in the order of the rows.
     """
     # lexsort compares its last key first.
     order = np.lexsort((*scores.T[::-1], cases))

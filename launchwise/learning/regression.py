@@ -16,20 +16,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import Field, FiniteFloat
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import Strict
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.stored import RegressorState
+from launchwise.learning.stored import Code, Log
 
-TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
 """Predicted log times closer than this tie: sweeps are not measured more precisely."""
 UNMEASURED_REGRET = float(np.log(3.0))
@@ -38,155 +39,19 @@ best."""
 NEAREST_LEVELS = 4
 
 
-class TimeRegressor(Recommender):
-    """Predicts the time of every candidate.
-
-    Two hyper-parameters are common to all:
-
-    ``target``
-        ``regret`` (above); ``log_ratio``: log(time / bound) learnt as a whole; ``time``: raw ms, as
-        the published study did.
-    ``focus``
-        p in the weight (best / time)^p of a row; 0 weighs all alike. Ignored by ``time``.
-
-    Ties are broken in favour of what resembles the training data (features that never varied there
-    and have the same value), then of what was good on average in training.
-    """
-
-    defaults: ClassVar[dict[str, Any]] = {"target": "regret", "focus": 2.0, "seed": 0}
-
-    allowed: ClassVar[dict[str, Any]] = {"target": [*TARGETS], "focus": [(0, None)]}
-
-    stored: ClassVar[type[BaseModel]] = RegressorState
-
-    columns: list[str]
-    """Features that vary in the training rows."""
-    constant: dict[str, float]
-    """Features that do not vary, with their value: dropped, and named in the report."""
-
-    @abstractmethod
-    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the model.
-
-        Shapes: features (rows, features), float32; target and weights (rows,), float64.
-        """
-
-    @abstractmethod
-    def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Predicted target, float64 (rows,), from float32 (rows, features)."""
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn from measurements (see :meth:`Recommender.fit`).
-
-        Raises
-        ------
-        UserError
-            When there are no rows.
-        """
-        if measurements.empty:
-            raise UserError("training rows", "", "there are none")
-        features = self.domain.features(measurements)
-        low, high = features.min(), features.max()
-        names = [str(name) for name in features]
-        self.columns = [name for name in names if low[name] < high[name]]
-        self.constant = {name: float(low[name]) for name in names if low[name] == high[name]}
-        if not self.columns:
-            # One configuration of one problem: a constant model is all there is to learn.
-            self.columns, self.constant = [features.columns[0]], {}
-        regret = regrets(measurements, self.domain.spec)
-        times = measurements["time_ms"].to_numpy(dtype=float)
-        ratios = np.log(times / self.domain.bounds_ms(measurements))
-        target, weights = self._target(regret, ratios, times)
-        self._mean_regret = MeanRegret.of(measurements, regret, self.domain)
-        self._levels = Levels.of(measurements, features, ratios - regret, self.domain)
-        self.fit_rows(self._matrix(features), target, weights)
-        return self
-
-    def _target(
-        self, regret: np.ndarray, ratios: np.ndarray, times: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        name = self.parameters["target"]
-        if name == "time":
-            return times, np.ones(len(times))
-        return (regret if name == "regret" else ratios), np.exp(-self.parameters["focus"] * regret)
-
-    def _matrix(self, features: pd.DataFrame) -> np.ndarray:
-        return features[self.columns].to_numpy(dtype=np.float32)
-
-    def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by predicted log time in steps of :data:`RESOLUTION`, novelty, mean regret."""
-        features = self.domain.features(rows)
-        predicted = self.predict_rows(self._matrix(features))
-        times = self._times(rows, features, predicted)
-        logs = np.log(times) if self.parameters["target"] == "time" else predicted
-        same = np.array([features[name] == value for name, value in self.constant.items()])
-        novelty = (~same).sum(axis=0) if len(same) else np.zeros(len(rows))
-        steps = np.round(logs / RESOLUTION)
-        mean_regret = self._mean_regret.regret(rows, self.domain)
-        return Judgement(np.column_stack([steps, novelty, mean_regret]), times)
-
-    def _times(
-        self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
-    ) -> np.ndarray:
-        """Convert the predicted target to ms."""
-        name = self.parameters["target"]
-        if name == "time":
-            # A regressor of raw times may predict one at or below zero; no time is.
-            return np.maximum(predicted, 1e-6)
-        level = self._levels.at(rows, features, self.domain) if name == "regret" else 0.0
-        return self.domain.bounds_ms(rows) * np.exp(predicted + level)
-
-    def summary(self) -> dict[str, Any]:
-        """Features used, and features dropped because they do not vary in training."""
-        return {"features": self.columns, "features_dropped": sorted(self.constant)}
-
-    def state(self) -> dict[str, Any]:
-        """Features, mean regrets and levels as JSON values."""
-        return {
-            "columns": self.columns,
-            "constant": self.constant,
-            "prior": self._mean_regret.plain(),
-            "levels": self._levels.plain(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
-        self.columns, self.constant = list(state["columns"]), dict(state["constant"])
-        self.domain.insist_on_features([*self.columns, *self.constant])
-        if self.model_width() != len(self.columns):
-            raise ValueError(f"it was fitted to {self.model_width()} features, not to columns")
-        self._mean_regret = MeanRegret.read(state["prior"], self.domain)
-        self._levels = Levels.read(state["levels"], self.domain)
-
-    def model_width(self) -> int:
-        """Number of features that the fitted model reads."""
-        return len(self.columns)
-
-    def model_file(self, folder: Path, suffix: str) -> Path:
-        """Path of the fitted model's file."""
-        return folder / f"model.{suffix}"
-
-
-class MeanRegret:
+class MeanRegret(Strict):
     """Mean regret of every configuration over the training cases.
 
     A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there,
     or the largest regret that was measured: others' sweeps keep what ours would stop early, and a
     failure is no better than that.
     Tunables that never varied in training tell nothing and are left out of its name.
-
-    Parameters
-    ----------
-    columns
-        Tunables that name a configuration.
-    regrets
-        Number of a configuration (:func:`~launchwise.learning.row_arrays.configuration_codes`), as
-        text because JSON's keys are, to its mean regret.
     """
 
-    def __init__(self, columns: list[str], regrets: dict[str, float]) -> None:
-        self._columns = columns
-        self._regrets = {int(code): regret for code, regret in regrets.items()}
+    # Tunables that name a configuration.
+    columns: list[str]
+    # Number of a configuration (`launchwise.learning.row_arrays.configuration_codes`) to its mean.
+    regrets: dict[Code, Log]
 
     @classmethod
     def of(
@@ -208,49 +73,28 @@ class MeanRegret:
         worst = np.full(cases.max() + 1, UNMEASURED_REGRET)
         np.maximum.at(worst, cases, regret)
         means = np.where(np.isfinite(best), best, worst).mean(axis=1)
-        return cls(varied, dict(zip(map(str, known.tolist()), means.tolist(), strict=True)))
+        found = dict(zip(known.tolist(), means.tolist(), strict=True))
+        return cls(columns=varied, regrets=found)
 
     def regret(self, rows: pd.DataFrame, domain: Domain) -> np.ndarray:
         """Mean regret of each row's configuration, (rows,); unknown: :data:`UNMEASURED_REGRET`."""
-        names = pd.Series(configuration_codes(rows, self._columns, domain.spec))
-        return names.map(self._regrets).fillna(UNMEASURED_REGRET).to_numpy(dtype=float)
+        names = pd.Series(configuration_codes(rows, self.columns, domain.spec))
+        return names.map(self.regrets).fillna(UNMEASURED_REGRET).to_numpy(dtype=float)
 
-    @classmethod
-    def read(cls, plain: dict[str, Any], domain: Domain) -> MeanRegret:
-        """From the result of :meth:`plain`.
-
-        Raises
-        ------
-        ValueError
-            When a column is no tunable.
-        """
-        if strange := [name for name in plain["columns"] if name not in domain.choice_columns]:
+    def check(self, domain: Domain) -> None:
+        """ValueError when a column is no tunable."""
+        if strange := [name for name in self.columns if name not in domain.choice_columns]:
             raise ValueError(f"{strange[0]!r} is no tunable of {domain.spec.workload}")
-        return cls(**plain)
-
-    def plain(self) -> dict[str, Any]:
-        """Constructor arguments as JSON values."""
-        regrets = {str(code): regret for code, regret in self._regrets.items()}
-        return {"columns": self._columns, "regrets": regrets}
 
 
-class Levels:
-    """log(best time / bound) of the training cases, and between them by distance.
+class Levels(Strict):
+    """log(best time / bound) of the training cases, and between them by distance."""
 
-    Parameters
-    ----------
-    columns
-        Features of problem and GPU that vary.
-    points
-        Those features of each training case: float64, shape (cases, features).
-    levels
-        float64, shape (cases,).
-    """
-
-    def __init__(self, columns: list[str], points: np.ndarray, levels: np.ndarray) -> None:
-        self._columns = columns
-        self._points = points
-        self._levels = levels
+    # Features of problem and GPU that vary.
+    columns: list[str]
+    # Those features of each training case: shape (cases, features).
+    points: list[list[FiniteFloat]]
+    levels: Annotated[list[Log], Field(min_length=1)]
 
     @classmethod
     def of(
@@ -260,58 +104,160 @@ class Levels:
         codes = case_numbers(rows, domain.spec)
         first = np.unique(codes, return_index=True)[1]
         names = [name for name in domain.problem_features if features[name].nunique() > 1]
-        points = features[names].to_numpy()[first]
-        return cls(names, points, level[first])
+        points = features[names].to_numpy()[first].tolist()
+        return cls(columns=names, points=points, levels=level[first].tolist())
 
     def at(self, rows: pd.DataFrame, features: pd.DataFrame, domain: Domain) -> np.ndarray:
         """Level of each row's case: float64, shape (rows,)."""
         codes = case_numbers(rows, domain.spec)
         first = np.unique(codes, return_index=True)[1]
-        if not self._columns:
-            return np.full(len(rows), self._levels.mean())
-        asked = features[self._columns].to_numpy()[first]
-        return nearest_mean(self._points, self._levels, asked)[codes]
+        levels = np.array(self.levels)
+        if not self.columns:
+            return np.full(len(rows), levels.mean())
+        asked = features[self.columns].to_numpy()[first]
+        return nearest_mean(np.array(self.points), levels, asked)[codes]
 
-    def plain(self) -> dict[str, Any]:
-        """State as JSON values."""
-        return {
-            "columns": self._columns,
-            "points": self._points.tolist(),
-            "levels": self._levels.tolist(),
-        }
-
-    @classmethod
-    def read(cls, plain: dict[str, Any], domain: Domain) -> Levels:
-        """Restore from the result of :meth:`plain`.
-
-        Raises
-        ------
-        ValueError
-            When a column is no feature, or a case lacks one.
-        """
-        domain.insist_on_features(plain["columns"])
-        levels = np.asarray(plain["levels"], dtype=float)
-        points = np.asarray(plain["points"], dtype=float)
-        if points.shape != (len(levels), len(plain["columns"])):
+    def check(self, domain: Domain) -> None:
+        """ValueError when a column is no feature, or a case lacks one."""
+        domain.insist_on_features(self.columns)
+        widths = {len(point) for point in self.points}
+        if len(self.points) != len(self.levels) or widths != {len(self.columns)}:
             raise ValueError("levels has other numbers of columns, points and levels")
-        return cls(plain["columns"], points, levels)
+
+
+class TimeRegressor(Recommender):
+    """Predicts the time of every candidate.
+
+    Two hyper-parameters are common to all:
+
+    ``target``
+        ``regret`` (above); ``log_ratio``: log(time / bound) learnt as a whole; ``time``: raw ms, as
+        the published study did.
+    ``focus``
+        p in the weight (best / time)^p of a row; 0 weighs all alike. Ignored by ``time``.
+
+    Ties are broken in favour of what resembles the training data (features that never varied there
+    and have the same value), then of what was good on average in training.
+    """
+
+    class Parameters(Hyperparameters):
+        target: Literal["regret", "log_ratio", "time"] = "regret"
+        focus: float = Field(2.0, ge=0)
+
+    class Fitted(Strict):
+        # Features that vary in the training rows.
+        columns: Annotated[list[str], Field(min_length=1)]
+        # Features that do not vary, with their value: dropped, and named in the report.
+        constant: dict[str, FiniteFloat]
+        prior: MeanRegret
+        levels: Levels
+
+    @property
+    def columns(self) -> list[str]:
+        """Features that the model learns from."""
+        return list(self.fitted.columns)
+
+    @abstractmethod
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Fit the model.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
+
+    @abstractmethod
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Predicted target, float64 (rows,), from float32 (rows, features)."""
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn from measurements (see :meth:`Recommender.fit`).
+
+        Raises UserError when there are no rows.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        features = self.domain.features(measurements)
+        low, high = features.min(), features.max()
+        names = [str(name) for name in features]
+        columns = [name for name in names if low[name] < high[name]]
+        constant = {name: float(low[name]) for name in names if low[name] == high[name]}
+        if not columns:
+            # One configuration of one problem: a constant model is all there is to learn.
+            columns, constant = names[:1], {}
+        regret = regrets(measurements, self.domain.spec)
+        times = measurements["time_ms"].to_numpy(dtype=float)
+        ratios = np.log(times / self.domain.bounds_ms(measurements))
+        target, weights = self._target(regret, ratios, times)
+        self.fitted = self.Fitted(
+            columns=columns,
+            constant=constant,
+            prior=MeanRegret.of(measurements, regret, self.domain),
+            levels=Levels.of(measurements, features, ratios - regret, self.domain),
+        )
+        self.fit_rows(self._matrix(features), target, weights)
+        return self
+
+    def _target(
+        self, regret: np.ndarray, ratios: np.ndarray, times: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        name = self.parameters["target"]
+        if name == "time":
+            return times, np.ones(len(times))
+        return (regret if name == "regret" else ratios), np.exp(-self.parameters["focus"] * regret)
+
+    def _matrix(self, features: pd.DataFrame) -> np.ndarray:
+        return features[self.columns].to_numpy(dtype=np.float32)
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted log time in steps of :data:`RESOLUTION`, novelty, mean regret."""
+        features = self.domain.features(rows)
+        predicted = self.predict_rows(self._matrix(features))
+        times = self._times(rows, features, predicted)
+        logs = np.log(times) if self.parameters["target"] == "time" else predicted
+        constant = self.fitted.constant.items()
+        same = np.array([features[name] == value for name, value in constant])
+        novelty = (~same).sum(axis=0) if len(same) else np.zeros(len(rows))
+        steps = np.round(logs / RESOLUTION)
+        mean_regret = self.fitted.prior.regret(rows, self.domain)
+        return Judgement(np.column_stack([steps, novelty, mean_regret]), times)
+
+    def _times(
+        self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
+    ) -> np.ndarray:
+        """Convert the predicted target to ms."""
+        name = self.parameters["target"]
+        if name == "time":
+            # A regressor of raw times may predict one at or below zero; no time is.
+            return np.maximum(predicted, 1e-6)
+        level = self.fitted.levels.at(rows, features, self.domain) if name == "regret" else 0.0
+        return self.domain.bounds_ms(rows) * np.exp(predicted + level)
+
+    def summary(self) -> dict[str, Any]:
+        """Features used, and features dropped because they do not vary in training."""
+        return {"features": self.columns, "features_dropped": sorted(self.fitted.constant)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Insist on what the domain has, and on a model of as many features."""
+        self.domain.insist_on_features([*self.columns, *self.fitted.constant])
+        if self.model_width() != len(self.columns):
+            raise ValueError(f"it was fitted to {self.model_width()} features, not to columns")
+        self.fitted.prior.check(self.domain)
+        self.fitted.levels.check(self.domain)
+
+    def model_width(self) -> int:
+        """Number of features that the fitted model reads."""
+        return len(self.columns)
+
+    def model_file(self, folder: Path, suffix: str) -> Path:
+        """Path of the fitted model's file."""
+        return folder / f"model.{suffix}"
 
 
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """Mean of the nearest points' values, weighted by inverse squared distance.
 
-    Parameters
-    ----------
-    points, asked
-        Shapes (points, features) and (asked, features); distances are taken on
-        :func:`scaled` features.
-    values
-        Shape (points,).
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (asked,); a point's own value where it is asked for.
+    Returns shape (asked,); a point's own value where it is asked for. ``points``, ``asked``: shapes
+    (points, features) and (asked, features); distances are taken on :func:`scaled` features.
+    ``values``: shape (points,).
     """
     distance = distances(points, asked)
     count = min(NEAREST_LEVELS, len(points))

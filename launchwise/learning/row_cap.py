@@ -53,17 +53,8 @@ class RowCap:
     def applied(self, rows: pd.DataFrame, domain: Domain, fit: str) -> pd.DataFrame:
         """The rows that stay, in their order; which they are depends on no order.
 
-        Parameters
-        ----------
-        rows
-            Training rows, each key once.
-        fit
-            Name of what is fitted, for messages.
-
-        Raises
-        ------
-        UserError
-            When the rows of one problem of each GPU are more than are allowed.
+        ``rows``: training rows, each key once; ``fit``: name of what is fitted, for messages.
+        Raises UserError when the rows of one problem of each GPU are more than are allowed.
         """
         if self.most is None:
             return rows
@@ -116,12 +107,8 @@ ALL_ROWS = RowCap()
 def _places(rows: pd.DataFrame, codes: np.ndarray, draws: np.ndarray, domain: Domain) -> np.ndarray:
     """Place of each row among those of its case, what always stays first: int64, (rows,).
 
-    Parameters
-    ----------
-    codes
-        Number of each row's case: int64, shape (rows,).
-    draws
-        A random number of each row: shape (rows,).
+    ``codes``: number of each row's case: int64, shape (rows,); ``draws``: a random number of each
+    row: shape (rows,).
     """
     times = rows["time_ms"].to_numpy(dtype=float)
     first = _ranks(codes, (draws, times)) < FASTEST
@@ -137,10 +124,7 @@ def told(rows: int) -> str:
 def quota(sizes: np.ndarray, most: int) -> int:
     """Rows that every case may keep where ``most`` are kept of all.
 
-    Parameters
-    ----------
-    sizes
-        Rows of each case: int64, shape (cases,), more than ``most`` together.
+    ``sizes``: rows of each case: int64, shape (cases,), more than ``most`` together.
     """
     ordered = np.sort(sizes)
     # Rows that stay if each case keeps as many as one of them has.
@@ -154,12 +138,7 @@ def in_turn(keys: Sequence[tuple[Any, ...]], seed: int) -> tuple[np.ndarray, int
     """Cases in the order in which they are taken, and how many GPUs there are.
 
     GPUs take turns, each with one problem. All go round the same circle of problems, which is drawn
-    at random, from starts that lie evenly apart.
-
-    Parameters
-    ----------
-    keys
-        Of each case: its GPU, then its problem.
+    at random, from starts that lie evenly apart. ``keys``: of each case: its GPU, then its problem.
     """
     gpus = _numbers([key[0] for key in keys])
     problems = _numbers([key[1:] for key in keys])

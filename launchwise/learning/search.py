@@ -19,7 +19,7 @@ import hashlib
 import inspect
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -62,17 +62,8 @@ def grouped_folds(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Row numbers of training and held-out rows per fold; each group is on one side only.
 
-    Parameters
-    ----------
-    groups
-        Number of each row's group from 0, none left out: int64, shape (rows,).
-    folds
-        At most as many as there are groups.
-
-    Raises
-    ------
-    ValueError
-        When there are fewer than 2 groups.
+    ``groups``: number of each row's group from 0, none left out: int64, shape (rows,); ``folds``:
+    at most as many as there are groups. Raises ValueError when there are fewer than 2 groups.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     if count < 2:
@@ -105,10 +96,7 @@ def held_out_regret(
 ) -> np.ndarray:
     """Mean regret of the first recommendations for each case, from folds that left it out.
 
-    Returns
-    -------
-    numpy.ndarray
-        log(time / best), float64, shape (cases,), cases fold by fold.
+    Returns log(time / best), float64, shape (cases,), cases fold by fold.
     """
     regret = regrets(rows, recommender.domain.spec)
     found = []
@@ -124,10 +112,7 @@ def held_out_time_error(
 ) -> np.ndarray:
     """Mean |predicted / measured - 1| over the rows of each case, from folds that left it out.
 
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
+    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
     """
     found = []
     for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
@@ -170,7 +155,6 @@ def search(
     ----------
     kind
         Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
-        Without a ``suggest`` of its own there is nothing to search.
     rows
         Training rows of one fold.
     fixed
@@ -198,26 +182,18 @@ def search(
 
     def judged(trial: Any) -> float:
         recommender = kind(domain, **{**kind.suggest(trial), **fixed, "seed": seed})
-        return _judged(trial, _held_out(recommender, few, folds, seed, objective))
+        values = _held_out(recommender, few, folds, seed, objective)
+        trial.set_user_attr(REGRETS, values.tolist())
+        return float(values.mean())
 
     complete = _completed(study, judged, trials, seed)
-    chosen, parameters = _chosen(complete, objective)
+    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
+    chosen = choose(values) if objective == "regret" else best_of(values)
+    # The first has the defaults.
+    parameters = complete[chosen].params if chosen else {}
     searched = {name: value for name, value in parameters.items() if name not in fixed}
     seconds = time.perf_counter() - started
     return Found(searched, float(complete[chosen].value), len(complete), seconds)
-
-
-def _judged(trial: Any, values: np.ndarray) -> float:
-    """Mean of a trial's values, which are kept with it."""
-    trial.set_user_attr(REGRETS, values.tolist())
-    return float(values.mean())
-
-
-def _chosen(complete: Sequence[Any], objective: Objective) -> tuple[int, dict[str, Any]]:
-    """Place of the trial that wins, and its parameters: none of the first, which has defaults."""
-    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
-    chosen = choose(values) if objective == "regret" else best_of(values)
-    return chosen, complete[chosen].params if chosen else {}
 
 
 def _held_out(
@@ -259,11 +235,8 @@ def _completed(study: Any, judged: Callable[[Any], float], trials: int, seed: in
 def choose(trials: list[np.ndarray]) -> int:
     """Choose the best trial if it is clearly better than the first, else the first.
 
-    Parameters
-    ----------
-    trials
-        Regret of each held-out problem, shape (problems,), the same problems in every trial; the
-        first trial is the defaults.
+    ``trials``: regret of each held-out problem, shape (problems,), the same problems in every
+    trial; the first trial is the defaults.
     """
     best = best_of(trials)
     gain = trials[0] - trials[best]
@@ -318,12 +291,13 @@ def mend(path: Path) -> None:
 
 def _searched(kind: type[Recommender]) -> bool:
     """Whether the kind has a search space: without one every trial would be the defaults."""
-    return next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
+    own = next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
+    return own or any(field.json_schema_extra for field in kind.Parameters.model_fields.values())
 
 
 def _space(kind: type[Recommender]) -> str:
     """Source code of the search space: an edit starts a new search."""
-    return inspect.getsource(kind.suggest) + repr(kind.defaults)
+    return inspect.getsource(kind.suggest) + repr(kind.Parameters.model_fields)
 
 
 def _content(rows: pd.DataFrame) -> str:
@@ -332,4 +306,5 @@ def _content(rows: pd.DataFrame) -> str:
 
 
 def _defaults(kind: type[Recommender], fixed: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in kind.defaults.items() if name not in {*fixed, "seed"}}
+    defaults = kind.Parameters().model_dump(exclude={*fixed, "seed"})
+    return dict(defaults)

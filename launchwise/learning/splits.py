@@ -68,10 +68,7 @@ class Fold:
 def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
     """Which rows are of problems that a split of a study trains or tests on, on their GPU.
 
-    Returns
-    -------
-    ndarray
-        Booleans, shape (rows,).
+    Returns booleans, shape (rows,).
     """
     splits = study.splits.values()
     selections = [
@@ -162,6 +159,13 @@ def make_splits(
 ) -> dict[str, Any]:
     """Every split and fold of a study, as ``results/splits/<study>.json`` holds them.
 
+    Returns ``gpus`` (model of the card, slice or not), ``cards`` (model to GPUs),
+    ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``, ``folds`` (lists of
+    cases under ``train`` and ``test``), ``skipped`` (GPU to the reason why it is not tested) and,
+    for a transfer, ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
+    Raises UserError when a split overlaps itself, has nothing to learn from or nothing to be tested
+    on.
+
     Parameters
     ----------
     name, splits
@@ -172,20 +176,6 @@ def make_splits(
         Split to the file that holds it and its key there, for messages.
     leave_out
         GPU to problems that take no part on it.
-
-    Returns
-    -------
-    dict
-        ``gpus`` (model of the card, slice or not), ``cards`` (model to GPUs),
-        ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``,
-        ``folds`` (lists of cases under ``train`` and ``test``),
-        ``skipped`` (GPU to the reason why it is not tested) and, for a transfer,
-        ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
-
-    Raises
-    ------
-    UserError
-        When a split overlaps itself, has nothing to learn from or nothing to be tested on.
     """
     measured = {
         gpu: _measured_cases(sweep[~_left_out(sweep, leave_out or {})], spec)
@@ -332,12 +322,7 @@ def left_out_together(cards: Mapping[str, str], most: int = MOST_TRANSFER_FOLDS)
     """GPUs that are held out at once: whole cards with their slices, each GPU in one group.
 
     Where all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as
-    many.
-
-    Parameters
-    ----------
-    cards
-        GPU to the model of its card.
+    many. ``cards``: GPU to the model of its card.
     """
     whole: dict[str, list[str]] = {}
     for gpu, card in cards.items():
@@ -352,13 +337,7 @@ def _cards_of(cases: list[dict[str, Any]], profiles: Mapping[str, GpuProfile]) -
 
 
 def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> None:
-    """Reject a fold whose training and test cases overlap.
-
-    Raises
-    ------
-    UserError
-        Naming the first such case.
-    """
+    """Reject a fold whose training and test cases overlap; UserError naming the first such case."""
     both = {case.key for case in fold.train} & {case.key for case in fold.test}
     if both:
         first = next(case for case in fold.test if case.key in both)
@@ -372,10 +351,7 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
 def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
     """Folds in a ``splits.json``, of one split or of all, in order.
 
-    Raises
-    ------
-    UserError
-        When the file is broken or a fold tests what it learns from.
+    Raises UserError when the file is broken or a fold tests what it learns from.
     """
     content = read_json(path)
     try:

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
-from launchwise.learning.situations import Situation
+
+Situation = Literal["within", "beyond", "new_gpu"]
+"""``within``: a known GPU, and every number of the problem between measured ones. ``beyond``: a
+known GPU, and a number outside, or a text that no training problem has. ``new_gpu``: no training
+row is of that GPU."""
+
+SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 
 LARGEST_LOG = 100.0
 """Largest logarithm of a time in ms, or of a ratio of times, and of what is added to one."""
@@ -103,60 +109,10 @@ class AnyState(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class MeanRegrets(Strict):
-    """State of :class:`launchwise.learning.regression.MeanRegret`."""
-
-    columns: list[str]
-    regrets: dict[Code, Log]
-
-
-class Wins(Strict):
-    """State of :class:`launchwise.learning.baselines.MostFrequentBest`."""
-
-    wins: dict[Code, Count]
-
-
-class StoredLevels(Strict):
-    """State of :class:`launchwise.learning.regression.Levels`."""
-
-    columns: list[str]
-    points: list[list[FiniteFloat]]
-    levels: Annotated[list[Log], Field(min_length=1)]
-
-
-class RankerState(Strict):
-    """State of a recommender that ranks, without times."""
-
-    prior: MeanRegrets
-
-
-class RegressorState(RankerState):
-    """State of a :class:`launchwise.learning.regression.TimeRegressor`."""
-
-    columns: Annotated[list[str], Field(min_length=1)]
-    constant: dict[str, FiniteFloat]
-    levels: StoredLevels
-
-
-class ProcessState(Strict):
-    """State of a Gaussian process."""
-
-    columns: list[str]
-    variants: list[str]
-    mean: Log
-    deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
-    amplitude: Annotated[float, Field(gt=0, le=1e12)]
-    scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
-    noise: Annotated[float, Field(ge=0, le=1e12)]
-
-
 def read_product_facts(path: Path) -> dict[str, Any]:
     """Content of a product's ``final.json``.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, was changed, or is not what it must be.
+    Raises UserError when it cannot be read, was changed, or is not what it must be.
     """
     return validated(ProductFacts, read_sealed_json(path), path).model_dump()
 
@@ -164,9 +120,6 @@ def read_product_facts(path: Path) -> dict[str, Any]:
 def read_recommender_facts(path: Path) -> RecommenderFacts:
     """Content of a ``recommender.json``.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, was changed, or is not what it must be.
+    Raises UserError when it cannot be read, was changed, or is not what it must be.
     """
     return validated(RecommenderFacts, read_sealed_json(path), path)

@@ -11,13 +11,16 @@ import pandas as pd
 
 from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.evaluate import ORACLE, SHORT_LISTS
-from launchwise.learning.intervals import resampled_means
+from launchwise.learning.merit import resampled_means
+from launchwise.learning.truth import ORACLE, SHORT_LISTS
 from launchwise.workloads.spec import Spec
 
 ALL_GPUS = "all"
 WORTH_PERCENT = 5.0
 """A gain of the best configuration over the usual choice above this counts as missed, %."""
+
+HARMFUL_BELOW = 1 / (1 + merit.HARM_PERCENT / 100)
+"""Gain over the usual choice below which an answer does harm."""
 
 INTERVAL_SEED = 0
 HEURISTICS = tuple(BASELINES)
@@ -32,23 +35,13 @@ def summarise(
 ) -> dict[str, Any]:
     """Metrics per split, GPU and model.
 
-    Parameters
-    ----------
-    table
-        What :func:`launchwise.learning.evaluate.evaluate` gives.
-    facts
-        Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
-        ``seconds_to_recommend``.
-
-    Returns
-    -------
-    dict
-        ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
-        ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
-        ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the
-        median problem) and ``models``: name to figures (see
-        :func:`figures` and :func:`_with_intervals`). Shares are 0..1, except where a name says
-        percent.
+    Returns ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
+    ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
+    ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the median
+    problem) and ``models``: name to figures (see :func:`figures` and :func:`_with_intervals`).
+    Shares are 0..1, except where a name says percent. ``table``: what
+    :func:`launchwise.learning.evaluation.evaluate` gives; ``facts``: model to what is known of it
+    beside its results: ``title``, ``seconds_to_train``, ``seconds_to_recommend``.
     """
     models: dict[str, Any] = {}
     for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
@@ -92,7 +85,7 @@ def _with_intervals(
     ``fraction_interval``: of the geometric mean. ``beside_best_model`` and
     ``beside_best_heuristic``: of its ratio to that of the best model and of the best heuristic
     (without random draws, which measure). Each is a pair, None where there are too few problems
-    (see :mod:`launchwise.learning.intervals`).
+    (see :mod:`launchwise.learning.merit`).
     """
     means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
     roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))
@@ -111,18 +104,10 @@ def _with_intervals(
 def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
     """Metrics of one model over some problems.
 
-    Returns
-    -------
-    dict
-        ``problems``, ``without_time`` (recommendations that failed or were never measured),
-        ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
-        ``gain_geometric_mean`` (over what is usual; without a time it counts as 0),
-        ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
-        reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
-        ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
-        (problems whose recommendation is slower than the usual choice by more than
-        :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), what :func:`_promises`
-        gives, ``mape_percent`` and ``spearman`` (means over problems).
+    Returns ``problems``, ``without_time`` (recommendations that failed or were never measured),
+    ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``, what
+    :func:`quality` gives, ``accuracy`` (the very best), ``accuracy_near_best``, ``mape_percent``
+    and ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
     least = 1 / (1 + near_best_percent / 100)
@@ -134,43 +119,45 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "improvement_coefficient": merit.improvement_coefficient(
             rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
         ),
-        "gain_geometric_mean": merit.geometric_mean(rows["gain"].to_numpy(dtype=float)),
-        "fraction_geometric_mean": merit.geometric_mean(fraction),
-        **{
-            name: merit.geometric_mean(rows[name].to_numpy(dtype=float))
-            for name in SHORT_LISTS.values()
-        },
-        "fraction_p5": float(np.quantile(fraction, 0.05)),
-        "fraction_worst": float(fraction.min()),
+        **quality(rows.assign(best_gain=rows["usual_ms"] / rows["best_ms"])),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["gain"] < 1 / (1 + merit.HARM_PERCENT / 100)).sum()),
-        **_promises(rows),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),
     }
 
 
-def _promises(rows: pd.DataFrame) -> dict[str, Any]:
-    """Coverage of expected gains: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
+def quality(rows: pd.DataFrame) -> dict[str, Any]:
+    """Figures of answers to problems, of test cases or of a blind test.
 
-    Problems answered by what is usual; those of them where the best is faster by more than
-    :data:`WORTH_PERCENT`, and how many are in all (``worthwhile``); answers with an interval of
-    their gain, and the share whose gain lies in it.
+    Returns ``gain_geometric_mean`` (without a time it counts as 0), ``fraction_geometric_mean``,
+    ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
+    reaches; NaN for random draws), ``fraction_p5``, ``fraction_worst``, ``harmed`` (problems whose
+    answer is slower than the usual choice by more than
+    :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), ``kept_usual`` (answered by the
+    usual choice), ``missed`` (those of them where the best is faster by more than
+    :data:`WORTH_PERCENT`), ``worthwhile`` (all such problems), ``intervals`` (answers with an
+    interval of their gain) and ``covered`` (the share whose gain lies in it). ``rows``: one per
+    answer: ``fraction``, ``best_of_5``, ``best_of_20``, ``gain``, ``is_usual``, ``best_gain`` (of
+    the best over the usual choice), ``least_gain`` and ``most_gain``.
     """
-    usual = rows["is_usual"].to_numpy(dtype=bool)
-    possible = rows["usual_ms"].to_numpy(dtype=float) / rows["best_ms"].to_numpy(dtype=float)
-    worth = possible > 1 + WORTH_PERCENT / 100
-    least, most = (rows[name].to_numpy(dtype=float) for name in ("least_gain", "most_gain"))
-    known = np.isfinite(least) & ~usual
-    gain = rows["gain"].to_numpy(dtype=float)
-    within = (gain >= least) & (gain <= most)
+    columns = ("fraction", "gain", "best_gain", "least_gain", "most_gain")
+    fraction, gain, best, low, high = (rows[name].to_numpy(dtype=float) for name in columns)
+    usual, worth = rows["is_usual"].to_numpy(dtype=bool), best > 1 + WORTH_PERCENT / 100
+    known = np.isfinite(low) & ~usual
+    inside = ((gain >= low) & (gain <= high))[known]
+    means = ("gain", "fraction")
     return {
+        **{f"{name}_geometric_mean": merit.geometric_mean(rows[name].to_numpy()) for name in means},
+        **{name: merit.geometric_mean(rows[name].to_numpy()) for name in SHORT_LISTS.values()},
+        "fraction_p5": float(np.quantile(fraction, 0.05)),
+        "fraction_worst": float(fraction.min()),
+        "harmed": int((gain < HARMFUL_BELOW).sum()),
         "kept_usual": int(usual.sum()),
         "missed": int((usual & worth).sum()),
         "worthwhile": int(worth.sum()),
         "intervals": int(known.sum()),
-        "covered": float(within[known].mean()) if known.any() else math.nan,
+        "covered": float(inside.mean()) if len(inside) else math.nan,
     }
 
 

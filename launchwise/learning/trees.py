@@ -7,22 +7,16 @@ bit.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from launchwise.base import work
-from launchwise.base.arrays import read_arrays
+from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError
-from launchwise.base.storage import whole_file
-
-LEVEL = 1
-"""Level of compression: more takes longer and gains little."""
 
 PIECE = 8192
 """Rows that are sent down all trees at once."""
@@ -30,16 +24,17 @@ PIECE = 8192
 LEAF = -1
 """Feature of a leaf."""
 
+_ARRAYS = ("starts", "feature", "threshold", "children", "value")
+
 
 @dataclass(frozen=True)
 class Trees:
     """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
 
-    Raises
-    ------
-    ValueError
-        When an array has another length, or a way from a root may not end in a leaf.
+    Raises ValueError when an array has another length, or a way from a root may not end in a leaf.
     """
+
+    FILE: ClassVar[str] = "model.npz"
 
     # Number of features.
     features: int
@@ -77,10 +72,7 @@ class Trees:
     def of(cls, estimators: Sequence[Any], grown: Any = None) -> Trees:
         """Those of fitted decision trees of scikit-learn, which predict one number.
 
-        Parameters
-        ----------
-        grown
-            Estimator that is asked instead of these arrays as long as it is there.
+        ``grown``: estimator that is asked instead of these arrays as long as it is there.
         """
         trees = [estimator.tree_ for estimator in estimators]
         parts = [
@@ -94,18 +86,25 @@ class Trees:
         ]
         return cls(int(estimators[0].n_features_in_), **joined(parts), grown=grown)
 
-    def mean(self, features: np.ndarray) -> np.ndarray:
+    def write(self, path: Path) -> None:
+        """Write as a compressed ``.npz``, whole or not at all."""
+        write_arrays(path, {name: getattr(self, name) for name in ("features", *_ARRAYS)})
+
+    @classmethod
+    def read(cls, path: Path) -> Trees:
+        """Read what :meth:`write` wrote; UserError when it is missing or broken."""
+        stored = read_arrays(path, "a model")
+        try:
+            arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
+            return cls(int(stored["features"]), **arrays)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
         """Mean prediction of the trees: float64, shape (rows,).
 
-        Parameters
-        ----------
-        features
-            float32, shape (rows, features), without NaN.
-
-        Raises
-        ------
-        ValueError
-            When a feature is NaN.
+        ``features``: float32, shape (rows, features), without NaN. Raises ValueError when a feature
+        is NaN.
         """
         if np.isnan(features).any():
             raise ValueError("a feature is NaN")
@@ -152,39 +151,30 @@ def joined(trees: Sequence[tuple[np.ndarray, ...]]) -> dict[str, Any]:
         np.concatenate(part) for part in zip(*trees, strict=True)
     )
     children = np.where((feature == LEAF)[:, None], 0, children + np.repeat(starts, sizes)[:, None])
-    names = ("starts", "feature", "threshold", "children", "value")
-    return dict(zip(names, (starts, feature, threshold, children, value), strict=True))
+    return dict(zip(_ARRAYS, (starts, feature, threshold, children, value), strict=True))
 
 
-_ARRAYS = ("starts", "feature", "threshold", "children", "value")
+class OfTrees:
+    """Part of a recommender whose fitted model is one file of trees."""
 
+    kept_as: ClassVar[Any] = Trees
+    """Class with ``FILE``, ``read``, ``write``, ``predict`` and ``features``."""
 
-def save_trees(path: Path, trees: Trees) -> None:
-    """Write a forest as a compressed ``.npz``, whole or not at all."""
-    arrays = {"features": np.array(trees.features), **{n: getattr(trees, n) for n in _ARRAYS}}
-    with (
-        whole_file(path) as scratch,
-        zipfile.ZipFile(scratch, "w") as archive,
-    ):
-        for name, values in arrays.items():
-            content = BytesIO()
-            np.lib.format.write_array(content, values, allow_pickle=False)
-            # Without the time of writing: the same trees are the same bytes.
-            member = zipfile.ZipInfo(f"{name}.npy")
-            archive.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, LEVEL)
+    trees: Any
+    """Fitted or read: one of :attr:`kept_as`."""
 
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Prediction of the trees: float64, shape (rows,)."""
+        return np.asarray(self.trees.predict(features))
 
-def load_trees(path: Path) -> Trees:
-    """Read a forest.
+    def model_width(self) -> int:
+        """Number of features of the trees."""
+        return int(self.trees.features)
 
-    Raises
-    ------
-    UserError
-        When the file is missing or broken.
-    """
-    stored = read_arrays(path, "a model")
-    try:
-        arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
-        return Trees(int(stored["features"]), **arrays)
-    except (TypeError, ValueError, KeyError, IndexError) as error:
-        raise UserError(path, "", f"cannot be read as a model: {error}") from error
+    def save_model(self, folder: Path) -> None:
+        """Write the trees."""
+        self.trees.write(folder / self.kept_as.FILE)
+
+    def load_model(self, folder: Path) -> None:
+        """Read the trees."""
+        self.trees = self.kept_as.read(folder / self.kept_as.FILE)

@@ -353,7 +353,7 @@ class TransferExplorer(RandomDraws):
         }
 
     def _is_sure(self) -> bool:
-        from launchwise.search.stopping import SURE
+        from launchwise.search.transfer_search import SURE
 
         if self.stop_below_percent is None or self._search is None:
             return False

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.vectors import Columns
-from launchwise.learning.rooflines import limits_ms
-from launchwise.learning.row_arrays import arrays
+from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers
@@ -56,7 +55,7 @@ def winners(study: StudyData) -> pd.DataFrame:
         baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
         a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
         ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
-        ceilings (see :func:`launchwise.learning.rooflines.limits_ms`); ``configurations``; and
+        ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and
         ``configuration``, the name of the best one.
     """
     spec, measured = study.spec, study.measured

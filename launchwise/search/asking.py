@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.search.candidates import Key, described, fastest_elsewhere, losses_of
-from launchwise.search.stopping import SURE
-from launchwise.search.transfer_search import TransferSearch
+from launchwise.search.transfer_search import SURE, TransferSearch
 
 Value = int | float | str | bool
 Configuration = Mapping[str, Any]
@@ -33,6 +32,9 @@ DRAWS = 50
 class Search:
     """Proposes which configuration to measure next, from what is known of other GPUs.
 
+    Raises ValueError when there is no tunable, one has no value or others than numbers and texts,
+    nothing is allowed, or ``known`` has another shape or a configuration that lacks a tunable.
+
     Parameters
     ----------
     tunables
@@ -45,12 +47,6 @@ class Search:
         count.
     seed
         Decides between candidates that are as promising.
-
-    Raises
-    ------
-    ValueError
-        When there is no tunable, one has no value or others than numbers and texts, nothing is
-        allowed, or ``known`` has another shape or a configuration that lacks a tunable.
 
     Examples
     --------
@@ -99,16 +95,9 @@ class Search:
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
         """Take in a measurement, whether it was asked for or not.
 
-        Parameters
-        ----------
-        time_ms
-            Time in ms; None, or what is not finite or not above 0, where it failed.
-
-        Raises
-        ------
-        ValueError
-            When the configuration lacks a tunable, has something else, is not of the space or was
-            told before; when the time is no number.
+        ``time_ms``: time in ms; None, or what is not finite or not above 0, where it failed. Raises
+        ValueError when the configuration lacks a tunable, has something else, is not of the space
+        or was told before; when the time is no number.
         """
         key = self._key(configuration)
         if others := [name for name in configuration if name not in self._tunables]:
@@ -129,10 +118,7 @@ class Search:
     def chance_left(self, percent: float = 2.0) -> float:
         """Chance that something faster than the best by more than ``percent`` was not measured.
 
-        Raises
-        ------
-        ValueError
-            When it is not above 0 and below 100.
+        Raises ValueError when it is not above 0 and below 100.
         """
         if not 0 < percent < 100:
             raise ValueError(f"percent must be above 0 and below 100, not {percent}")
@@ -141,12 +127,8 @@ class Search:
     def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
         """Whether that chance is at most ``chance``; never before some measurements.
 
-        Their number is the square root of that of the candidates.
-
-        Raises
-        ------
-        ValueError
-            When ``percent`` is not above 0 and below 100, or ``chance`` not above 0 and below 1.
+        Their number is the square root of that of the candidates. Raises ValueError when
+        ``percent`` is not above 0 and below 100, or ``chance`` not above 0 and below 1.
         """
         if not 0 < chance < 1:
             raise ValueError(f"chance must be above 0 and below 1, not {chance}")
@@ -200,13 +182,7 @@ class Search:
 
 
 def _listed(name: str, values: Sequence[Value]) -> list[Value]:
-    """Values of a tunable.
-
-    Raises
-    ------
-    ValueError
-        When they are no list of numbers or texts.
-    """
+    """Values of a tunable; ValueError when they are no list of numbers or texts."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"values of tunable {name!r} must be a list, not {values!r}")
     found = list(values)
@@ -219,13 +195,7 @@ def _listed(name: str, values: Sequence[Value]) -> list[Value]:
 
 
 def _time(time_ms: float | None) -> float | None:
-    """A time in ms; None for what failed.
-
-    Raises
-    ------
-    ValueError
-        When it is no number.
-    """
+    """A time in ms; None for what failed; ValueError when it is no number."""
     if time_ms is None:
         return None
     if not isinstance(time_ms, numbers.Real):

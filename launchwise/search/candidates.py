@@ -50,12 +50,8 @@ def described(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points and losses of candidates, as ``TransferSearch`` takes them.
 
-    Parameters
-    ----------
-    texts
-        Of each tunable the values that stand for themselves, as one column each; empty for numbers.
-    losses
-        Of each other GPU (:func:`losses_of`).
+    ``texts``: of each tunable the values that stand for themselves, as one column each; empty for
+    numbers. ``losses``: of each other GPU (:func:`losses_of`).
     """
     columns = []
     for place, values in enumerate(texts):

@@ -13,6 +13,8 @@ def strategy(
 ) -> Any:
     """A strategy that measures what :class:`Search` asks for.
 
+    Raises ImportError without Kernel Tuner.
+
     Parameters
     ----------
     known, seed
@@ -20,11 +22,6 @@ def strategy(
     percent
         End once it is 90 % sure that nothing is faster by more than this; when left out, Kernel
         Tuner's own limits (``max_fevals``, ``time_limit``) end it.
-
-    Raises
-    ------
-    ImportError
-        Without Kernel Tuner.
     """
     from kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
 

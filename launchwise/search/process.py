@@ -129,10 +129,7 @@ class Process:
     def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
 
-        Parameters
-        ----------
-        targets
-            Those of what was conditioned on, in its order: float64, shape (measured,).
+        ``targets``: those of what was conditioned on, in its order: float64, shape (measured,).
         """
         solved = solve_triangular(self._factor, targets, lower=True)
         variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
@@ -172,12 +169,8 @@ class Process:
     ) -> tuple[float, np.ndarray]:
         """Negative logarithm of the posterior density of scales, and its gradient.
 
-        Parameters
-        ----------
-        apart
-            Squared differences of measured candidates: (tunables, measured, measured).
-        shared
-            Products of their deviations: (measured, measured).
+        ``apart``: squared differences of measured candidates: (tunables, measured, measured);
+        ``shared``: products of their deviations: (measured, measured).
         """
         scales, count = Scales.of(logs), len(targets)
         steps = ROOT_OF_5 * np.sqrt(np.tensordot(scales.lengths**-2, apart, axes=1))

@@ -5,19 +5,78 @@ is the mean loss (log time / best) on the other GPUs. After each measurement the
 largest expected improvement is next. Without other GPUs the first candidates lie far apart, and of
 those that follow every third is a neighbour of one of the fastest.
 
+A search may end by the chance that something clearly faster was left. A process that has learnt
+little is too sure of itself, so what it says is held against cards that were kept apart:
+``benchmarks/stopping.py`` searches every recorded and public sweep, with and without other cards,
+and fits how often something faster by more than asked was really left. Its ``coefficients``, in
+``benchmarks/results/stopping.json``, are the constants below.
+
 Sources: expected improvement (Jones, Schonlau and Welch, 1998); candidates that lie far apart
 (Gonzalez, 1985).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
 from launchwise.search.process import Process
-from launchwise.search.stopping import Evidence, chance_left, least_measured
+
+CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
+"""Coefficients of the log odds (see :func:`terms`)."""
+
+LEAST_EXPECTED = 1e-6
+
+SURE = 0.1
+"""A search ends once the chance that something clearly faster is left is at most this."""
+
+LEAST_MEASURED = 5
+"""Measurements before which no search is sure, however few candidates there are."""
+
+
+def least_measured(candidates: int) -> int:
+    """Measurements before which no search among so many ``candidates`` is sure.
+
+    Of what is fast alone, unlike all that resembles it, no process can know. The more candidates
+    there are, the likelier there is one; their square root is what two such cards of the public
+    convolution need.
+    """
+    return max(LEAST_MEASURED, math.isqrt(candidates - 1) + 1)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a process says of the candidates that were not measured."""
+
+    # Expected number of them that are faster than the best by more than asked.
+    expected: float
+    # Measurements since the best one.
+    since: int
+    # How many there are.
+    left: int
+
+
+def terms(evidence: Evidence) -> tuple[float, float, float, float]:
+    """What the log odds are a sum of, by the coefficients above."""
+    return (
+        1.0,
+        math.log(evidence.expected + LEAST_EXPECTED),
+        math.log1p(evidence.since),
+        math.log(evidence.left),
+    )
+
+
+def chance_left(evidence: Evidence) -> float:
+    """Chance that one of them is faster by more than asked; 0 where none is left."""
+    if not evidence.left:
+        return 0.0
+    coefficients = CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT
+    odds = sum(a * b for a, b in zip(coefficients, terms(evidence), strict=True))
+    return 1 / (1 + math.exp(-odds))
+
 
 LARGEST_LOSS = 1.5
 """Losses above this count the same: 4.5 times the best time."""
@@ -51,6 +110,8 @@ all before. Time and memory grow with their number."""
 class TransferSearch:
     """Proposes which candidate to measure next.
 
+    Raises ValueError when there is no candidate, or the shapes do not fit.
+
     Parameters
     ----------
     points
@@ -59,11 +120,6 @@ class TransferSearch:
     losses
         log(time / best time) of each candidate on each other GPU: float64, shape (candidates,
         GPUs); inf where it failed, NaN where it was not measured. No column without other GPUs.
-
-    Raises
-    ------
-    ValueError
-        When there is no candidate, or the shapes do not fit.
     """
 
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
@@ -93,10 +149,8 @@ class TransferSearch:
     def extend(self, points: np.ndarray, losses: np.ndarray) -> None:
         """Add candidates; their numbers follow those of the others.
 
-        Parameters
-        ----------
-        points, losses
-            As at the beginning, of the new candidates: (new, tunables) and (new, GPUs).
+        ``points``, ``losses``: as at the beginning, of the new candidates: (new, tunables) and
+        (new, GPUs).
         """
         self._believed = None
         mean, deviations = self._shared(np.asarray(losses, dtype=float))
@@ -109,13 +163,7 @@ class TransferSearch:
         return len(self._learnt) < MOST_LEARNT or _log(time_ms) < self._best()
 
     def propose(self) -> int:
-        """Number of the candidate to measure next.
-
-        Raises
-        ------
-        StopIteration
-            When all were measured.
-        """
+        """Number of the candidate to measure next; StopIteration when all were measured."""
         if not self._open.any():
             raise StopIteration
         for candidate in self._first:
@@ -140,12 +188,7 @@ class TransferSearch:
         """Chance that an open candidate is faster than the best by more than ``within``.
 
         1 before the first success, 0 when all were measured. Held against cards that were kept
-        apart (see :mod:`launchwise.search.stopping`).
-
-        Parameters
-        ----------
-        within
-            Part of the best time, such as 0.02.
+        apart. ``within``: part of the best time, such as 0.02.
         """
         if not self._open.any():
             return 0.0

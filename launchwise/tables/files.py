@@ -8,7 +8,7 @@ kind, the version of its schema and the unit of each of its columns in its metad
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -61,6 +61,12 @@ def write_table(
         pyarrow.parquet.write_table(arrow, scratch, compression="zstd", write_page_checksum=True)
 
 
+def table_of(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pd.DataFrame:
+    """Rows as a table with the columns and types of a schema, also where there is none."""
+    types = {name: column.kind for name, column in schema.columns.items()}
+    return pd.DataFrame(rows, columns=list(types)).astype(types)
+
+
 def read_table(
     path: str | Path,
     schema: Schema,
@@ -97,6 +103,16 @@ def read_table(
     work.count(work.ROWS_READ, len(found))
     coded = [str(name) for name, kind in found.dtypes.items() if kind == "category"]
     return found.assign(**{name: _plain(found[name]) for name in coded})
+
+
+def read_tables(
+    gpus: Sequence[str],
+    paths: Sequence[Path],
+    schema: Schema,
+    columns: Collection[str] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """GPU to its table, of one file each (:func:`read_table`)."""
+    return {gpu: read_table(path, schema, columns) for gpu, path in zip(gpus, paths, strict=True)}
 
 
 def _plain(values: pd.Series) -> pd.Series:

@@ -18,9 +18,8 @@ from launchwise.base.scripting import log
 from launchwise.base.storage import whole_file, write_sealed_json, write_text
 from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
-from launchwise.learning.blind.answering import read_frozen
-from launchwise.learning.blind.scoring import check_measured_after, score, summarise
-from launchwise.learning.reading import read_domain
+from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
+from launchwise.learning.features import read_domain
 from launchwise.learning.splits import asked_about
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.measuring.rows import check_one_way

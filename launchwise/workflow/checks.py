@@ -25,8 +25,14 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.prices import read_prices
-from launchwise.learning import hyperparameters
-from launchwise.learning.recommenders import COMMITTEE, MEMBERS, SIMPLE_RULES, kinds, members_of
+from launchwise.learning.recommenders import (
+    COMMITTEE,
+    MEMBERS,
+    SIMPLE_RULES,
+    kinds,
+    members_of,
+    recommender_class,
+)
 from launchwise.workflow.folders import check_temporary_folder, check_version
 from launchwise.workflow.plan import (
     described_cards,
@@ -71,7 +77,12 @@ def readable(path: str, elsewhere: object = ()) -> str:
     return path
 
 
-def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]) -> Experiment:
+def start(
+    config: Mapping[str, Any],
+    path: str,
+    overlays: Collection[str | Path],
+    in_job: bool = False,
+) -> Experiment:
     """Check the settings before any rule is defined; stops with one line on an error.
 
     Parameters
@@ -82,6 +93,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         The file that the Snakefile names.
     overlays
         Files from the command line, the last one strongest.
+    in_job
+        Whether models were checked by the process that started this one.
     """
     files = settings_of(path, overlays)
     try:
@@ -89,7 +102,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         check_temporary_folder()
         experiment = load_experiment(config, files, Path.cwd())
         _check_hosts(experiment)
-        check_models(experiment)
+        if not in_job:
+            check_models(experiment)
         _check_recorded(experiment)
         _check_extended(experiment)
         _check_described(experiment)
@@ -250,5 +264,14 @@ def _check_members(experiment: Experiment, study: str, model: str) -> None:
 
 def _check_parameters(experiment: Experiment, key: str, entry: ModelEntry, folder: Path) -> None:
     """Check the hyper-parameters of a model's entry, which stands at ``key`` of the settings."""
-    if said := hyperparameters.complaint(entry.kind, entry.parameters, folder):
-        raise experiment.error(f"{key}.parameters.{said[0]}", said[1])
+    if not entry.parameters:
+        return
+    try:
+        kind = recommender_class(entry.kind, workload=folder)
+    except UserError as error:
+        if isinstance(error.__cause__, ImportError):
+            # Of a library that only machines of jobs have: a job tells what does not fit.
+            return
+        raise
+    if misfit := kind.Parameters.misfit(entry.parameters):
+        raise experiment.error(f"{key}.parameters.{misfit[0]}", misfit[1])

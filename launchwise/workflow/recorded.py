@@ -31,7 +31,7 @@ class RecordedStudy(Strict):
 
     # The study without titles.
     entry: dict[str, Any]
-    # What it asks (:func:`launchwise.learning.reading.read_domain`).
+    # What it asks (:func:`launchwise.learning.features.read_domain`).
     question: dict[str, Any]
     # Its own rules for the usual choice.
     usual: list[dict[str, Any]] | None

@@ -85,7 +85,7 @@ def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("recommender", ("parameters",), [], "parameters: must be a mapping"),
         ("recommender", ("state", "kinds", "knn"), "oracle", "unknown kind of model 'oracle'"),
         ("recommender", ("parameters", "caution"), -1, "parameters.caution: must be"),
-        ("recommender", ("parameters", "folds"), 1, "parameters: unknown parameter 'folds'"),
+        ("recommender", ("parameters", "folds"), 1, "parameters.folds: unknown key 'folds'"),
         ("recommender", ("state", "experience", "problems"), -1, "experience.problems: must be"),
         ("recommender", ("state", "experience", "gpus"), 7, "experience.gpus: must be"),
         ("recommender/lightgbm", ("state", "columns"), ["n"], "was fitted to"),

@@ -14,8 +14,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Blind
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.blind.answering import Frozen, draw_problems
-from launchwise.learning.blind.scoring import summarise
+from launchwise.learning.blind import Frozen, draw_problems, summarise
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import Spec
 

@@ -10,10 +10,11 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS
-from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommenders.learnt import BuildFacts
+from launchwise.learning.row_arrays import FACTS
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
 
-from launchwise.learning.calibration import FEWEST, calibrate, stretched
 from launchwise.learning.conformal import time_limits
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final
+from launchwise.learning.final import FEWEST, Final, calibrate, stretched
 from launchwise.learning.splits import cases_in
 from launchwise.learning.stored import Offsets
 from launchwise.tables.times import judged_times

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.learning.consensus import Consensus, caution_of, consensus, first_rows
+from launchwise.learning.recommenders.committee import Consensus, caution_of, consensus, first_rows
 
 CASES = np.repeat([0, 1, 2], [4, 3, 5])
 USUAL = np.isin(np.arange(12), [1, 4, 9])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from launchwise.experiment.method import Confirmation, Role
-from launchwise.learning.contests import contest_of, contests_of_sweep, plain
+from launchwise.learning.blind import Frozen
+from launchwise.learning.contests import contest_of, contests_of_blind, contests_of_sweep, plain
 from launchwise.learning.features import Domain
 from launchwise.workloads import space
 from launchwise.workloads.space import Configuration
@@ -41,6 +44,16 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> 
     ]
     assert second.problem == {**problem, "n": 65}
     assert [each.roles for each in second.entrants] == [["baseline", "usual", "best"]]
+    # In a blind test the usual choice and the answer are those that were written down, whether they
+    # have a time or not.
+    usual_then, answer = (space.used(listed[place], stencil_spec) for place in (4, 5))
+    asked = {"problem": problem, "usual": usual_then, "suggestions": [{"configuration": answer}]}
+    frozen = cast(Frozen, SimpleNamespace(answers=[asked]))
+    (found,) = contests_of_blind(frozen, domain, rows, Confirmation(near_percent=2))
+    assert [(listed.index(each.configuration), each.roles) for each in found.entrants] == [
+        *((0, ["baseline"]), (4, ["usual"]), (1, ["best"]), (5, ["recommended"])),
+        *((3, ["near"]), (2, ["near"])),
+    ]
 
 
 def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
@@ -72,9 +85,9 @@ def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
 
 def test_roles_of_one_configuration_are_joined_and_the_last_are_left_out() -> None:
     one, two, three = ({"variant": "block", "bx": bx} for bx in (1, 2, 3))
-    listed: list[tuple[Role, Configuration]] = [
-        *(("baseline", one), ("usual", two), ("best", one), ("near", three), ("near", one)),
-        *(("near", two), ("recommended", two)),
+    listed: list[tuple[Role, list[Configuration]]] = [
+        *(("baseline", [one]), ("usual", [two]), ("best", [one])),
+        *(("near", [three, one, two]), ("recommended", [two])),
     ]
     found = contest_of({"n": 1}, listed, most=2)
     assert [(each.configuration["bx"], each.roles) for each in found.entrants] == [

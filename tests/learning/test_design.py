@@ -8,10 +8,9 @@ import pytest
 from samples import profile
 from spaces import made
 
-from launchwise.learning.design.greedy import LEAST_GAIN, design
-from launchwise.learning.design.kriging import NUGGET, RATE, SLOPE, Kriging
-from launchwise.learning.design.landscapes import GPU, Distances, Landscapes
+from launchwise.learning.design import LEAST_GAIN, design
 from launchwise.learning.features import Domain
+from launchwise.learning.kriging import GPU, NUGGET, RATE, SLOPE, Distances, Kriging, Landscapes
 from launchwise.learning.splits import Case
 
 WIDTHS = [2**power for power in range(12)]

@@ -6,7 +6,7 @@ import pytest
 from companions import SIZES, SPEC, WIDTHS, domain, measured
 
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.following import following_tunables
+from launchwise.learning.features import following_tunables
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.splits import Case
 

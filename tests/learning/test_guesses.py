@@ -16,10 +16,19 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
 from launchwise.learning.features import Domain
-from launchwise.learning.final import FACTS_FILE, MODEL_FOLDER
-from launchwise.learning.guesses import load_fitted, recommended_guesses
+from launchwise.learning.final import (
+    FACTS_FILE,
+    MEASURED_FILE,
+    MODEL_FOLDER,
+    read_final,
+    recommended_guesses,
+)
+from launchwise.learning.product import fastest_measured
 from launchwise.learning.recommenders import recommender_class
 from launchwise.measuring.explore import RandomDraws
+from launchwise.tables.files import write_table
+from launchwise.tables.learning import fastest_measured_schema
+from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem
@@ -57,7 +66,7 @@ def fitted(
 
 def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
     """Every recommendation of one fit, as its own protocol gives them."""
-    ranked = load_fitted(folder, domain).recommend(gpu, [ASKED])
+    ranked = read_final(folder, domain).recommender.recommend(gpu, [ASKED])
     rows = ranked[domain.spec.tunable_columns].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
 
@@ -115,7 +124,7 @@ def test_candidates_of_the_study_are_kept_to(fitted: Path, domain: Domain) -> No
 def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_path: Path) -> None:
     copied = shutil.copytree(fitted / "many", tmp_path / "copied")
     for folder in (tmp_path / "gone", copied / MODEL_FOLDER, tmp_path):
-        with pytest.raises(UserError, match=f"{folder.name}: holds no fitted model"):
+        with pytest.raises(UserError, match=f"{folder.name}: is missing: make it"):
             recommended_guesses(folder, domain, GPU, ASKED, 1)
     shutil.rmtree(copied / MODEL_FOLDER)
     with pytest.raises(UserError, match=r"recommender\.json: "):
@@ -128,13 +137,13 @@ def test_unknown_gpus_problems_and_workloads_are_one_line(fitted: Path, domain: 
     with pytest.raises(UserError, match="n: 3 is below the minimum"):
         recommended_guesses(fitted / "many", domain, GPU, {**ASKED, "n": 3}, 1)
     other = Domain(made({"a": [1, 2]}, {"plain": ([], []), "x": (["a"], [])}), domain.profiles)
-    with pytest.raises(
-        UserError, match=r"(many: learnt from features that made does not have|no feature of made)"
-    ):
+    with pytest.raises(UserError, match="workload: is of stencil, not of made"):
         recommended_guesses(fitted / "many", other, GPU, PROBLEM, 1)
 
 
 # Spaces too large to be listed
+
+LIMITS = ("time_low_ms", "time_high_ms", *GAIN_LIMITS)
 
 
 def time_ms(configuration: Configuration) -> float:
@@ -152,7 +161,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
     table = pd.DataFrame([space.baseline(spec), *rows]).assign(gpu=GPU, **PROBLEM)
     table["time_ms"] = [time_ms(each) for each in [space.baseline(spec), *rows]]
     folder = tmp_path_factory.mktemp("large")
-    tree = recommender_class("tree")(Domain(spec, {GPU: profile()}))
+    domain = Domain(spec, {GPU: profile()})
+    tree = recommender_class("tree")(domain)
     tree.fit(table).save(folder / MODEL_FOLDER)
     facts = {
         **{"study": "s", "workload": spec.workload, "model": "tree", "kind": "tree"},
@@ -161,6 +171,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
         **{"intervals": {}, "time_intervals": None},
     }
     write_sealed_json(folder / FACTS_FILE, facts)
+    judged = table.assign(status="ok", basis="sweep", blind=False, **dict.fromkeys(LIMITS, np.nan))
+    fastest = fastest_measured({GPU: judged}, domain)
+    write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))
     return spec, folder
 
 

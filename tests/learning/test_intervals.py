@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.intervals import FEWEST, Means, resampled_means
+from launchwise.learning.merit import FEWEST, Means, resampled_means
 
 
 def evaluation(fractions: dict[str, np.ndarray], gpus: int = 1) -> pd.DataFrame:

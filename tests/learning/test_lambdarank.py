@@ -78,5 +78,5 @@ def test_rows_in_any_order_teach_the_same_lists(domain: Domain, sweep: pd.DataFr
 
 
 def test_a_list_without_a_place_is_refused(domain: Domain) -> None:
-    with pytest.raises(UserError, match="must be an integer of at least 1, not 0"):
+    with pytest.raises(UserError, match="must be greater than or equal to 1"):
         LambdarankRecommender(domain, truncation=0)

@@ -309,7 +309,7 @@ def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
 ) -> None:
     tree = Asked(entry("tree", max_depth=3))
     facts = one_model(domain, sweep, tmp_path, tree, options=Search(trials=5))
-    wanted = {**recommender_class("tree").defaults, "max_depth": 3, "seed": 7}
+    wanted = recommender_class("tree").Parameters(seed=7).model_dump() | {"max_depth": 3}
     assert facts["parameters"] == wanted
     assert (facts["trials"], facts["objective"]) == (0, None)
     assert (facts["model"], facts["kind"], facts["seed"]) == ("t", "tree", 7)
@@ -343,7 +343,7 @@ def test_trials_are_kept_in_the_journal_and_not_made_again(
 @pytest.mark.parametrize(
     ("parameters", "key"),
     [
-        ({"dept": 3}, ""),
+        ({"dept": 3}, ".dept"),
         ({"target": "speed"}, ".target"),
         ({"max_depth": -1}, ".max_depth"),
     ],

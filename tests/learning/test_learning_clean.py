@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
-from launchwise.learning.clean import (
+from launchwise.learning.splits import ALL, Case, Fold, among
+from launchwise.learning.training_rows import (
     Cleaned,
     Scope,
     check_training,
@@ -22,7 +23,6 @@ from launchwise.learning.clean import (
     fences_ms,
     tukey_fences,
 )
-from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
 from launchwise.workloads import space

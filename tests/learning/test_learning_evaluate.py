@@ -18,14 +18,14 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, reached
-from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
-from launchwise.learning.evaluation import evaluated as evaluated_all
+from launchwise.learning.evaluation import evaluate, write_evaluation
 from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, learn
 from launchwise.learning.learnt import read_learnt
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
+from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space
@@ -345,9 +345,8 @@ def test_from_sweep_to_evaluation(sweep: pd.DataFrame, domain: Domain, tmp_path:
     first = learnt.recommended("t", 1)["predicted_ms"].item()
     assert first == pytest.approx(times["t_ms"].min(), rel=RESOLUTION)
     truth = Truth({GPU: sweep}, domain)
-    found = evaluated_all("s", learnt, [WAY], truth, domain, [1, 20], "t")
-    names = ("table.parquet", "curves.parquet", "summary.json")
-    found.write(*(tmp_path / name for name in names), processes=1)
+    files = tmp_path / "table.parquet", tmp_path / "curves.parquet", tmp_path / "summary.json"
+    write_evaluation("s", learnt, [WAY], truth, domain, [1, 20], "t", files, processes=1)
     table = read_table(tmp_path / "table.parquet", evaluation_schema(domain.spec))
     assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
     assert (table["n"] == 100).all()

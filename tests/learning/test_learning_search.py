@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import optuna
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
@@ -22,16 +23,13 @@ from launchwise.learning.splits import case_codes
 class Favourite(Recommender):
     """Recommends blocks of one size along x: cheap, deterministic, and counts its fits."""
 
-    defaults: ClassVar[dict[str, Any]] = {"bx": 1024, "shift": 0.0, "seed": 0}
-    fits: ClassVar[list[dict[str, Any]]] = []
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
+    class Parameters(Hyperparameters):
         """A size, and something that changes nothing."""
-        return {
-            "bx": trial.suggest_categorical("bx", [8, 32, 128, 1024]),
-            "shift": trial.suggest_float("shift", 0.0, 1.0),
-        }
+
+        bx: Literal[8, 32, 64, 128, 1024] = tried(1024)
+        shift: float = tried(0.0, 0.0, 1.0)
+
+    fits: ClassVar[list[dict[str, Any]]] = []
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Nothing to learn."""

@@ -12,7 +12,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.experiment import DOUBTS
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import least_ms
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec

@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from launchwise.learning import matern
+from launchwise.learning.recommenders import gaussian_process as matern
 
 AXES = 5
 

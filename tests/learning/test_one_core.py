@@ -74,7 +74,8 @@ from ._common import Own
 
 
 class Broken(Own):
-    defaults = {**Own.defaults, "depth": 3}
+    class Parameters(Own.Parameters):
+        depth: int = 3
 
     def fit_rows(self, features, target, weights):
         raise ValueError(f"depth {self.parameters['depth']} is too deep\\nfor this library")

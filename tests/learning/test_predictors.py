@@ -8,11 +8,11 @@ import pytest
 from stencil import cases, training_rows
 
 from launchwise.base.errors import UserError
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import BOUND, prediction_errors
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import limits_ms
+from launchwise.learning.truth import Truth
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import sweep

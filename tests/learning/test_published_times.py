@@ -14,10 +14,10 @@ from stencil import copying_stencil
 from launchwise.experiment.run_times import RunTime
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
-from launchwise.learning.published_times import held_against
+from launchwise.learning.predicting import held_against
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import limits_ms
 from launchwise.learning.splits import Case
 from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.parts import Value

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.prediction_errors import correlations, group_ranks
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from launchwise.base.errors import UserError
 from launchwise.learning import trees as module
-from launchwise.learning.trees import Trees, load_trees, save_trees
+from launchwise.learning.trees import Trees
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +39,22 @@ def test_predictions_are_equal_to_the_last_bit(
 ) -> None:
     trees = Trees.of(forest.estimators_, forest)
     if not kept:
-        save_trees(tmp_path / "model.npz", trees)
-        trees = load_trees(tmp_path / "model.npz")
+        trees.write(tmp_path / "model.npz")
+        trees = Trees.read(tmp_path / "model.npz")
     asked = np.random.default_rng(2).uniform(-1, 3, (500, 5)).astype(np.float32)
     asked = np.concatenate([asked, features])
     monkeypatch.setattr(module, "PIECE", 300)
     assert (trees.grown is None) != kept
-    assert trees.mean(asked).tolist() == forest.predict(asked).tolist()
+    assert trees.predict(asked).tolist() == forest.predict(asked).tolist()
 
 
 def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    save_trees(path, Trees.of(forest.estimators_))
+    Trees.of(forest.estimators_).write(path)
     code = (
         "import sys\nimport numpy as np\nfrom pathlib import Path\n"
-        "from launchwise.learning.trees import load_trees\n"
-        f"found = load_trees(Path({str(path)!r})).mean(np.ones((3, 5), dtype=np.float32))\n"
+        "from launchwise.learning.trees import Trees\n"
+        f"found = Trees.read(Path({str(path)!r})).predict(np.ones((3, 5), dtype=np.float32))\n"
         "print(found.tolist(), 'sklearn' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -64,20 +64,20 @@ def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: 
 
 def test_nan_is_refused(forest: RandomForestRegressor) -> None:
     with pytest.raises(ValueError, match="a feature is NaN"):
-        Trees.of(forest.estimators_).mean(np.full((1, 5), np.nan, dtype=np.float32))
+        Trees.of(forest.estimators_).predict(np.full((1, 5), np.nan, dtype=np.float32))
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     path.write_bytes(b"PK\3\4 broken")
     with pytest.raises(UserError, match="cannot be read as a model"):
-        load_trees(path)
+        Trees.read(path)
 
 
 def test_the_same_trees_are_the_same_bytes(forest: RandomForestRegressor, tmp_path: Path) -> None:
     trees = Trees.of(forest.estimators_)
-    save_trees(tmp_path / "first.npz", trees)
-    save_trees(tmp_path / "second.npz", load_trees(tmp_path / "first.npz"))
+    trees.write(tmp_path / "first.npz")
+    Trees.read(tmp_path / "first.npz").write(tmp_path / "second.npz")
     assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
     with zipfile.ZipFile(tmp_path / "first.npz") as archive:
         assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -85,7 +85,7 @@ def test_the_same_trees_are_the_same_bytes(forest: RandomForestRegressor, tmp_pa
 
 def test_a_single_tree_is_stored_likewise(features: np.ndarray, tmp_path: Path) -> None:
     grown = DecisionTreeRegressor(max_depth=7, random_state=1).fit(features, features.sum(axis=1))
-    save_trees(tmp_path / "model.npz", Trees.of([grown]))
-    trees = load_trees(tmp_path / "model.npz")
-    assert trees.mean(features).tolist() == grown.predict(features).tolist()
+    Trees.of([grown]).write(tmp_path / "model.npz")
+    trees = Trees.read(tmp_path / "model.npz")
+    assert trees.predict(features).tolist() == grown.predict(features).tolist()
     assert trees.leaves == grown.get_n_leaves()

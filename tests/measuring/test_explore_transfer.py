@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
-from launchwise.search.stopping import SURE
+from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
 from launchwise.workloads.spec import Spec

@@ -58,15 +58,13 @@ def test_a_bad_overlay_stops_before_any_rule(project: Project) -> None:
 FILE = "kernels/stencil/studies/stencil_block/study.yaml"
 
 OWN_KIND = """
-from typing import Any, ClassVar
-
-import a_library_that_no_dry_run_needs
+from pydantic import Field
 from launchwise.learning.regression import TimeRegressor
 
 
 class Mine(TimeRegressor):
-    defaults: ClassVar[dict[str, Any]] = {**TimeRegressor.defaults, "depth": 3}
-    allowed: ClassVar[dict[str, Any]] = {**TimeRegressor.allowed, "depth": [(1, None)]}
+    class Parameters(TimeRegressor.Parameters):
+        depth: int = Field(3, ge=1)
 """
 
 
@@ -76,7 +74,7 @@ def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project: Project) ->
     (kinds / "mine.py").write_text(OWN_KIND)
     entry = {"kind": "mine", "title": "m", "parameters": {"depth": 0}}
     project.ask({**project.study(), "own_models": {"mine": entry}})
-    said = "own_models.mine.parameters.depth: must be an integer of at least 1, not 0"
+    said = "own_models.mine.parameters.depth: must be greater than or equal to 1 (got 0)"
     assert line_of(project, "-n").startswith(f"launchwise: {FILE}: {said}")
 
 

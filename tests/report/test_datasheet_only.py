@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report.gpus.gpu_attributes import spread
 from launchwise.report.gpus.gpu_comparison import entries
 from launchwise.report.study import StudyData

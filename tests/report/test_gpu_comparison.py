@@ -12,7 +12,7 @@ import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.prices import Price
-from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Compared, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread
 from launchwise.report.gpus.gpu_comparison import (

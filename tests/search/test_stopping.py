@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import ROOT
 
-from launchwise.search import stopping
-from launchwise.search.stopping import Evidence, chance_left
+from launchwise.search import transfer_search
+from launchwise.search.transfer_search import Evidence, chance_left
 
 RESULT = ROOT / "benchmarks" / "results" / "stopping.json"
 
@@ -31,7 +31,12 @@ def test_nothing_left_is_no_chance() -> None:
 
 def test_its_numbers_are_those_of_the_benchmark() -> None:
     found = json.loads(RESULT.read_text())
-    here = (stopping.CONSTANT, stopping.BY_EXPECTED, stopping.BY_SINCE, stopping.BY_LEFT)
+    here = (
+        transfer_search.CONSTANT,
+        transfer_search.BY_EXPECTED,
+        transfer_search.BY_SINCE,
+        transfer_search.BY_LEFT,
+    )
     assert here == pytest.approx(found["coefficients"], abs=1e-3)
     # What is called a tenth is one: on workloads that the numbers were not fitted to.
     for right in found["right_held_out"].values():

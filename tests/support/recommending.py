@@ -55,8 +55,7 @@ class Ground:
 
 FORMATS: dict[str, Callable[[bytes], bool]] = {
     ".json": lambda content: content[:1] == b"{",
-    ".gz": lambda content: gzip.decompress(content)[:4] == b"tree",
-    ".ubj": lambda content: content[:1] == b"{",
+    ".gz": lambda content: gzip.decompress(content)[:4] in (b"tree", b'{"le'),
     ".npz": lambda content: content[:4] == b"PK\x03\x04",
     ".npy": lambda content: content[:6] == b"\x93NUMPY" and b"'|O'" not in content[:128],
 }
@@ -94,9 +93,9 @@ class RecommenderProtocol:
         return ground.model(ground.domain).fit(ground.rows)
 
     def test_an_unknown_parameter_is_a_user_error(self, ground: Ground) -> None:
-        with pytest.raises(UserError, match="unknown parameter 'depht'") as caught:
+        with pytest.raises(UserError, match="unknown key 'depht'") as caught:
             ground.model(ground.domain, depht=3)
-        assert caught.value.key == "models.parameters"
+        assert caught.value.key == "models.parameters.depht"
         assert "\n" not in str(caught.value)
 
     def test_no_rows_are_a_user_error(self, ground: Ground) -> None:

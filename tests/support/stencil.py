@@ -16,8 +16,8 @@ import pandas as pd
 import yaml
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
+from launchwise.learning.row_arrays import FACTS
 from launchwise.learning.splits import Case
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec

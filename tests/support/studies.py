@@ -12,7 +12,6 @@ import pandas as pd
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry, Study
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.learn import Asked, Learning
@@ -20,7 +19,7 @@ from launchwise.learning.product import fit_answering, learnt_from, write_produc
 from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import Fold
-from launchwise.learning.training_rows import TrainingRows
+from launchwise.learning.training_rows import TrainingRows, clean
 from launchwise.tables.times import judged_times
 
 

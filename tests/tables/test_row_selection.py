@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
+from launchwise.learning.truth import Truth
 from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec

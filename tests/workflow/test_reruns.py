@@ -58,7 +58,7 @@ DATA, PROFILES = "data_stencil", "profiles"
 EDITED = {
     "a script": ("scripts/data.py", {DATA}),
     "another script": ("scripts/profiles.py", {PROFILES}),
-    "what a script imports inside a function": ("launchwise/learning/blind/scoring.py", {DATA}),
+    "what a script imports inside a function": ("launchwise/learning/blind.py", {DATA}),
     "what an import imports": ("launchwise/workloads/checks/spec_checks.py", {DATA}),
     "what both scripts import": ("launchwise/base/work.py", {DATA, PROFILES}),
     "what neither imports": ("launchwise/report/site/rendering.py", set()),

@@ -15,11 +15,11 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences, ProblemSplit
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.clean import clean
-from launchwise.learning.evaluate import NOT_MEASURED, Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, make_splits
+from launchwise.learning.training_rows import clean
+from launchwise.learning.truth import NOT_MEASURED, Truth
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
 from launchwise.report.answer.landscape import STATUS_WORDS

@@ -18,9 +18,9 @@ from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
+from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.metrics import MEASURED

@@ -11,8 +11,8 @@ import pytest
 
 from launchwise.experiment.published import Records, read_tables
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
+from launchwise.learning.row_arrays import FACTS
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload

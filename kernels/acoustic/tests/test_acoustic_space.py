@@ -14,9 +14,9 @@ import yaml
 from samples import ROOT
 
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.row_arrays import FACTS
 from launchwise.learning.splits import Case, among
 from launchwise.measuring.source_states import deciding_files
 from launchwise.tables.files import read_table

@@ -20,7 +20,7 @@ from kernels.sentiment.host.launches import (
 from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import limits_ms
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.device import Allocations, HostRun

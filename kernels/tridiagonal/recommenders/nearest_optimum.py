@@ -5,13 +5,14 @@ Source: see :mod:`kernels.tridiagonal.learning.optima`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import fastest_rows
@@ -46,28 +47,18 @@ class NearestOptimumRecommender(Recommender):
     :func:`kernels.tridiagonal.learning.series.nearest_series`).
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "size": None,
-        "choice": None,
-        "corrected": True,
-        "neighbours": 1,
-        "seed": 0,
-    }
+    class Parameters(Hyperparameters):
+        size: str | None = None
+        choice: str | None = None
+        corrected: bool = tried(True)
+        neighbours: int = tried(1, 1, 5, ge=1)
 
-    allowed: ClassVar[dict[str, Any]] = {"neighbours": [(1, None)]}
     cross_validated = True
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
         self._size = size_parameter(domain.spec, self.parameters["size"])
         self._choice = integer_choice(domain.spec, self.parameters["choice"])
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        return {
-            "corrected": trial.suggest_categorical("corrected", [True, False]),
-            "neighbours": trial.suggest_int("neighbours", 1, 5),
-        }
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Find the optimum of each size of each series (see :meth:`Recommender.fit`).

@@ -14,8 +14,8 @@ from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecom
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import complaint
 from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.workloads.spec import Spec
 
@@ -58,14 +58,15 @@ class TestOwnKinds(RecommenderProtocol):
 @pytest.mark.parametrize(
     ("kind", "parameters", "said"),
     [
-        ("nearest_optimum", {"neighbours": 0}, "must be an integer of at least 1, not 0"),
-        ("nearest_optimum", {"corrected": 1}, "must be true or false, not 1"),
-        ("stream_law", {"law": "choosen"}, "unknown value 'choosen', did you mean 'chosen'?"),
+        ("nearest_optimum", {"neighbours": 0}, "must be greater than or equal to 1 (got 0)"),
+        ("nearest_optimum", {"corrected": 1}, "must be a valid boolean (got 1)"),
+        ("stream_law", {"law": "choosen"}, "must be 'chosen' or 'published' (got 'choosen')"),
         ("nearest_optimum", {"choice": "depth", "size": None}, None),
     ],
 )
 def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | None) -> None:
-    found = complaint(kind, parameters, ROOT / "kernels" / "tridiagonal")
+    own = recommender_class(kind, workload=ROOT / "kernels" / "tridiagonal")
+    found = own.Parameters.misfit(parameters)
     if said is None:
         assert found is None
     else:
@@ -78,7 +79,7 @@ def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | Non
     ("kind", "parameters", "said"),
     [
         (StreamLawRecommender, {"size": "memory"}, "unknown integer parameter of the problem"),
-        (NearestOptimumRecommender, {"size": 4}, "allowed: batch, n"),
+        (NearestOptimumRecommender, {"size": "m"}, "allowed: batch, n"),
         (
             NearestOptimumRecommender,
             {"choice": "stage2"},

@@ -13,8 +13,8 @@ from scipy.optimize import nnls
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import ProblemSplit, Study
-from launchwise.learning.design.landscapes import Distances
 from launchwise.learning.features import Domain
+from launchwise.learning.kriging import Distances
 from launchwise.learning.splits import Case, case_numbers, cases_in
 from launchwise.tables.rows import matches
 from launchwise.workflow.cluster import PASSES_PER_ROW, SECONDS_PER_ROW

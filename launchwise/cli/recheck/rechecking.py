@@ -43,7 +43,7 @@ class Rechecked:
     study: str
     gpu: str
     spec: Spec
-    # As :func:`launchwise.tables.recheck.recheck_schema` declares it.
+    # As :func:`launchwise.tables.measurements.recheck_schema` declares it.
     table: pd.DataFrame
 
 

@@ -263,8 +263,8 @@ class Stages:
         path = self._files.prior
 
         def known() -> Callable[[Problem], Prior]:
-            from launchwise.learning.reading import read_tables
             from launchwise.measuring.priors import read_prior, write_prior
+            from launchwise.tables.files import read_tables
             from launchwise.tables.measurements import measurement_schema
 
             names = [each["gpu"] for each in self._others]

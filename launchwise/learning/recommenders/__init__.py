@@ -76,11 +76,8 @@ def source(kind: str, workload: Path | None = None) -> Path:
 def members_of(parameters: Mapping[str, Any], models: Collection[str]) -> list[str]:
     """Members of a committee by its parameters, in order.
 
-    Parameters
-    ----------
-    models
-        Models of its study: a committee that names no members has those of its default that are
-        among them.
+    ``models``: models of its study: a committee that names no members has those of its default that
+    are among them.
     """
     default = [name for name in MEMBERS if name in models]
     named = str(parameters.get("members", ", ".join(default)))
@@ -101,19 +98,9 @@ def recommender_class(
 ) -> type[Recommender]:
     """The recommender's class of one kind.
 
-    Parameters
-    ----------
-    key
-        What asks for it, for messages.
-    workload
-        Folder of the workload, whose own kinds count as well.
-    where
-        File that names it, for messages.
-
-    Raises
-    ------
-    UserError
-        When there is no such kind, or its module holds none.
+    ``key``: what asks for it, for messages; ``workload``: folder of the workload, whose own kinds
+    count as well; ``where``: file that names it, for messages. Raises UserError when there is no
+    such kind, or its module holds none.
     """
     from launchwise.learning.recommender import Recommender
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import pandas as pd
 
@@ -11,12 +11,6 @@ from launchwise.learning.recommender import Judgement, Recommender
 
 class AnalyticalRecommender(Recommender):
     """Time by ``cost.yaml`` and the GPU's profile (:mod:`launchwise.learning.analytical`)."""
-
-    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the cost model needs only the GPU's profile and the workload's cost."""
-        return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""

@@ -7,50 +7,35 @@ times: of a training problem the fastest configuration alone counts, however nea
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import comparable
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.trees import LEAF, Trees, load_trees, save_trees
+from launchwise.learning.trees import LEAF, OfTrees, Trees
 from launchwise.tables.rows import fastest_rows
 
-MODEL_FILE = "model.npz"
 
-
-class BestTreeRecommender(Recommender):
+class BestTreeRecommender(OfTrees, Recommender):
     """scikit-learn's ``DecisionTreeClassifier`` over the fastest configuration of each problem.
 
     Where the configuration of a leaf is infeasible, the baseline is the answer.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"max_depth": 20, "min_samples_leaf": 1, "seed": 0}
-    allowed: ClassVar[dict[str, Any]] = {
-        "max_depth": [(1, None), None],
-        "min_samples_leaf": [(1, None)],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Depth and smallest leaf."""
-        return {
-            "max_depth": trial.suggest_int("max_depth", 2, 20),
-            "min_samples_leaf": trial.suggest_int("min_samples_leaf", 1, 5),
-        }
+    class Parameters(Hyperparameters):
+        max_depth: int | None = tried(20, 2, 20, ge=1)
+        min_samples_leaf: int = tried(1, 1, 5, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn which configuration is the fastest of a problem on a GPU.
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         from sklearn.tree import DecisionTreeClassifier
 
@@ -68,7 +53,7 @@ class BestTreeRecommender(Recommender):
         # A leaf's value is the number of its configuration.
         trees = Trees.of([tree])
         chosen = tree.classes_[tree.tree_.value[:, 0, :].argmax(axis=1)].astype(float)
-        self._trees = replace(trees, value=np.where(trees.feature == LEAF, chosen, 0.0))
+        self.trees = replace(trees, value=np.where(trees.feature == LEAF, chosen, 0.0))
         return self
 
     def _features(self, rows: pd.DataFrame) -> np.ndarray:
@@ -83,7 +68,7 @@ class BestTreeRecommender(Recommender):
         """Score 0 for the configuration of a problem's leaf, 1 for every other row."""
         cases = case_numbers(rows, self.domain.spec)
         first = np.unique(cases, return_index=True)[1]
-        chosen = self._trees.mean(self._features(rows.iloc[first]))[cases]
+        chosen = self.trees.predict(self._features(rows.iloc[first]))[cases]
         other = (self._choices(rows) != chosen).astype(float)
         return Judgement.without_times(other, self.domain.last_of_ties(rows))
 
@@ -92,22 +77,10 @@ class BestTreeRecommender(Recommender):
         return {
             "features": self.domain.problem_features,
             "features_dropped": [],
-            "leaves": self._trees.leaves,
+            "leaves": self.trees.leaves,
         }
 
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.npz``."""
-        save_trees(folder / MODEL_FILE, self._trees)
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.npz``, arrays only.
-
-        Raises
-        ------
-        UserError
-            When the file is broken, or of a tree of other features.
-        """
-        path = folder / MODEL_FILE
-        self._trees = load_trees(path)
-        if self._trees.features != len(self.domain.problem_features):
-            raise UserError(path, "", "cannot be read as a model: it has other features")
+    def restore(self, state: dict[str, Any]) -> None:
+        """Insist on the domain's features."""
+        if self.model_width() != len(self.domain.problem_features):
+            raise ValueError("it has other features")

@@ -1,21 +1,29 @@
-"""The answering method as a recommender: members and simple rules that are fitted."""
+"""The answering method: simple rules, unless several models agree that another choice is faster.
+
+Every member predicts the log time of a candidate relative to the usual choice of its case. Of the
+usual choice and the choices of simple rules, the one of the least mean is the reference. The
+candidate of the least mean of all is the answer if the mean of its differences to the reference,
+and caution times their deviation, is below 0; else the reference is. Nothing is chosen by test
+cases; a fit is that of members and rules.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
 
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import StudyName
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.consensus import caution_of, consensus
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender
 from launchwise.learning.recommenders import (
     COST_MODEL_WITH_TREES,
@@ -25,6 +33,93 @@ from launchwise.learning.recommenders import (
 )
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import Count
+
+LARGEST_LOSS = 3.0
+"""Predicted log time relative to the usual choice above which more makes no difference."""
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What members expect together of candidates; each attribute has shape (rows,)."""
+
+    # Whether a row is the answer to its case: booleans, one a case.
+    answers: np.ndarray
+    # Mean log time relative to the usual choice: float64; the others follow by it.
+    loss: np.ndarray
+    # Deviation of the members' log times: float64.
+    spread: np.ndarray
+    # Geometric mean of the predicted times: float64; NaN where none is predicted.
+    times_ms: np.ndarray
+
+
+def caution_of(weight: float, problems: int) -> float:
+    """Factor of the members' deviation: the fewer problems they learnt from, the larger it is.
+
+    ``weight``: hyper-parameter of the answering method; ``problems``: distinct problems of the
+    training rows, whatever their GPUs.
+    """
+    return weight / math.sqrt(max(problems, 1))
+
+
+def consensus(
+    losses: Mapping[str, np.ndarray],
+    log_times: Sequence[np.ndarray],
+    cases: np.ndarray,
+    usual: np.ndarray,
+    baseline: np.ndarray,
+    contenders: np.ndarray,
+    caution: np.ndarray,
+) -> Consensus:
+    """What members expect of every candidate of some cases, and the answers.
+
+    Parameters
+    ----------
+    losses
+        Member to its log times but for a constant of each case: float64, shape (rows,). One that
+        says nothing of some row has no part.
+    log_times
+        Logarithms of predicted times (ms), each of shape (rows,).
+    cases
+        Number of each row's case, from 0 and none left out: int64, shape (rows,).
+    usual, baseline
+        Rows with the usual choice and the baseline of their case: booleans, shape (rows,).
+    contenders
+        Rows of which one is the reference: booleans, shape (rows,); where a case has none, the
+        usual choice is, else the baseline.
+    caution
+        Factor of each case's deviation: float64, shape (cases,); infinite: the reference answers.
+    """
+    # Relative to the usual choice; without it to the baseline, else to any row.
+    start = first_rows(cases, ~usual, ~baseline)
+    relative = np.array(
+        [each - each[start][cases] for each in losses.values() if np.isfinite(each).all()]
+    ).reshape(-1, len(cases))
+    if not len(relative):
+        relative = np.where(usual, 0.0, LARGEST_LOSS)[None]
+    relative = np.clip(relative, -LARGEST_LOSS, LARGEST_LOSS)
+    centre = relative.mean(axis=0)
+    reference = first_rows(cases, ~contenders, centre, ~usual, ~baseline)
+    reference = np.where(contenders[reference], reference, start)
+    fastest = first_rows(cases, centre, ~usual, ~baseline)
+    apart = relative[:, fastest] - relative[:, reference]
+    with np.errstate(invalid="ignore"):
+        sure = apart.mean(axis=0) + caution * apart.std(axis=0) < 0
+    answers = np.zeros(len(cases), dtype=bool)
+    answers[np.where(sure & np.isfinite(caution), fastest, reference)] = True
+    known = [each for each in log_times if np.isfinite(each).all()]
+    times = np.exp(np.mean(known, axis=0)) if known else np.full(len(cases), np.nan)
+    return Consensus(answers, centre, relative.std(axis=0), times)
+
+
+def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
+    """Row that comes first in each case, criterion by criterion the smallest, then in their order.
+
+    int64, shape (cases,); ``cases`` and each criterion have shape (rows,).
+    """
+    # lexsort is stable and compares its last key first.
+    order = np.lexsort((*reversed(criteria), cases))
+    return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
+
 
 ANYWHERE = "best_on_average"
 """Rule that answers on a new GPU where all training rows are of one problem."""
@@ -59,18 +154,18 @@ class CommitteeState(Strict):
 
 
 class CommitteeRecommender(Recommender):
-    """Answers by the consensus (:mod:`launchwise.learning.consensus`) of other methods of a study.
+    """Answers by the consensus (:func:`consensus`) of other methods of a study.
 
     ``members`` names models of the study and simple rules, with commas between them; ``caution``
     is the weight of the members' deviation where there is one training problem
-    (:func:`launchwise.learning.consensus.caution_of`).
+    (:func:`caution_of`).
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"members": ", ".join(MEMBERS), "caution": 6.0, "seed": 0}
+    class Parameters(Hyperparameters):
+        members: str = ", ".join(MEMBERS)
+        caution: float = Field(6.0, ge=0)
 
-    allowed: ClassVar[dict[str, Any]] = {"caution": [(0, None)]}
-
-    stored: ClassVar[type[BaseModel]] = CommitteeState
+    Fitted = CommitteeState
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
@@ -94,7 +189,7 @@ class CommitteeRecommender(Recommender):
             one.fit(measurements)
         problems = measurements[self.domain.spec.problem_columns].drop_duplicates()
         gpus = tuple(sorted(map(str, measurements["gpu"].unique())))
-        self._experience = Experience(len(problems), gpus)
+        self.fitted = CommitteeState(kinds=self._kinds, experience=Experience(len(problems), gpus))
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
@@ -104,7 +199,7 @@ class CommitteeRecommender(Recommender):
         times = {name: member.predict(rows) for name, member in self._members.items()}
         chosen = {name: rule.ranking(rows).rank == 1 for name, rule in self._rules.items()}
         weight = self.parameters["caution"]
-        return judged(losses, times, chosen, rows, self.domain, self._experience, weight)
+        return judged(losses, times, chosen, rows, self.domain, self.fitted.experience, weight)
 
     def summary(self) -> dict[str, Any]:
         """Members and caution."""
@@ -115,35 +210,24 @@ class CommitteeRecommender(Recommender):
             "caution": self.parameters["caution"],
         }
 
-    def state(self) -> dict[str, Any]:
-        """Kinds of the members, and what was learnt from."""
-        found = CommitteeState(kinds=self._kinds, experience=self._experience)
-        return found.model_dump(mode="json")
-
     def save_model(self, folder: Path) -> None:
         """Write every member, and every rule that is none, into a folder of its own."""
         for name, one in {**self._rules, **self._members}.items():
             one.save(folder / name)
 
     def load_model(self, folder: Path) -> None:
-        """Remember where the members lie: their kinds are part of the state."""
-        self._folder = folder
-
-    def restore(self, state: dict[str, Any]) -> None:
         """Read the members from the folders that :meth:`save_model` wrote."""
-        known = {name: name for name in CONTENDERS} | state["kinds"]
+        kinds = self.fitted.kinds
         found = {
-            name: member_class(kind, self.domain, self._folder / FACTS_FILE).load(
-                self._folder / name, self.domain
+            name: member_class(kind, self.domain, folder / FACTS_FILE).load(
+                folder / name, self.domain
             )
-            for name, kind in known.items()
+            for name, kind in ({name: name for name in CONTENDERS} | kinds).items()
         }
         # JSON sorts its keys.
-        named = members_of(self.parameters, MEMBERS)
-        order = [name for name in named if name in state["kinds"]]
-        self.of({name: found[name] for name in order}, state["kinds"])
+        order = [name for name in members_of(self.parameters, MEMBERS) if name in kinds]
+        self.of({name: found[name] for name in order}, kinds)
         self._rules = {name: found[name] for name in CONTENDERS}
-        self._experience = Experience(**state["experience"])
 
 
 def member_class(kind: str, domain: Domain, where: str | Path) -> type[Recommender]:
@@ -163,15 +247,10 @@ def judged(
 ) -> Judgement:
     """Judgement of candidates by what members and simple rules say of them.
 
-    Parameters
-    ----------
-    losses, times_ms
-        Member to log times but for a constant of each case, and to predicted times, NaN where it
-        predicts none: float64, shape (rows,).
-    chosen
-        Each of :data:`CONTENDERS` to its first choices: booleans, shape (rows,).
-    weight
-        See :func:`launchwise.learning.consensus.caution_of`.
+    ``losses``, ``times_ms``: member to log times but for a constant of each case, and to predicted
+    times, NaN where it predicts none: float64, shape (rows,); ``chosen``: each of
+    :data:`CONTENDERS` to its first choices: booleans, shape (rows,); ``weight``: see
+    :func:`caution_of`.
     """
     usual, baseline = domain.is_usual(rows), domain.is_baseline(rows)
     # The cost model's times are the nearest.

@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar
-
 import numpy as np
+from pydantic import Field
 
 from launchwise.base import work
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.trees import Trees, load_trees, save_trees
+from launchwise.learning.trees import OfTrees, Trees
 
 
-class ForestRecommender(TimeRegressor):
+class ForestRecommender(OfTrees, TimeRegressor):
     """scikit-learn's ``RandomForestRegressor``, stored as arrays.
 
     ``rows_per_tree`` caps the bootstrap sample of a tree: trees of a forest differ by their
     samples anyway, and a tree's cost grows faster than its sample.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.defaults,
-        "n_estimators": 23,
-        "max_depth": 18,
-        "min_samples_split": 2,
-        "max_features": 0.6,
-        "rows_per_tree": 5000,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.allowed,
-        "n_estimators": [(1, None)],
-        "max_depth": [(1, None), None],
-        "min_samples_split": [(2, None)],
-        "max_features": [(1e-6, 1.0)],
-        "rows_per_tree": [(0, None), None],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Trees, depth, smallest split, share of features at a split, focus."""
-        return {
-            "n_estimators": trial.suggest_int("n_estimators", 10, 40),
-            "max_depth": trial.suggest_int("max_depth", 8, 24),
-            "min_samples_split": trial.suggest_int("min_samples_split", 2, 20),
-            "max_features": trial.suggest_float("max_features", 0.3, 1.0),
-            "focus": trial.suggest_float("focus", 0.0, 6.0),
-        }
+    class Parameters(TimeRegressor.Parameters):
+        n_estimators: int = tried(23, 10, 40, ge=1)
+        max_depth: int | None = tried(18, 8, 24, ge=1)
+        min_samples_split: int = tried(2, 2, 20, ge=2)
+        max_features: float = tried(0.6, 0.3, 1.0, gt=0, le=1)
+        rows_per_tree: int | None = Field(5000, ge=0)
+        focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Fit the forest.
@@ -68,20 +46,4 @@ class ForestRecommender(TimeRegressor):
             n_jobs=1,
         )
         forest.fit(features, target, sample_weight=weights)
-        self._trees = Trees.of(forest.estimators_, forest)
-
-    def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean prediction of the trees: float64, shape (rows,)."""
-        return self._trees.mean(features)
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.npz``."""
-        save_trees(self.model_file(folder, "npz"), self._trees)
-
-    def model_width(self) -> int:
-        """Number of features of the trees."""
-        return self._trees.features
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.npz``, arrays only."""
-        self._trees = load_trees(self.model_file(folder, "npz"))
+        self.trees = Trees.of(forest.estimators_, forest)

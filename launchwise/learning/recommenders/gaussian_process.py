@@ -1,23 +1,120 @@
-"""A Gaussian process over log sizes and log tunables (Rasmussen and Williams, 2006)."""
+"""A Gaussian process over log sizes and log tunables, with a Matern 3/2 kernel.
+
+scikit-learn fits the kernel, which has a scale for each axis, and the weights of the points
+(Rasmussen and Williams, 2006, chapters 2, 4.2 and 5.4.1); the mean at many points is computed here,
+in single precision.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar, Self
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import Field
 
-from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
-from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
+from launchwise.base.typed import Strict
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets
-from launchwise.learning.stored import ProcessState
+from launchwise.learning.stored import LARGEST_LOG, Log
 
-POINTS_FILE = "points.npz"
+JITTER = 1e-10
+"""Added to the variance of every point: equal points would make a singular matrix."""
+
+AMPLITUDES, SCALES, NOISES = (1e-5, 1e5), (0.2, 1e3), (1e-5, 1.0)
+"""Limits of what is fitted. A scale at its upper limit belongs to an axis without influence."""
+
+PIECE = 256
+"""Points predicted at once: the distances of so many to all known ones stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernel of two points at distance r, in scales / sqrt(3): amplitude * (1 + r) * exp(-r)."""
+
+    # Variance of the function.
+    amplitude: float
+    # Distance along each axis over which it changes: float64, shape (axes,).
+    scales: np.ndarray
+    # Variance of what is observed around it.
+    noise: float
+
+    @classmethod
+    def from_logs(cls, logs: np.ndarray) -> Self:
+        """From the logarithms of amplitude, scales and noise, shape (axes + 2,)."""
+        amplitude, *scales, noise = np.exp(logs)
+        return cls(float(amplitude), np.array(scales), float(noise))
+
+    def fitted(
+        self, points: np.ndarray, values: np.ndarray, optimizer: Callable[..., Any] | None
+    ) -> Any:
+        """Regression of scikit-learn that begins with this kernel; None keeps it as it is.
+
+        ``points``, ``values``: float64, shapes (points, axes) and (points,), of mean 0.
+        """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        smooth = ConstantKernel(self.amplitude, AMPLITUDES) * Matern(self.scales, SCALES, nu=1.5)
+        noisy = smooth + WhiteKernel(self.noise, NOISES)
+        process = GaussianProcessRegressor(noisy, alpha=JITTER, optimizer=optimizer)
+        with warnings.catch_warnings():
+            # Scales at their limits, and steps that ran out, are meant.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return process.fit(points, values)
+
+
+def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Kernel:
+    """The most likely kernel of some points after so many steps of L-BFGS."""
+    from scipy.optimize import minimize
+
+    def optimized(function: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
+        options = {"maxiter": steps}
+        found = minimize(
+            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        return found.x, found.fun
+
+    first = Kernel(1.0, np.full(points.shape[1], 3.0), 1e-2)
+    return Kernel.from_logs(first.fitted(points, values, optimized).kernel_.theta)
+
+
+def posterior_weights(kernel: Kernel, points: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Weights of the points in the posterior mean, times the amplitude: shape (points,)."""
+    return np.asarray(kernel.amplitude * kernel.fitted(points, values, None).alpha_)
+
+
+def posterior_mean(
+    kernel: Kernel, points: np.ndarray, weights: np.ndarray, asked: np.ndarray
+) -> np.ndarray:
+    """Mean of the function at other points: float64, shape (asked,).
+
+    In single precision: the mean is good to about 1e-5 of the weights' size. ``points``,
+    ``weights``: known points, and what :func:`posterior_weights` gave for them; ``asked``: shape
+    (asked, axes).
+    """
+    stretch = np.sqrt(3.0) / kernel.scales
+    # Around their mean, so that few digits are lost in the differences of squares.
+    centre = points.mean(axis=0)
+    known = ((points - centre) * stretch).astype(np.float32)
+    others = ((asked - centre) * stretch).astype(np.float32)
+    squares, of_known = (known**2).sum(axis=1), weights.astype(np.float32)
+    found = np.empty(len(others))
+    for start in range(0, len(others), PIECE):
+        piece = others[start : start + PIECE]
+        apart = (piece**2).sum(axis=1)[:, None] + squares - 2 * (piece @ known.T)
+        distances = np.sqrt(np.maximum(apart, 0))
+        found[start : start + PIECE] = ((1 + distances) * np.exp(-distances)) @ of_known
+    return found
+
+
 VARIANT_DISTANCE = 2.0
 """Distance of two variants along each of their axes, in deviations of a feature."""
 
@@ -28,55 +125,57 @@ WORST_REGRET = float(np.log(3.0))
 class GaussianProcessRecommender(Recommender):
     """Time = cost model x exp(residual of a Gaussian process).
 
-    The kernel is a Matern 3/2 with a length scale for each feature, and noise (see
-    :mod:`launchwise.learning.matern`). Trees step from one measured size to the next; this
-    interpolates. Exact inference takes the cube of the rows: ``most_rows`` of them are drawn, each
-    with a probability in proportion to (best / time)^2, and the length scales are fitted to
-    ``rows_for_scales`` of those in ``iterations`` steps of L-BFGS.
+    The kernel is a Matern 3/2 with a length scale for each feature, and noise. Trees step from one
+    measured size to the next; this interpolates. Exact inference takes the cube of the rows:
+    ``most_rows`` of them are drawn, each with a probability in proportion to (best / time)^2, and
+    the length scales are fitted to ``rows_for_scales`` of those in ``iterations`` steps of L-BFGS.
     """
 
-    stored: ClassVar[type[BaseModel]] = ProcessState
+    class Fitted(Strict):
+        # Features that vary, and variants.
+        columns: list[str]
+        variants: list[str]
+        # Of the logarithms that are learnt.
+        mean: Log
+        deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
+        # See `Kernel`.
+        amplitude: Annotated[float, Field(gt=0, le=1e12)]
+        scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
+        noise: Annotated[float, Field(ge=0, le=1e12)]
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "most_rows": 1500,
-        "rows_for_scales": 200,
-        "iterations": 20,
-        "seed": 0,
-    }
+    arrays = ("known", "weights", "logs", "means", "deviations")
 
-    allowed: ClassVar[dict[str, Any]] = {
-        "most_rows": [(2, None)],
-        "rows_for_scales": [(2, None)],
-        "iterations": [(0, None)],
-    }
+    class Parameters(Hyperparameters):
+        most_rows: int = Field(1500, ge=2)
+        rows_for_scales: int = Field(200, ge=2)
+        iterations: int = Field(20, ge=0)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, or only rows that stopped early (``slow``).
+        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
         """
         rows, random = self._drawn(measurements)
         features = self.domain.features(rows)
-        self._columns = [str(name) for name in features if features[name].nunique() > 1]
-        self._variants = sorted(map(str, rows["variant"].unique()))
-        self._scaling = Scaling.of(features[self._columns].to_numpy(dtype=float))
-        points = self._points(rows)
+        columns = [str(name) for name in features if features[name].nunique() > 1]
+        variants = sorted(map(str, rows["variant"].unique()))
+        scaling = Scaling.of(features[columns].to_numpy(dtype=float))
+        self.logs, self.means, self.deviations = scaling.logs, scaling.mean, scaling.deviation
+        points = self._points(rows, columns, variants)
         estimates = self.domain.cost_model.estimate(rows).time_ms
         logs = np.log(rows["time_ms"].to_numpy(dtype=float) / estimates)
-        self._mean, self._deviation = float(logs.mean()), float(logs.std()) or 1.0
-        target = (logs - self._mean) / self._deviation
-        self._fit(points, target, random)
-        return self
-
-    def _fit(self, points: np.ndarray, target: np.ndarray, random: np.random.Generator) -> None:
-        """Length scales from some points, then the exact posterior of all."""
+        mean, deviation = float(logs.mean()), float(logs.std()) or 1.0
+        target = (logs - mean) / deviation
         few = random.permutation(len(points))[: self.parameters["rows_for_scales"]]
-        self._kernel = fitted_kernel(points[few], target[few], self.parameters["iterations"])
-        self._known = points
-        self._weights = posterior_weights(self._kernel, points, target)
+        kernel = fitted_kernel(points[few], target[few], self.parameters["iterations"])
+        # Scales from some points, then the exact posterior of all.
+        self.known, self.weights = points, posterior_weights(kernel, points, target)
+        self.fitted = self.Fitted(
+            **{"columns": columns, "variants": variants, "mean": mean, "deviation": deviation},
+            **{"amplitude": kernel.amplitude, "scales": kernel.scales.tolist()},
+            noise=kernel.noise,
+        )
+        return self
 
     def _drawn(self, measurements: pd.DataFrame) -> tuple[pd.DataFrame, np.random.Generator]:
         """Rows that are learnt from, and the generator that drew them."""
@@ -94,65 +193,34 @@ class GaussianProcessRecommender(Recommender):
             near = random.choice(near, most, replace=False, p=chances / chances.sum())
         return rows.iloc[np.sort(near)].reset_index(drop=True), random
 
-    def _points(self, rows: pd.DataFrame) -> np.ndarray:
+    def _points(
+        self, rows: pd.DataFrame, columns: Sequence[str], variants: Sequence[str]
+    ) -> np.ndarray:
         """Scaled features and an axis per variant: float64, shape (rows, axes)."""
-        features = self.domain.features(rows)[self._columns].to_numpy(dtype=float)
+        features = self.domain.features(rows)[list(columns)].to_numpy(dtype=float)
+        scaled = Scaling(self.logs, self.means, self.deviations)(features)
         names = rows["variant"].to_numpy(dtype=object)[:, None]
-        is_variant = names == np.array(self._variants, dtype=object)[None, :]
-        return np.column_stack([self._scaling(features), VARIANT_DISTANCE * is_variant])
+        is_variant = names == np.array(variants, dtype=object)[None, :]
+        return np.column_stack([scaled, VARIANT_DISTANCE * is_variant])
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
-        points = self._points(rows)
-        logs = posterior_mean(self._kernel, self._known, self._weights, points)
-        residuals = self._mean + self._deviation * logs
+        found = self.fitted
+        kernel = Kernel(found.amplitude, np.array(found.scales), found.noise)
+        points = self._points(rows, found.columns, found.variants)
+        logs = posterior_mean(kernel, self.known, self.weights, points)
+        residuals = found.mean + found.deviation * logs
         times = self.domain.cost_model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
         """Features that vary in training."""
-        return {"features": [*self._columns, "variant"], "features_dropped": []}
-
-    def state(self) -> dict[str, Any]:
-        """Features, scaling and kernel as JSON values."""
-        return {
-            "columns": self._columns,
-            "variants": self._variants,
-            "mean": self._mean,
-            "deviation": self._deviation,
-            "amplitude": self._kernel.amplitude,
-            "scales": self._kernel.scales.tolist(),
-            "noise": self._kernel.noise,
-        }
+        return {"features": [*self.fitted.columns, "variant"], "features_dropped": []}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
-        self._columns, self._variants = list(state["columns"]), list(state["variants"])
-        self.domain.insist_on_features(self._columns)
-        axes = len(self._columns) + len(self._variants)
-        if {len(state["scales"]), self._known.shape[1]} != {axes}:
+        """Insist on the domain's features, and on scales of the points."""
+        found = self.fitted
+        self.domain.insist_on_features(found.columns)
+        axes = len(found.columns) + len(found.variants)
+        if {len(found.scales), self.known.shape[1]} != {axes}:
             raise ValueError("columns, variants and scales are not those of its points")
-        self._mean, self._deviation = float(state["mean"]), float(state["deviation"])
-        scales = np.array(state["scales"], dtype=float)
-        self._kernel = Kernel(float(state["amplitude"]), scales, float(state["noise"]))
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``points.npz``."""
-        np.savez_compressed(
-            folder / POINTS_FILE,
-            known=self._known,
-            weights=self._weights,
-            logs=self._scaling.logs,
-            mean=self._scaling.mean,
-            deviation=self._scaling.deviation,
-        )
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``points.npz``."""
-        path = folder / POINTS_FILE
-        kept = read_arrays(path, "a model")
-        try:
-            self._known, self._weights = kept["known"], kept["weights"]
-            self._scaling = Scaling(kept["logs"], kept["mean"], kept["deviation"])
-        except KeyError as error:
-            raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from launchwise.base.arrays import read_arrays
-from launchwise.base.errors import UserError
-from launchwise.base.storage import whole_file
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.tables.rows import row_numbers
-
-WEIGHTS = ("uniform", "distance")
-SCALINGS = ("log", "none")
 
 PIECE = 512
 """Rows asked at once: the distances of so many to all known ones stay in the cache."""
@@ -35,49 +31,32 @@ class KnnRecommender(TimeRegressor):
     tree of 40 dimensions is slower.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.defaults,
-        "k": 3,
-        "weights": "distance",
-        "scaling": "log",
-        "problems": 10,
-    }
+    arrays = ("points", "target", "of_problem")
 
-    allowed: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.allowed,
-        "k": [(1, None)],
-        "weights": [*WEIGHTS],
-        "scaling": [*SCALINGS],
-        "problems": [(1, None), None],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Neighbours, their weights, scaling of features."""
-        return {
-            "k": trial.suggest_int("k", 1, 12),
-            "weights": trial.suggest_categorical("weights", list(WEIGHTS)),
-            "scaling": trial.suggest_categorical("scaling", list(SCALINGS)),
-        }
+    class Parameters(TimeRegressor.Parameters):
+        k: int = tried(3, 1, 12, ge=1)
+        weights: Literal["uniform", "distance"] = tried("distance")
+        scaling: Literal["log", "none"] = tried("log")
+        problems: int | None = Field(10, ge=1)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Store features, float32 (rows, features), and target, float64 (rows,)."""
-        of_problem = set(self.domain.problem_features)
-        self._of_problem = np.array([name in of_problem for name in self.columns], dtype=bool)
-        self._points, self._values = np.asarray(features, dtype=np.float32), target
+        names = set(self.domain.problem_features)
+        self.of_problem = np.array([name in names for name in self.columns], dtype=bool)
+        self.points, self.target = np.asarray(features, dtype=np.float32), target
         self._prepare()
 
     def _prepare(self) -> None:
-        self._scaling = Scaling.of(self._points)
-        scaled = self._scaled(self._points)
+        self._scaling = Scaling.of(self.points)
+        scaled = self._scaled(self.points)
         # Around their mean, so that few digits are lost in the differences of squares.
         self._centre = scaled.mean(axis=0)
-        problems = self._problems(self._points)
+        problems = self._problems(self.points)
         self._order = np.argsort(problems, kind="stable")
         self._starts = np.searchsorted(problems[self._order], np.arange(problems.max() + 2))
         self._known = (scaled - self._centre)[self._order].astype(np.float32)
         self._squares = (self._known**2).sum(axis=1)
-        self._problem_points = self._known[self._starts[:-1]][:, self._of_problem]
+        self._problem_points = self._known[self._starts[:-1]][:, self.of_problem]
 
     def _scaled(self, points: np.ndarray) -> np.ndarray:
         if self.parameters["scaling"] == "log":
@@ -86,9 +65,9 @@ class KnnRecommender(TimeRegressor):
 
     def _problems(self, points: np.ndarray) -> np.ndarray:
         """Number of each row's problem; one for all where neighbours are sought in all rows."""
-        if self.parameters["problems"] is None or not self._of_problem.any():
+        if self.parameters["problems"] is None or not self.of_problem.any():
             return np.zeros(len(points), dtype=np.int64)
-        table = pd.DataFrame(points[:, self._of_problem])
+        table = pd.DataFrame(points[:, self.of_problem])
         return row_numbers(table, list(table.columns))
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
@@ -99,7 +78,7 @@ class KnnRecommender(TimeRegressor):
         pieces = np.split(order, np.flatnonzero(np.diff(problems[order])) + 1)
         found = np.empty(len(asked))
         for rows in pieces if len(order) else []:
-            known = self._nearby(asked[rows[0], self._of_problem])
+            known = self._nearby(asked[rows[0], self.of_problem])
             for start in range(0, len(rows), PIECE):
                 part = rows[start : start + PIECE]
                 found[part] = self._mean(asked[part], known)
@@ -119,7 +98,7 @@ class KnnRecommender(TimeRegressor):
         points = self._known[known]
         distances = self._squares[known] - 2 * (asked @ points.T)
         nearest = _smallest(distances, count)
-        values = self._values[self._order[known[nearest]]]
+        values = self.target[self._order[known[nearest]]]
         if self.parameters["weights"] == "uniform":
             return np.asarray(values.mean(axis=1))
         apart = np.linalg.norm(points[nearest] - asked[:, None], axis=2)
@@ -127,26 +106,13 @@ class KnnRecommender(TimeRegressor):
         weights = 1 / np.maximum(apart, 1e-6)
         return np.asarray((weights * values).sum(axis=1) / weights.sum(axis=1))
 
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.npz``."""
-        with whole_file(self.model_file(folder, "npz")) as scratch, open(scratch, "wb") as file:
-            np.savez_compressed(
-                file, points=self._points, target=self._values, of_problem=self._of_problem
-            )
-
     def model_width(self) -> int:
         """Number of features of the known rows."""
-        return int(self._points.shape[1])
+        return int(self.points.shape[1])
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.npz``, arrays only."""
-        path = self.model_file(folder, "npz")
-        stored = read_arrays(path, "a model")
-        try:
-            self._points, self._values = stored["points"], stored["target"]
-            self._of_problem = stored["of_problem"]
-        except KeyError as error:
-            raise UserError(path, "", f"cannot be read as a model: {error}") from error
+        """Read the known rows."""
+        super().load_model(folder)
         self._prepare()
 
 

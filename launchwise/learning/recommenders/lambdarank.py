@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
-from launchwise.learning.boosters import (
-    BOOSTING,
-    boosted,
-    read_booster,
-    sum_of_trees,
-    write_booster,
-)
+from launchwise.base.typed import Strict
+from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.stored import RankerState
+from launchwise.learning.trees import OfTrees
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 """Log time relative to the best of the case below which a row gains one more grade."""
@@ -30,7 +24,7 @@ LONGEST_LIST = 10_000
 """Most rows of one list that LightGBM ranks; a longer case is drawn into several."""
 
 
-class LambdarankRecommender(Recommender):
+class LambdarankRecommender(OfTrees, Recommender):
     """LightGBM's LambdaMART: what comes first in each case counts most, times do not.
 
     A case is a list, a configuration's grade tells how near it is to the best of its case. Trees
@@ -38,48 +32,26 @@ class LambdarankRecommender(Recommender):
     ``truncation`` places. Nothing says how long a configuration takes.
     """
 
-    stored: ClassVar[type[BaseModel]] = RankerState
+    class Fitted(Strict):
+        prior: MeanRegret
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "rounds": 100,
-        "learning_rate": 0.15,
-        "num_leaves": 47,
-        "min_data_in_leaf": 5,
-        "bagging_fraction": 0.8,
-        "feature_fraction": 0.8,
-        "truncation": 30,
-        "seed": 0,
-    }
+    kept_as = LightgbmBooster
 
-    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "truncation": [(1, None)]}
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Learning rate, leaves, smallest leaf, shares of rows and of features, places."""
-        return {
-            "learning_rate": trial.suggest_float("learning_rate", 0.05, 0.3, log=True),
-            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
-            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
-            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
-            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
-            "truncation": trial.suggest_int("truncation", 5, 100, log=True),
-        }
+    class Parameters(BoostingParameters):
+        truncation: int = tried(30, 5, 100, log=True, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the order of each case (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         regret = regrets(measurements, self.domain.spec)
-        self._mean_regret = MeanRegret.of(measurements, regret, self.domain)
+        self.fitted = self.Fitted(prior=MeanRegret.of(measurements, regret, self.domain))
         lists = lists_of(case_numbers(measurements, self.domain.spec), self.parameters["seed"])
         order = np.argsort(lists, kind="stable")
-        self._booster = boosted(
+        self.trees = boosted(
             self.parameters,
             self._matrix(measurements)[order],
             grades(regret)[order],
@@ -95,8 +67,8 @@ class LambdarankRecommender(Recommender):
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by rank, then by mean regret in training; without times."""
-        scores = sum_of_trees(self._booster, self._matrix(rows))
-        return Judgement.without_times(-scores, self._mean_regret.regret(rows, self.domain))
+        scores = self.predict_rows(self._matrix(rows))
+        return Judgement.without_times(-scores, self.fitted.prior.regret(rows, self.domain))
 
     def summary(self) -> dict[str, Any]:
         """Features used."""
@@ -105,21 +77,9 @@ class LambdarankRecommender(Recommender):
             "features_dropped": [],
         }
 
-    def state(self) -> dict[str, Any]:
-        """Mean regrets of configurations as JSON values."""
-        return {"prior": self._mean_regret.plain()}
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
-        self._mean_regret = MeanRegret.read(state["prior"], self.domain)
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.txt.gz``."""
-        write_booster(folder / "model.txt.gz", self._booster)
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.txt.gz``."""
-        self._booster = read_booster(folder / "model.txt.gz")
+        """Insist on the domain's tunables."""
+        self.fitted.prior.check(self.domain)
 
 
 def grades(regret: np.ndarray) -> np.ndarray:
@@ -131,12 +91,8 @@ def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
     """Number of each row's list: int64, (rows,).
 
     A case is one list; with more than :data:`LONGEST_LIST` rows it is drawn into as few of equal
-    length as there must be.
-
-    Parameters
-    ----------
-    cases
-        Number of each row's case, from 0 and none left out: int64, shape (rows,).
+    length as there must be. ``cases``: number of each row's case, from 0 and none left out: int64,
+    shape (rows,).
     """
     sizes = np.bincount(cases)
     parts = -(-sizes // LONGEST_LIST)

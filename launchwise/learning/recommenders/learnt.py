@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json, write_json
 from launchwise.learning.analytical import PARTS
-from launchwise.learning.boosters import (
-    BOOSTING,
-    boosted,
-    read_booster,
-    sum_of_trees,
-    write_booster,
-)
-from launchwise.learning.build_facts import FACTS, BuildFacts
+from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
+from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import FACTS
+from launchwise.learning.trees import OfTrees
 
 
-class LearntRecommender(Recommender):
+class LearntRecommender(OfTrees, Recommender):
     """Time = cost model x exp(residual predicted by trees).
 
     LightGBM (Ke et al., 2017) learns log(time / estimate) from the features of GPU, problem and
@@ -33,29 +32,14 @@ class LearntRecommender(Recommender):
     fills caches, and whose kernels wait for the host where a run has several.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "rounds": 120,
-        "learning_rate": 0.15,
-        "num_leaves": 95,
-        "min_data_in_leaf": 5,
-        "bagging_fraction": 0.8,
-        "feature_fraction": 0.6,
-        "l2": 1.0,
-        "seed": 0,
-    }
+    kept_as = LightgbmBooster
 
-    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "l2": [(0, None)]}
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Learning rate, leaves, smallest leaf, shares of rows and of features."""
-        return {
-            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.2, log=True),
-            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
-            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
-            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
-            "feature_fraction": trial.suggest_float("feature_fraction", 0.3, 1.0),
-        }
+    class Parameters(BoostingParameters):
+        rounds: int = Field(120, ge=1)
+        learning_rate: float = tried(0.15, 0.03, 0.2, log=True, gt=0)
+        num_leaves: int = tried(95, 15, 127, log=True, ge=2, le=131072)
+        feature_fraction: float = tried(0.6, 0.3, 1.0, gt=0, le=1)
+        l2: float = Field(1.0, ge=0)
 
     def _inputs(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Features, float32 (rows, features), and estimates, float64 ms (rows,)."""
@@ -69,10 +53,7 @@ class LearntRecommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, or only rows that stopped early (``slow``).
+        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
         """
         timed = measurements
         if "status" in measurements:
@@ -82,13 +63,13 @@ class LearntRecommender(Recommender):
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
-        self._booster = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
+        self.trees = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
         features, estimates = self._inputs(rows)
-        times = estimates * np.exp(sum_of_trees(self._booster, features))
+        times = estimates * np.exp(self.predict_rows(features))
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
@@ -99,11 +80,82 @@ class LearntRecommender(Recommender):
         return {"features": learnt_from, "features_dropped": []}
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt.gz`` and ``builds.json``."""
-        write_booster(folder / "model.txt.gz", self._booster)
+        """Write the trees and ``builds.json``."""
+        super().save_model(folder)
         self._builds.write(folder / "builds.json")
 
     def load_model(self, folder: Path) -> None:
         """Read the files that :meth:`save_model` wrote."""
-        self._booster = read_booster(folder / "model.txt.gz")
+        super().load_model(folder)
         self._builds = BuildFacts.read(self.domain, folder / "builds.json")
+
+
+class BuildFacts:
+    """Registers and spills of the builds of some training rows.
+
+    A build is known by the GPU's architecture, the variant, the build tunables and whatever of a
+    problem has listed values (a type, an order): nothing else of a row changes its code.
+
+    Parameters
+    ----------
+    domain
+        The workload and the GPUs.
+    table
+        Index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
+    """
+
+    def __init__(self, domain: Domain, table: pd.DataFrame) -> None:
+        self._domain = domain
+        self._table = table
+
+    @classmethod
+    def of(cls, domain: Domain, rows: pd.DataFrame) -> BuildFacts:
+        """Facts from rows of sweeps.
+
+        ``rows``: columns ``gpu``, the problem's, the configuration's and :data:`FACTS`. Raises
+        UserError when the rows lack a column: a model that learns without it is another model.
+        """
+        if absent := [name for name in FACTS if name not in rows]:
+            raise UserError("training rows", absent[0], "is missing: the model learns from it")
+        keys = _keys(domain, rows)
+        of_builds = (
+            rows[list(FACTS)].astype(float).groupby([keys[name] for name in keys], sort=True)
+        )
+        # One launch among thousands may be another kernel of the same build.
+        return cls(domain, of_builds.median())
+
+    def beside(self, rows: pd.DataFrame) -> np.ndarray:
+        """Facts of each row's build: float64, shape (rows, 2), NaN where it is not known."""
+        wanted = pd.MultiIndex.from_frame(_keys(self._domain, rows))
+        places = self._table.index.get_indexer(wanted)
+        found = self._table.to_numpy()[places]
+        found[places < 0] = np.nan
+        return found
+
+    def write(self, path: Path) -> None:
+        """Write as JSON."""
+        table = self._table.reset_index()
+        plain = {str(name): values.tolist() for name, values in table.items()}
+        write_json(path, {name: _without_nan(values) for name, values in plain.items()})
+
+    @classmethod
+    def read(cls, domain: Domain, path: Path) -> BuildFacts:
+        """Read what :meth:`write` wrote; UserError when the file is not one for this workload."""
+        names = ["arch", *domain.spec.build_columns]
+        try:
+            table = pd.DataFrame(read_json(path))[[*names, *FACTS]]
+            return cls(domain, table.set_index(names).astype(float))
+        except (KeyError, ValueError, TypeError) as error:
+            raise UserError(path, "", f"holds no facts of builds: {error}") from error
+
+
+def _keys(domain: Domain, rows: pd.DataFrame) -> pd.DataFrame:
+    """Columns that identify a build."""
+    archs = {gpu: profile.arch for gpu, profile in domain.profiles.items()}
+    keys = rows[domain.spec.build_columns].reset_index(drop=True)
+    keys.insert(0, "arch", rows["gpu"].map(archs).to_numpy())
+    return keys
+
+
+def _without_nan(values: list[Any]) -> list[Any]:
+    return [None if isinstance(value, float) and np.isnan(value) else value for value in values]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import pandas as pd
 
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import limits_ms
 
 
 class RooflineRecommender(Recommender):
@@ -16,12 +16,6 @@ class RooflineRecommender(Recommender):
     It knows nothing of configurations: all of a problem get the same time, and the baseline is
     recommended.
     """
-
-    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: the roofline needs only the GPU's profile."""
-        return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""

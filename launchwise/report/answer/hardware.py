@@ -11,8 +11,7 @@ import pandas as pd
 from launchwise.base.vectors import Columns
 from launchwise.experiment.study import Counters
 from launchwise.gpus.machine import Machine
-from launchwise.learning.rooflines import arithmetic_types
-from launchwise.learning.row_arrays import arrays
+from launchwise.learning.row_arrays import arithmetic_types, arrays
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, percents, table_of

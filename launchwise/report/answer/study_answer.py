@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
-from launchwise.learning.intervals import resampled_means
-from launchwise.learning.merit import geometric_mean
+from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import (
     MISSING,

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launchwise.learning.intervals import resampled_means
-from launchwise.learning.merit import geometric_mean
+from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import decimals, field, table_of

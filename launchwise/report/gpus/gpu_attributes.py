@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
-from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
 from launchwise.report.fields import by_gpu, field, grouped, of_texts, significant, table_of

@@ -17,7 +17,7 @@ import pandas as pd
 from launchwise.base.literals import csv_table
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
-from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, records, winners

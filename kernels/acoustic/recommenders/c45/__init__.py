@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.row_arrays import configuration_codes, labels, regrets
+from launchwise.learning.row_arrays import configuration_codes, records_of, regrets
 from launchwise.learning.splits import case_numbers
+from launchwise.workloads.space import label
 
 from .tree import C45Tree
 
-EXAMPLES = ("near_best", "all")
-RARE_BELOW = 3  # classes with fewer examples than this are named in the report
+RARE_BELOW = 3
+"""Classes with fewer examples than this are named in the report."""
 
 
 class C45Recommender(Recommender):
@@ -30,26 +32,12 @@ class C45Recommender(Recommender):
     to the next.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "examples": "near_best",
-        "minimum": 2.0,
-        "confidence": 0.25,
-        "seed": 0,
-    }
+    class Parameters(Hyperparameters):
+        examples: Literal["near_best", "all"] = "near_best"
+        minimum: float = tried(2.0, 1.0, 5.0, ge=0)
+        confidence: float = tried(0.25, 0.05, 0.5, gt=0, le=1)
 
-    allowed: ClassVar[dict[str, Any]] = {
-        "examples": [*EXAMPLES],
-        "minimum": [(0, None)],
-        "confidence": [(1e-6, 1.0)],
-    }
     cross_validated = True
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        return {
-            "minimum": trial.suggest_float("minimum", 1.0, 5.0),
-            "confidence": trial.suggest_float("confidence", 0.05, 0.5),
-        }
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).
@@ -102,14 +90,14 @@ class C45Recommender(Recommender):
 
     def summary(self) -> dict[str, Any]:
         """Leaves, classes, classes of fewer than :data:`RARE_BELOW` examples, features."""
-        rare = labels(self._configurations[self._examples < RARE_BELOW], self.domain.spec)
+        rare = records_of(self._configurations[self._examples < RARE_BELOW])
         return {
             "features": self.columns,
             "features_dropped": self.constant,
             "leaves": self._tree.leaves,
             "classes": len(self.classes),
             "examples": int(self._examples.sum()),
-            "rare_classes": sorted(str(name) for name in rare),
+            "rare_classes": sorted(label(each, self.domain.spec) for each in rare),
         }
 
     def state(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.analytical import PARTS
-from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.prediction_errors import correlations, group_ranks
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
 from launchwise.report.fields import (

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import Case
@@ -52,7 +53,6 @@ from .laws import (
     predicted_streams,
 )
 
-LAWS = ("chosen", "published")
 LAW_CLASSES = {law.__name__: law for law in (*SUM_LAWS, *OVERHEAD_LAWS)}
 WHERE = "training rows"
 
@@ -107,9 +107,9 @@ class StreamLawRecommender(Recommender):
     (:func:`kernels.tridiagonal.learning.series.nearest_series`).
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"size": None, "law": "chosen", "seed": 0}
-
-    allowed: ClassVar[dict[str, Any]] = {"law": [*LAWS]}
+    class Parameters(Hyperparameters):
+        size: str | None = None
+        law: Literal["chosen", "published"] = "chosen"
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)

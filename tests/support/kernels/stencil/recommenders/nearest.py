@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from launchwise.learning.baselines import NearestSize
 
@@ -12,8 +12,6 @@ class NearestRecommender(NearestSize):
 
     title = "nearest"
     cross_validated = True
-    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
-    allowed: ClassVar[dict[str, Any]] = {"seed": [(0, 2**32 - 1)]}
 
     def summary(self) -> dict[str, Any]:
         """No feature is dropped."""

@@ -1,8 +1,4 @@
-"""Evaluates models, baselines, random draws and the oracle on the unfiltered sweep.
-
-Nothing is dropped in silence. A recommendation that failed on the GPU, or that no sweep measured,
-keeps its row with its status, no time, and improvement, gain and fraction 0.
-"""
+"""What was measured of the test cases of a study: the unfiltered sweep, outliers included."""
 
 from __future__ import annotations
 
@@ -14,21 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError
 from launchwise.learning import merit
-from launchwise.learning.baselines import BASELINES
-from launchwise.learning.conformal import Errors, with_limits
 from launchwise.learning.features import Domain
-from launchwise.learning.learnt import Learnt
-from launchwise.learning.prediction_errors import errors_of_cases
 from launchwise.learning.row_arrays import configuration_codes, keys_of
-from launchwise.learning.splits import Case, Fold, case_codes
+from launchwise.learning.splits import case_codes
 from launchwise.search.candidates import Key
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows
 from launchwise.tables.times import SWEEP, with_judged_times
-from launchwise.workloads import space
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -185,155 +175,3 @@ class Truth:
 def _weights(count: int, longest: int) -> np.ndarray:
     """:func:`merit.draws_weights` of 1 to ``longest`` draws: float64, shape (longest, count)."""
     return np.array([merit.draws_weights(count, draws) for draws in range(1, longest + 1)])
-
-
-def evaluate(
-    study: str,
-    learnt: Learnt,
-    folds: list[Fold],
-    truth: Truth,
-    timed: pd.DataFrame,
-    shares: pd.DataFrame,
-    domain: Domain,
-    random_draws: Iterable[int],
-    answering: str,
-) -> tuple[pd.DataFrame, Errors]:
-    """Evaluation with one row per (model, split, fold, GPU, problem).
-
-    Parameters
-    ----------
-    learnt
-        What models and simple rules say of the test candidates.
-    timed
-        Its predicted times beside what was measured (:meth:`Truth.timed`).
-    shares
-        What the first recommendations reach (:func:`launchwise.learning.curves.reached`).
-    random_draws
-        How many random measurements the random baselines may take.
-    answering
-        Model whose expected gains have intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.learning.evaluation_schema` declares it.
-    Errors
-        Of the answering model.
-
-    Raises
-    ------
-    UserError
-        When a model recommends for no case, or for other cases than the splits test.
-    """
-    first = _first_choices(learnt, folds, truth, timed, shares, domain)
-    others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
-    table = pd.concat([first, *others], ignore_index=True).assign(study=study)
-    ratio = table["time_ms"].to_numpy(dtype=float)
-    table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
-    oracle = table["role"] == ORACLE
-    for name in SHORT_LISTS.values():
-        table[name] = table[name].where(~oracle, 1.0)
-    table["is_usual"] = domain.is_usual(table)
-    table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
-    table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
-    answers = table["model"] == answering
-    answered = table[answers].reset_index(drop=True)
-    errors = Errors.of(answered, folds, domain)
-    limits = ["least_gain", "most_gain"]
-    table[limits] = np.nan
-    table.loc[answers, limits] = with_limits(answered, errors)[limits].to_numpy()
-    return table, errors
-
-
-def _first_choices(
-    learnt: Learnt,
-    folds: list[Fold],
-    truth: Truth,
-    timed: pd.DataFrame,
-    shares: pd.DataFrame,
-    domain: Domain,
-) -> pd.DataFrame:
-    """Rows of models and simple rules; arguments and errors as of :func:`evaluate`."""
-    first = pd.concat([learnt.recommended(each, 1) for each in learnt.said], ignore_index=True)
-    _check_complete(first, folds, domain)
-    keys = ["model", "split", "fold", "case"]
-    short_lists = shares[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
-    first = truth.beside(first).merge(short_lists, on=keys, how="left")
-    first = first.merge(errors_of_cases(timed, learnt.predicting), on=keys, how="left")
-    first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
-    first["improved_runs"] = _improved_runs(first, domain)
-    return first
-
-
-def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:
-    """Share of runs improved of each row."""
-    columns = (table["times_ms"], table["baseline_times"], domain.is_baseline(table))
-    return [_runs(*row) for row in zip(*columns, strict=True)]
-
-
-def _runs(times: Any, baseline: Any, same: bool) -> float:
-    """Share of runs improved; recommending the baseline itself improves none."""
-    if same or not isinstance(times, np.ndarray | list) or not len(times):
-        return 0.0
-    return merit.improved_runs(np.asarray(times), np.asarray(baseline))
-
-
-def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:
-    codes, keys = case_codes(first, domain.spec)
-    for model, rows in first.assign(case=codes).groupby("model", sort=False):
-        for fold in folds:
-            mine = rows[(rows["split"] == fold.split) & (rows["fold"] == fold.fold)]
-            found = {keys[case] for case in mine["case"]}
-            wanted = {case.key for case in fold.test}
-            if found != wanted:
-                message = (
-                    f"{model} recommends for {len(found & wanted)} of {len(wanted)} test problems "
-                    f"and for {len(found - wanted)} others"
-                )
-                raise UserError("recommendations", f"{fold.split}.{fold.fold}", message)
-
-
-def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:
-    return {name: rows[name] for name in names}
-
-
-def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]) -> pd.DataFrame:
-    """Oracle and random draws for every test case of a fold."""
-    cases = truth.numbers(case.key for case in fold.test)
-    if (cases < 0).any():
-        lost = fold.test[int(cases.argmin())].key
-        raise UserError(
-            "evaluate", f"{fold.split}.{fold.fold}", f"no sweep holds test problem {lost}"
-        )
-    rows = _case_rows(fold.test, domain)
-    oracle = rows.assign(
-        **_columns(truth.best(cases), domain.spec.tunable_columns),
-        model=ORACLE,
-        role=ORACLE,
-    )
-    oracle = truth.beside(oracle)
-    oracle["improved_runs"] = _improved_runs(oracle, domain)
-    pieces = [oracle]
-    for draws in random_draws:
-        # The table wants a configuration; of a mean over draws the baseline stands for none.
-        random = truth.beside(rows.assign(**space.baseline(domain.spec)))
-        pairs = np.array([truth.draws(case, draws) for case in cases])
-        pieces.append(
-            random.assign(
-                model=f"random_{draws}",
-                role="baseline",
-                status=EXPECTED,
-                basis="",
-                time_ms=pairs[:, 0],
-                improved_runs=pairs[:, 1],
-            )
-        )
-    return pd.concat(pieces, ignore_index=True).assign(
-        split=fold.split, fold=fold.fold, predicted_ms=np.nan
-    )
-
-
-def _case_rows(cases: Iterable[Case], domain: Domain) -> pd.DataFrame:
-    return pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases])[
-        ["gpu", *domain.spec.problem_columns]
-    ]

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from launchwise.learning.design.kriging import NUGGET, Kriging
+from launchwise.learning.kriging import NUGGET, Kriging
 from launchwise.learning.splits import Case
 
 SAME = 1e-9
@@ -71,16 +71,8 @@ def design(
     per cost may spend a budget on many cheap cases where one dear one tells more, so the order by
     gain alone competes with it (Khuller, Moss and Naor, 1999).
 
-    Parameters
-    ----------
-    candidates
-        Cases that may be measured.
-    targets
-        Cases that answers are wanted for.
-    costs
-        Of each candidate: float64, shape (candidates,), above 0.
-    budget
-        Most that all steps cost together.
+    ``candidates`` may be measured, for answers about ``targets``; all steps together cost at most
+    the ``budget``. ``costs`` of each candidate: float64, shape (candidates,), above 0.
     """
     by_cost, by_gain = (
         _greedy(model, measured, candidates, targets, costs, budget, by) for by in (costs, None)

@@ -1,1 +1,0 @@
-"""Which problems to measure next, from how alike the times of measured problems are."""
