@@ -8,16 +8,16 @@ import re
 import pandas as pd
 from samples import ROOT, Project
 
-MADE = "results/slowest/test/stencil.json"
+MADE = "results/longest_time/test/stencil.json"
 
 
 def test_a_stage_is_two_files_and_a_line(project: Project) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     blocks = re.findall(r"^```python\n# ((?:rules|scripts)/\S+)\n(.*?)^```", text, re.M | re.S)
-    assert [name for name, _ in blocks] == ["rules/slowest.smk", "scripts/slowest.py"]
+    assert [name for name, _ in blocks] == ["rules/longest_time.smk", "scripts/longest_time.py"]
     for name, content in blocks:
         (project.folder / name).write_text(content)
-    (line,) = re.findall(r'`(include: "rules/slowest.smk")`', text)
+    (line,) = re.findall(r'`(include: "rules/longest_time.smk")`', text)
     snakefile = project.folder / "Snakefile"
     contents = snakefile.read_text()
     last = 'include: "rules/targets.smk"\n'
