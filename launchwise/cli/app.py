@@ -85,15 +85,8 @@ def _without_command(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
-    Parameters
-    ----------
-    arguments
-        Words after ``launchwise``; those of the process when left out.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or :data:`MISTAKE` after one line on stderr.
+    ``arguments``: words after ``launchwise``; those of the process when left out.
+    Returns the exit code: 0, or :data:`MISTAKE` after one line on stderr.
     """
     try:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)

@@ -46,10 +46,7 @@ def print_line(line: Sequence[str]) -> None:
 def run_snakemake(line: Sequence[str], say: bool = True) -> None:
     """Print a line that begins with ``snakemake``, unless that was done, and run it.
 
-    Raises
-    ------
-    SystemExit
-        With Snakemake's exit code when it fails; it has said why.
+    Raises SystemExit with Snakemake's exit code when it fails; it has said why.
     """
     if say:
         print_line(line)

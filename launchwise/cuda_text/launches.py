@@ -162,7 +162,6 @@ def _constructed(node: Node | None) -> list[str]:
 
 
 def _values(node: Node) -> Iterator[tuple[str, _Set]]:
-    """Names that a node gives a value."""
     if node.type != "declaration":
         value = child(node, "right") or child(node, "value")
         parts = tuple(_constructed(value))

@@ -125,23 +125,10 @@ def write_config_files(
 ) -> list[Path]:
     """Write a file for each name that answers make.
 
-    Parameters
-    ----------
-    table
-        As :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
-    where
-        File of the mapping, for messages.
-
-    Returns
-    -------
-    list
-        The files.
-
-    Raises
-    ------
-    UserError
-        When no problem is meant, or two of them have the same file and key, but not the same
-        configuration.
+    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    ``where``: file of the mapping, for messages.
+    Returns the files. Raises UserError when no problem is meant, or two of them have the same file
+    and key, but not the same configuration.
     """
     files = config_files(table, spec, mapping, where)
     written = []

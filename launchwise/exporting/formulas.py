@@ -81,10 +81,7 @@ class ExportedFormulas:
     ) -> dict[str, Value] | None:
         """The usual choice for a problem; None where no rule gives one.
 
-        Parameters
-        ----------
-        neutral
-            Value of every tunable where nothing sets it.
+        ``neutral``: value of every tunable where nothing sets it.
         """
         formulas = Formulas(dict(self.derived))
         for rule in self.usual:
@@ -115,10 +112,7 @@ def name_kinds(spec: Spec) -> dict[str, Kind]:
 def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
     """Kind of an expression's value; None where it cannot be exported.
 
-    Parameters
-    ----------
-    kinds
-        Names that it may read, to the kinds of their values.
+    ``kinds``: names that it may read, to the kinds of their values.
     """
     try:
         return _kind(nested(text), kinds)

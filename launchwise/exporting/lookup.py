@@ -154,15 +154,12 @@ def _ratio(name: str, value: float | None, ends: Interval | None) -> dict[str, f
 def lookup_entry(answer: Answer) -> dict[str, Any]:
     """An answer as JSON values.
 
-    Returns
-    -------
-    dict
-        ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
-        ``percent`` of its intervals, ``blind`` (a blind test alone measured it); ``configuration``
-        (the variant and the tunables that it has), ``is_usual``, ``usual`` (that of the usual
-        choice); ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the baseline,
-        each with ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains were
-        measured in pairs); ``others``: configurations to try next, in order, with their times.
+    Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
+    ``percent`` of its intervals, ``blind`` (a blind test alone measured it); ``configuration`` (the
+    variant and the tunables that it has), ``is_usual``, ``usual`` (that of the usual choice);
+    ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the baseline, each with
+    ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains were measured in
+    pairs); ``others``: configurations to try next, in order, with their times.
     """
     first, *rest = answer.suggestions
     return {
@@ -184,12 +181,8 @@ def lookup_entries(
 ) -> list[dict[str, Any]]:
     """Answers (:func:`lookup_entry`) for what was measured, and for sizes between, on every GPU.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain, processes
-        As of :func:`launchwise.learning.answering.answers`.
+    ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
+    ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     cases = asked_cases(final, names)

@@ -97,12 +97,8 @@ def learn_study(
 ) -> None:
     """Write splits, training rows, what each model says of test candidates, the fitted model.
 
-    Parameters
-    ----------
-    domain
-        With the GPUs that it learns from, and maybe more.
-    sweeps, profiles
-        Of the GPUs that it learns from, a file each.
+    ``domain``: with the GPUs that it learns from, and maybe more.
+    ``sweeps``, ``profiles``: of the GPUs that it learns from, a file each.
     """
     tables = read_tables(asked.gpus, sweeps, measurement_schema(domain.spec))
     study = Study.model_validate(asked.entry)
@@ -139,14 +135,8 @@ def evaluate_study(
 ) -> None:
     """Write the evaluation, the product, its answers, predictions of published times.
 
-    Parameters
-    ----------
-    domain
-        With the GPUs that are answered for.
-    sweeps, judged
-        Measurements and judged times of the GPUs that it learns from.
-    cards
-        Table of cards.
+    ``domain``: with the GPUs that are answered for.
+    ``sweeps``, ``judged``: measurements and judged times of the GPUs that it learns from.
     """
     folder = files.learnt[0].parent
     methods = [path.stem for path in files.learnt if path.stem != CANDIDATES]

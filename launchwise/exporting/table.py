@@ -171,14 +171,9 @@ def answer_table(
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain, processes
-        As of :func:`launchwise.learning.answering.answers`.
-    cuda_names
-        Card of ``data/cards.csv`` to what CUDA calls its devices.
+    ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
+    ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
+    ``cuda_names``: card of ``data/cards.csv`` to what CUDA calls its devices.
     """
     spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))

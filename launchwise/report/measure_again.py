@@ -53,11 +53,8 @@ USES = ("fastest", "baseline", "chosen", "unverified")
 def used_rows(study: StudyData) -> pd.DataFrame:
     """Rows of one launch on which figures of a study's page rest.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of a row's key, and of bool what it is: the ``fastest`` of its problem; the
-        ``baseline``; ``chosen`` by an evaluated method; of a variant that is ``unverified``.
+    Returns columns of a row's key, and of bool what it is: the ``fastest`` of its problem; the
+    ``baseline``; ``chosen`` by an evaluated method; of a variant that is ``unverified``.
     """
     once = study.measured[of_one_launch(study.measured)]
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]

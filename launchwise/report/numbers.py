@@ -125,11 +125,8 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 def fractions(study: StudyData) -> pd.DataFrame:
     """Every measured row with ``fraction`` = best time of its problem over its own time.
 
-    Returns
-    -------
-    DataFrame
-        ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
-        :attr:`StudyData.measured`.
+    Returns ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
+    :attr:`StudyData.measured`.
     """
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
@@ -149,13 +146,9 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """Best fixed configuration for all problems of a group.
 
     It has the highest geometric mean fraction of the best among the configurations that were
-    measured on the most problems of the group (not every one is possible on every problem).
-
-    Returns
-    -------
-    DataFrame
-        ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
-        baseline time over its time: its mean speed-up).
+    measured on the most problems of the group (not every one is possible on every problem). Returns
+    ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
+    baseline time over its time: its mean speed-up).
     """
     spec = study.spec
     rows, cases = fractions(study), cases_of(study)

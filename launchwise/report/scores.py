@@ -143,14 +143,11 @@ INTERVALS = ("fraction_interval", "beside_best_model", "beside_best_heuristic")
 def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     """The evaluation's figures of one split on one GPU, or on ``all`` of them.
 
-    Returns
-    -------
-    DataFrame
-        One row a model, sorted from the best fraction of the best: ``model``, ``role``,
-        ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-        ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs;
-        None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.
-        Empty when nothing was evaluated.
+    Returns one row a model, sorted from the best fraction of the best: ``model``, ``role``,
+    ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
+    ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs; None
+    where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1. Empty
+    when nothing was evaluated.
     """
     given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
     known = study.facts.get("models", {})

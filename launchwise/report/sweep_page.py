@@ -195,10 +195,7 @@ def write_answers(
 ) -> None:
     """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``.
 
-    Raises
-    ------
-    UserError
-        When a file cannot be read.
+    Raises UserError when a file cannot be read.
     """
     spec = load_spec(folder)
     known = read_profile(profile, gpu)

@@ -69,12 +69,8 @@ class Scales:
 class Process:
     """Posterior of the log time of every candidate.
 
-    Parameters
-    ----------
-    points
-        Tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
-    deviations
-        Losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
+    ``points``: tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
+    ``deviations``: losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
     """
 
     def __init__(self, points: np.ndarray, deviations: np.ndarray) -> None:

@@ -71,12 +71,8 @@ class Volume:
 def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:
     """Volume of a sweep.
 
-    Parameters
-    ----------
-    blocks
-        Problems as in the settings.
-    budget
-        Rows per problem; None if every configuration is measured.
+    ``blocks``: problems as in the settings.
+    ``budget``: rows per problem; None if every configuration is measured.
     """
     total, moved = 0.0, 0.0
     known = list(blocks)
@@ -165,14 +161,9 @@ class Cluster:
     def requests(self, defaults: Mapping[str, Any] | None) -> dict[str, Request]:
         """Resources of a job on a GPU that say where Slurm runs it.
 
-        Parameters
-        ----------
-        defaults
-            Default resources of the profile: a GPU whose settings say nothing has those.
-
-        Returns
-        -------
-        Resource to a function of a rule's wildcards; None where there is nothing to ask for.
+        ``defaults``: default resources of the profile: a GPU whose settings say nothing has those.
+        Returns for each resource a function of a rule's wildcards; None where there is nothing to
+        ask for.
         """
         return {
             resource: partial(self._asked, key, _plain(defaults or {}, resource))
@@ -208,12 +199,8 @@ class Cluster:
     def minutes(self, gpu: str, workload: str, profile: str, attempt: int) -> int:
         """Time limit of one shard.
 
-        Parameters
-        ----------
-        profile
-            Where the profile of the GPU is, if there is one yet.
-        attempt
-            1 for the first, more when the job is tried again.
+        ``profile``: where the profile of the GPU is, if there is one yet.
+        ``attempt``: 1 for the first, more when the job is tried again.
         """
         bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
         if Path(profile).is_file():

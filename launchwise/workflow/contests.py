@@ -47,10 +47,7 @@ class Contests:
     def pairs(self, study: str, kind: str = "pairs") -> dict[str, str]:
         """GPU to its pairs: of live GPUs, and of those that have a record.
 
-        Parameters
-        ----------
-        kind
-            ``pairs``; ``peers``: of libraries.
+        ``kind``: ``pairs``; ``peers``: of libraries.
         """
         return {
             gpu: f"results/{kind}/{gpu}/{study}.parquet"

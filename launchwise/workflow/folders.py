@@ -32,10 +32,7 @@ KEY = "version"
 def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> None:
     """Insist that no newer version made the results; those of an older one are brought up to date.
 
-    Raises
-    ------
-    UserError
-        When a newer version made them: this one may misread what it does not know.
+    Raises UserError when a newer version made them: this one may misread what it does not know.
     """
     _insist_on_folder(path.parent)
     if not path.is_file():
@@ -71,12 +68,8 @@ def record_version(path: Path = RECORD, own: str = launchwise.__version__) -> No
 def check_temporary_folder() -> None:
     """Insist that ``TMPDIR`` is not full: Snakemake's scheduler writes there what it solves.
 
-    Of one that is missing or may not be written to, everybody takes ``/tmp`` instead.
-
-    Raises
-    ------
-    UserError
-        When it is.
+    Of one that is missing or may not be written to, everybody takes ``/tmp`` instead. Raises
+    UserError when it is.
     """
     named = os.environ.get("TMPDIR")
     refused = why_not_written(Path(named)) if named else None

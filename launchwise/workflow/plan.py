@@ -197,15 +197,9 @@ class Code:
         Names and places of the files do not count: the digest is the same in every folder, and in
         a wheel. Nor does the file with launchwise's version, which no result follows from.
 
-        Parameters
-        ----------
-        start
-            Python files: absolute, or from the root of the project, such as ``scripts/clean.py``.
-
-        Raises
-        ------
-        FileNotFoundError
-            When one of them is missing.
+        ``start``: Python files: absolute, or from the root of the project, such as
+            ``scripts/clean.py``.
+        Raises FileNotFoundError when one of them is missing.
         """
         key = frozenset(start)
         if key not in self._digests:

@@ -132,10 +132,7 @@ class Studies:
     def learnt_files(self, study: str, update: Any = str) -> dict[str, Any]:
         """What is learnt of a study, see :meth:`files`.
 
-        Parameters
-        ----------
-        update
-            Snakemake's mark of an output that is not deleted before its job.
+        ``update``: Snakemake's mark of an output that is not deleted before its job.
         """
         return {
             "splits": f"results/splits/{study}.json",

@@ -128,10 +128,7 @@ def _of_live_gpu(gpu: str, values: Values) -> Targets:
 class Reported:
     """The report of an experiment's studies.
 
-    Attributes
-    ----------
-    files
-        Study to its files: a path, one per GPU or model, or None.
+    ``files``: study to its files: a path, one per GPU or model, or None.
     """
 
     def __init__(self, values: Values, studies: Studies, contests: Contests) -> None:

@@ -42,12 +42,8 @@ FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 def tell_beginning(workflow: Any, studies: Studies, cluster: Cluster, cores: int) -> None:
     """Print two lines before a run on this machine that takes a while.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, before its first job.
-    cores
-        Value of ``--cores``.
+    ``workflow``: Snakemake's workflow, before its first job.
+    ``cores``: value of ``--cores``.
     """
     quiet = {str(each).rpartition(".")[2].lower() for each in workflow.output_settings.quiet or ()}
     if not workflow.local_exec or "all" in quiet:
@@ -72,10 +68,7 @@ def estimated_s(
 ) -> float:
     """About how long jobs take on so many cores and one card of each kind, s.
 
-    Parameters
-    ----------
-    jobs
-        Rule and wildcards of each.
+    ``jobs``: rule and wildcards of each.
     """
     computing, longest, measuring = 0.0, 0.0, 0.0
     learning = {f"learn_{study}": study for study in studies.names}
@@ -108,10 +101,7 @@ MARK = "E launchwise: "
 def tell_failures(workflow: Any) -> None:
     """Print one line per mistake of failed jobs; of this machine's own jobs it stands there.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, at its end.
+    ``workflow``: Snakemake's workflow, at its end.
     """
     if workflow.local_exec:
         return
@@ -128,7 +118,6 @@ def tell_failures(workflow: Any) -> None:
 
 
 def _mistakes(log: Path) -> list[str]:
-    """The mistake that a log ends with, if it does."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except OSError:
@@ -168,13 +157,7 @@ TUNED = Path(RESULTS, "logs", "tune")
 
 
 def tell_missing_records(workflow: Any) -> None:
-    """Print one line if there are results and no record at all; jobs of a run print nothing.
-
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow.
-    """
+    """Print one line if there are results and no record at all; jobs of a run print nothing."""
     if not workflow.is_main_process:
         return
     results = _names(Path(RESULTS))
@@ -227,10 +210,8 @@ def check_submission(workflow: Any, experiment: Experiment) -> None:
 
     Nothing is submitted.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, about to run its first job; of any other executor nothing is asked.
+    ``workflow``: Snakemake's workflow, about to run its first job; of any other executor nothing is
+        asked.
     """
     if workflow.executor_plugin.name == "slurm":
         try:

@@ -105,18 +105,10 @@ def checked(
 ) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 
-    Parameters
-    ----------
-    process
-        Runs small problems on the CPU device, too, while nvcc works.
-    words
-        Problems that it runs in place of small ones, as words ``NAME=VALUE``.
-
-    Raises
-    ------
-    UserError
-        At the first mistake that later steps cannot do without: file, key and what is wrong, in
-        one line.
+    ``process``: runs small problems on the CPU device, too, while nvcc works.
+    ``words``: problems that it runs in place of small ones, as words ``NAME=VALUE``.
+    Raises UserError at the first mistake that later steps cannot do without: file, key and what is
+    wrong, in one line.
     """
     spec = load_spec(folder)
     given = problems_of(spec, words, "check") if words else None
@@ -183,10 +175,7 @@ def _of_files(
 def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
     """Problems of ``sweep.yaml``; None without one.
 
-    Raises
-    ------
-    UserError
-        When what it lists is no problem, configuration or row of the workload.
+    Raises UserError when what it lists is no problem, configuration or row of the workload.
     """
     path = folder / SWEEP_FILE
     if not path.is_file():

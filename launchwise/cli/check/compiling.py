@@ -78,16 +78,9 @@ def compiled(
 ) -> list[Step]:
     """Compile builds for an architecture, look every kernel up, and say what was refused.
 
-    Parameters
-    ----------
-    builds
-        Builds to the configurations that they are of, in words, or :data:`CHECK`. Those of the
-        latter alone are not compiled.
-
-    Raises
-    ------
-    UserError
-        When nvcc refuses every build of a source, or a build does not hold its kernel.
+    ``builds``: builds to the configurations that they are of, in words, or :data:`CHECK`. Those of
+        the latter alone are not compiled.
+    Raises UserError when nvcc refuses every build of a source, or a build does not hold its kernel.
     """
     missing = left_out(builds, arch)
     steps = [Step("compile", LEFT_OUT, f"{source}: {why}") for source, why in missing.items()]

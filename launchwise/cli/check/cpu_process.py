@@ -57,12 +57,7 @@ class CpuProcess:
     def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Its answer to one job; a process that has died is started anew.
 
-        Raises
-        ------
-        Silent
-            When there is none within so many seconds.
-        Died
-            When the process dies.
+        Raises Silent when there is none within so many seconds. Raises Died when the process dies.
         """
         if self._process.poll() is not None:
             self._process.communicate()

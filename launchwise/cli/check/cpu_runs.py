@@ -59,18 +59,10 @@ def run_on_cpu(
 
     Builds are compiled ahead, on every core.
 
-    Parameters
-    ----------
-    gpu
-        Limits of the GPU that configurations must keep.
-    listed, given
-        Problems of ``sweep.yaml``, and of the command line, which go first; small ones are drawn
-        where there are neither.
-
-    Raises
-    ------
-    UserError
-        When the spec or the workload's own code is wrong.
+    ``gpu``: limits of the GPU that configurations must keep.
+    ``listed``, ``given``: problems of ``sweep.yaml``, and of the command line, which go first;
+        small ones are drawn where there are neither.
+    Raises UserError when the spec or the workload's own code is wrong.
     """
     until = time.monotonic() + TOTAL_S
     cases = Cases(spec, gpu)

@@ -43,10 +43,7 @@ def compared_as_named(
 ) -> Comparison:
     """Comparison of what the command line names: :func:`launchwise.cli.compare.command.compare`.
 
-    Raises
-    ------
-    UserError
-        When a side, a name or a file is wrong.
+    Raises UserError when a side, a name or a file is wrong.
     """
     spec_of, folder = _specs(workloads), Path.cwd()
     with opened(old, folder) as before, opened(new, folder) as after:
@@ -114,12 +111,8 @@ TITLES = {
 def as_text(comparison: Comparison, worse: Sequence[str], top: int) -> list[str]:
     """Lines: each sweep with what changed, then what was compared how, then what got worse.
 
-    Parameters
-    ----------
-    worse
-        From :func:`launchwise.comparing.sweep_comparison.complaints`.
-    top
-        Most rows or problems in a list.
+    ``worse``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
+    ``top``: most rows or problems in a list.
     """
     lines = [f"OLD {comparison.old}", f"NEW {comparison.new}"]
     for one in comparison.sweeps:

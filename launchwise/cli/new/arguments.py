@@ -38,7 +38,6 @@ def draft_arguments(reading: Reading) -> list[Line]:
 
 
 def _fill(one: Parameter) -> str:
-    """Content of an input."""
     if "float" in one.type or not (one.type or one.counts):
         return "normal"
     return "iota" if _INDICES.search(one.name.lower()) else "uniform"

@@ -31,12 +31,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
 
     ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
     functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
-    left out.
-
-    Raises
-    ------
-    UserError
-        When no spec can be made of the file, or something of that name is in the folder already.
+    left out. Raises UserError when no spec can be made of the file, or something of that name is in
+    the folder already.
     """
     with cpu_limit(MOST_SECONDS, file):
         check_folder_name(folder.resolve())

@@ -51,12 +51,8 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
 
     Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
-    workload may include it. ``own`` is the CUDA text that a file of another language holds.
-
-    Raises
-    ------
-    UserError
-        When a file cannot be read, or all are longer than :data:`MOST_BYTES`.
+    workload may include it. ``own`` is the CUDA text that a file of another language holds. Raises
+    UserError when a file cannot be read, or all are longer than :data:`MOST_BYTES`.
     """
     top = path.resolve().parent
     headers: dict[str, Header] = {}
@@ -99,7 +95,6 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
 
 
 def _find(name: str, folders: Sequence[Path]) -> Path | None:
-    """The first file of that name in some folders."""
     for folder in folders:
         try:
             found = (folder / name).resolve()

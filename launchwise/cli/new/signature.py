@@ -135,12 +135,7 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
 
     What stands below ``#ifdef X`` is left out where the file does not define X, unless the kernel
     that is ``wanted``, or any, stands there alone. ``own`` is the CUDA text that a file of another
-    language holds.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, has no kernel, or is nested too deep.
+    language holds. Raises UserError when it cannot be read, has no kernel, or is nested too deep.
     """
     text, headers = with_headers(path, own)
     if "__global__" not in text:
@@ -161,7 +156,6 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
 def _read(
     text: str, path: Path, headers: Sequence[Header], defined: tuple[str, ...] = ()
 ) -> Source:
-    """What a file declares, with some names defined."""
     try:
         made = expanded(text, {name: name for name in defined})
     except ExpandsTooFar as error:
@@ -283,10 +277,7 @@ def _is_index(name: str, item: Item) -> bool:
 def choose(source: Source, name: str | None, path: Path) -> Kernel:
     """The kernel of that name, or the first that a spec can be written for.
 
-    Raises
-    ------
-    UserError
-        When there is no such kernel, or no spec can be written for it.
+    Raises UserError when there is no such kernel, or no spec can be written for it.
     """
     known = {kernel.name: kernel for kernel in source.kernels}
     if name is not None and name not in known:

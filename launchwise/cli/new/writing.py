@@ -130,7 +130,6 @@ def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
 def _notes(
     workload: str, file: str, source: Source, kernel: Kernel, hints: Sequence[str]
 ) -> list[str]:
-    """Comments at the top."""
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = [
         f"Kernel {kernel.name} of {file}. Every value is a draft, read from names.",

@@ -34,10 +34,7 @@ COMMAND = "recommend"
 def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> list[str]:
     """GPUs that a study's product learnt from.
 
-    Raises
-    ------
-    UserError
-        When there is no such study, or no product of it.
+    Raises UserError when there is no such study, or no product of it.
     """
     study_named(study, experiment, command)
     path = experiment.root / FINAL / study / FACTS_FILE
@@ -50,10 +47,7 @@ def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> li
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
     """A study's product that answers for ``gpus`` besides those of its training rows.
 
-    Raises
-    ------
-    UserError
-        When a GPU is unknown, or the product is missing or damaged.
+    Raises UserError when a GPU is unknown, or the product is missing or damaged.
     """
     known = known_gpus(study, experiment)
     named_by = dict.fromkeys([*known, *gpus], COMMAND)
@@ -76,12 +70,8 @@ def answered(
     """Answer of the product that lies in this folder, and its workload.
 
     Parameters are those of :func:`launchwise.cli.recommend.command.recommend`; ``words`` are
-    ``NAME=VALUE`` of the problem, ``files`` settings.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, product, GPU or problem, or nothing may run the problem.
+    ``NAME=VALUE`` of the problem, ``files`` settings. Raises UserError when there is no such study,
+    product, GPU or problem, or nothing may run the problem.
     """
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)

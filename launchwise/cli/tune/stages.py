@@ -80,10 +80,7 @@ class Files:
     def are_newer_than(self, inputs: Sequence[Path], journal_ns: int) -> bool:
         """Whether tables and answers are there, and none is older than any input.
 
-        Parameters
-        ----------
-        journal_ns
-            Time of the journal's last row.
+        ``journal_ns``: time of the journal's last row.
         """
         made = [self.shard, self.sweep, self.facts, self.page]
         times = [_changed_ns(path) for path in (*inputs, self.profile, self.bundle)]
@@ -143,12 +140,8 @@ class Stages:
     def run(self) -> bool:
         """Make every target that is missing or no longer true; whether there was any.
 
-        Raises
-        ------
-        UserError
-            When a stage fails; rows that were measured stay in the journal.
-        Interrupted
-            After SIGTERM or SIGINT: the journal is whole.
+        Raises UserError when a stage fails; rows that were measured stay in the journal. Raises
+        Interrupted after SIGTERM or SIGINT: the journal is whole.
         """
         files = self._files
         own = [self.project.folder / name for name in (SETTINGS, RECORD)]
@@ -231,10 +224,7 @@ class Stages:
     def _described(self, card: Card, process: Callable[[], MeasuringProcess]) -> GpuProfile:
         """Profile of a card: its attributes, with measured ceilings where models learn from them.
 
-        Raises
-        ------
-        UserError
-            When the machine cannot measure: every missing item.
+        Raises UserError when the machine cannot measure: every missing item.
         """
         try:
             if self.project.experiment.studies:
@@ -323,7 +313,6 @@ class Stages:
         write_answers(folder, self._gpu, files.sweep, files.profile, files.facts, files.page)
 
     def _write_check(self, profile: GpuProfile) -> None:
-        """Facts of the machine, before those of the card."""
         used = versions()
         facts: dict[str, Any] = {
             "gpu": self._gpu,

@@ -31,13 +31,10 @@ MOST_CARDS = 8
 def points(study: StudyData) -> pd.DataFrame:
     """Position of each problem's fastest configuration in the roofline.
 
-    Returns
-    -------
-    DataFrame
-        Rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity`` (FLOP of
-        the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the best
-        time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
-        ceiling of the problem's type.
+    Returns rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity``
+    (FLOP of the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the
+    best time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
+    ceiling of the problem's type.
     """
     best = winners(study)
     columns = Columns(study.spec.derived, arrays(best, study.spec, study.spec.problem_columns))

@@ -55,15 +55,12 @@ PLACE, TIME, SHARE = "place", "time", "share"
 def data(study: StudyData, gpu: str) -> dict[str, Any]:
     """Rows of a GPU as JSON values.
 
-    Returns
-    -------
-    dict
-        ``problems``: values of each problem, as text. ``tunables``: names. ``configurations``:
-        values of each, in the order of ``tunables``. ``names``: their names. ``baseline``: place of
-        the baseline among them, or None. ``best_ms``: least time of each problem. ``times``: of
-        each problem, by configuration, the logarithm of time divided by the least time in
-        steps of 1 / ``steps``, -1 where there is no time. ``untimed``: rows of each problem
-        that have no time. ``known``: see :func:`_known`.
+    Returns ``problems``: values of each problem, as text; ``tunables``: names; ``configurations``:
+    values of each, in the order of ``tunables``; ``names``: their names; ``baseline``: place of the
+    baseline among them, or None; ``best_ms``: least time of each problem; ``times``: of each
+    problem, by configuration, the logarithm of time divided by the least time in steps of 1 /
+    ``steps``, -1 where there is no time; ``untimed``: rows of each problem that have no time;
+    ``known``: see :func:`_known`.
     """
     spec = study.spec
     every, rows = (
@@ -110,18 +107,11 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
 def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
     """What else is known of rows, by column of :data:`KNOWN`; columns without a value are left out.
 
-    Parameters
-    ----------
-    rows
-        Timed rows by problem, then by configuration.
-    imported
-        Whether another tool measured them: whole numbers that it did not state are 0 in a sweep.
-
-    Returns
-    -------
-    list of dict
-        ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row, the
-        place of its value, empty where all rows share one.
+    ``rows``: timed rows by problem, then by configuration.
+    ``imported``: whether another tool measured them: whole numbers that it did not state are 0 in a
+        sweep.
+    Returns ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row,
+    the place of its value, empty where all rows share one.
     """
     found = []
     for name, shown in KNOWN.items():

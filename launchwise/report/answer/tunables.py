@@ -38,17 +38,10 @@ def losses(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
     Of what only some variants have, only their rows count, and the loss is against the best of
     these: a slow variant is no fault of its tunables.
 
-    Parameters
-    ----------
-    rows
-        Problem and configuration columns, and ``fraction``, the best time of the problem over the
-        row's.
-
-    Returns
-    -------
-    list of dict
-        ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES` (:func:`fixed_loss`).
-        Tunables that were measured with one value only are left out.
+    ``rows``: problem and configuration columns, and ``fraction``, the best time of the problem over
+        the row's.
+    Returns ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES`
+    (:func:`fixed_loss`). Tunables that were measured with one value only are left out.
     """
     found = []
     problems = row_numbers(rows, spec.problem_columns, ordered=True)

@@ -149,11 +149,8 @@ def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> f
 def predicted_choices(study: StudyData) -> pd.DataFrame:
     """The lookup's answers for datasheet-only GPUs that have a time.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``gpu``, the problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where
-        it is unknown) and ``roofline_ms``.
+    Returns columns ``gpu``, the problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN
+    where it is unknown) and ``roofline_ms``.
     """
     rows = [
         {

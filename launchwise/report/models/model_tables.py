@@ -253,11 +253,8 @@ COMBINED = (
 def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:
     """Test problems of a GPU with what is possible and what ``model`` reaches.
 
-    Returns
-    -------
-    DataFrame
-        Problem columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain
-        exceeds two standard errors), ``fraction`` and ``improvement`` of the model.
+    Returns problem columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain
+    exceeds two standard errors), ``fraction`` and ``improvement`` of the model.
     """
     rows = study.evaluated(split, gpu, model)
     best = winners(study)

@@ -110,7 +110,6 @@ def _table(study: StudyData, split: str, gpu: str) -> Table:
 
 
 def _predictors(study: StudyData) -> list[str]:
-    """Models that are made to predict times."""
     return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
 
 

@@ -85,12 +85,9 @@ def _transfer_caveats(study: StudyData) -> list[str]:
 def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     """Loss from using GPU ``source``'s best configuration on GPU ``target``.
 
-    Returns
-    -------
-    DataFrame
-        One row an ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss``
-        (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
-        the target has no time for that configuration).
+    Returns one row an ordered pair: ``source``, ``target``, ``problems`` that both measured,
+    ``loss`` (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems
+    where the target has no time for that configuration).
     """
     best, rows = winners(study), fractions(study)
     problem, everything = study.problem_columns, study.spec.key_columns[1:]

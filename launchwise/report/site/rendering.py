@@ -93,20 +93,11 @@ def render(
 ) -> str:
     """A page as HTML: it loads nothing from elsewhere, and no link but that of the DOI leaves it.
 
-    Parameters
-    ----------
-    figures
-        Whether to draw them; without figures and plotly.js the page is small.
-    frame
-        The folder that the page is in, with plotly.js beside it; None for a page that is complete
-        by itself and loads nothing.
-    doi
-        Below the lead; empty for none.
-
-    Raises
-    ------
-    ValueError
-        When two sections have one id: a link would find the first of them only.
+    ``figures``: whether to draw them; without figures and plotly.js the page is small.
+    ``frame``: the folder that the page is in, with plotly.js beside it; None for a page that is
+        complete by itself and loads nothing.
+    ``doi``: below the lead; empty for none.
+    Raises ValueError when two sections have one id: a link would find the first of them only.
     """
     check_ids(sections)
     drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
@@ -184,11 +175,8 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
 def with_shared_texts(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Traces of a plot, each text of their points once.
 
-    Traces of one plot often name the same configurations; their texts are most of a page.
-
-    Returns
-    -------
-    ``data`` holds the traces, whose ``text`` are places in the list ``texts``.
+    Traces of one plot often name the same configurations; their texts are most of a page. Of
+    what is returned, ``data`` holds the traces, whose ``text`` are places in the list ``texts``.
     """
     places: dict[str, int] = {}
     found: list[dict[str, Any]] = []

@@ -61,10 +61,7 @@ def made(
 ) -> Section | None:
     """``make(*args)``; if that fails, a section of this id with the error.
 
-    Raises
-    ------
-    UserError
-        As ``make`` does: a mistake that the user can mend stops the report.
+    Raises UserError as ``make`` does: a mistake that the user can mend stops the report.
     """
     try:
         return make(*args)

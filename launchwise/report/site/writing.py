@@ -59,10 +59,7 @@ class Part:
 def folder(report: Report, processes: int) -> dict[str, str]:
     """Every file of the folder: path below it to text; at most ``processes`` studies at once.
 
-    Raises
-    ------
-    ValueError
-        When two files have one path, or two sections of a study one id.
+    Raises ValueError when two files have one path, or two sections of a study one id.
     """
 
     def made(study: StudyData | None) -> Part:
@@ -109,7 +106,6 @@ def _of_study(study: StudyData, report: Report) -> Part:
 
 
 def _overview(report: Report) -> Part:
-    """Pages and files of the whole report."""
     pages = (
         assemble.front_page(report, notices(report.missing, [])),
         assemble.gpus_page(report),

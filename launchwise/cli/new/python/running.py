@@ -98,7 +98,6 @@ def _call(name: str, *given: ast.expr) -> ast.expr:
 
 
 def _tried(function: Callable[[], Any], line: int) -> Any:
-    """What a function returns, or why it fails."""
     outcome: Any = Failed(line, f"takes more than {_SECONDS:g} s of CPU time")
     with limited(_SECONDS):
         try:

@@ -154,7 +154,6 @@ class Value:
 
     @property
     def _name(self) -> str:
-        """Its last name: ``load`` of ``tl.load``."""
         return getattr(self._node, "attr", getattr(self._node, "id", ""))
 
     def _said(self) -> str:
@@ -178,7 +177,6 @@ class Value:
             pending += new
 
     def _names(self) -> set[str]:
-        """Parameters of the kernel in it."""
         return {one._name for one in self._walk() if one._sign == "parameter"}
 
     def __getattr__(self, name: str) -> Any:

@@ -64,7 +64,6 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
 
 
 def _problem(draft: Draft) -> list[Line]:
-    """Problem parameters: the names that expressions read."""
     texts = [*draft.grid, *(text for text, _ in draft.macros.values()), *draft.values.values()]
     texts += [text for line in draft.arguments for text in line.value.get("shape", [])]
     own = {*draft.tunables, *OPTIONS}
