@@ -75,10 +75,8 @@ def _devices(experiment: Experiment, cards: Mapping[str, Datasheet]) -> dict[str
 
 
 def _whole_gpus(experiment: Experiment) -> dict[str, str]:
-    """Card, and name of the device, to the GPU of the settings that is all of it.
-
-    Of several the one of the same name, else the first.
-    """
+    """Card, and name of the device, to the GPU of the settings that is all of it. Of several the
+    one of the same name, else the first."""
     found: dict[str, str] = {}
     gpus = experiment.settings.gpus
     for gpu, entry in gpus.items():
@@ -136,9 +134,7 @@ def study_domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -
 
 def find_profile(gpu: str, experiment: Experiment, command: str) -> GpuProfile:
     """Profile of a GPU of the settings (recorded, datasheet-only, or measured here), or of a card.
-
-    Raises UserError when there is none.
-    """
+    Raises UserError when there is none."""
     root, gpus = experiment.root, experiment.settings.gpus
     entry = gpus.get(gpu)
     if entry is None or entry.source == "described":

@@ -187,11 +187,9 @@ def _conditions(table: AnswerTable, members: Mapping[str, str]) -> list[str]:
 
 
 def macros_text(answer: Answer, spec: Spec) -> str:
-    """Macros of the first suggestion: numbers as they are, the variant by its name.
-
-    Kernels of a workload without host code are built with macros that are named as its tunables,
-    and with ``macros`` of the spec. Host code has names of its own, and macros are in capitals.
-    """
+    """Macros of the first suggestion: numbers as they are, the variant by its name. Kernels of a
+    workload without host code are built with macros that are named as its tunables, and with
+    ``macros`` of the spec. Host code has names of its own, and macros are in capitals."""
     configuration = answer.suggestions[0].configuration
     problem = assigned(answer.problem)
     about = cpp_comment(f"{problem} on {answer.gpu}: {BASES[answer.basis]}")

@@ -121,10 +121,8 @@ class AnswerTable:
 
     @property
     def day(self) -> str:
-        """Day of the newest measurement, YYYY-MM-DD; empty where none is recorded.
-
-        Exports hold no day of their own: equal measurements give equal files.
-        """
+        """Day of the newest measurement, YYYY-MM-DD; empty where none is recorded. Exports hold no
+        day of their own: equal measurements give equal files."""
         return max([day for one in self.devices for day in one.days], default="")
 
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:

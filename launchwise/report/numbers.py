@@ -82,11 +82,9 @@ def winners(study: StudyData) -> pd.DataFrame:
 
 @remembered
 def shown_problem(study: StudyData) -> dict[str, Any]:
-    """The row of :func:`winners` that a study's page begins with.
-
-    Of the problems that most GPUs measured, on the first whole card: of the middle size, where
-    neither launch overhead nor the largest grids decide, the one with the most to win.
-    """
+    """The row of :func:`winners` that a study's page begins with. Of the problems that most GPUs
+    measured, on the first whole card: of the middle size, where neither launch overhead nor the
+    largest grids decide, the one with the most to win."""
     best = winners(study)
     best = best.assign(_gpus=best.groupby(study.problem_columns)["gpu"].transform("size"))
     own = best[best["gpu"] == study.whole[0]]
@@ -123,11 +121,9 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction`` = best time of its problem over its own time.
-
-    Returns ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
-    :attr:`StudyData.measured`.
-    """
+    """Every measured row with ``fraction`` = best time of its problem over its own time. Returns
+    ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
+    :attr:`StudyData.measured`."""
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
     cases, times = cases_of(study), rows["time_ms"].to_numpy()

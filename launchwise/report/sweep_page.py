@@ -193,10 +193,8 @@ def write_answers(
     facts: str | Path,
     page: str | Path,
 ) -> None:
-    """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``.
-
-    Raises UserError when a file cannot be read.
-    """
+    """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``. Raises
+    UserError when a file cannot be read."""
     spec = load_spec(folder)
     known = read_profile(profile, gpu)
     rows = read_table(sweep, measurement_schema(spec))

@@ -209,10 +209,8 @@ class TransferSearch:
         return Evidence(float(ndtr(away[self._open]).sum()), self._since, left)
 
     def _improvements(self) -> np.ndarray:
-        """Expected improvement of each candidate: (candidates,).
-
-        Before the first success only their order has a meaning.
-        """
+        """Expected improvement of each candidate: (candidates,). Before the first success only
+        their order has a meaning."""
         if not np.isfinite(self._logs).any():
             return -self._mean
         mean, variance = self._beliefs()
@@ -275,10 +273,8 @@ class TransferSearch:
 
 @dataclass(frozen=True)
 class Axes:
-    """Scale of the tunables: log2(|x| + 1), from 0 to 1 over the first candidates.
-
-    Tunables that do not vary among those are left out.
-    """
+    """Scale of the tunables: log2(|x| + 1), from 0 to 1 over the first candidates. Tunables that do
+    not vary among those are left out."""
 
     varied: np.ndarray
     least: np.ndarray

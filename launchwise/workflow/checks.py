@@ -50,10 +50,8 @@ PRODUCT = re.compile(r"results/final/(?P<study>[^/]+)")
 
 
 def settings_file(workflow: Any) -> str:
-    """File that holds the settings: ``config.yaml``.
-
-    Where another workflow has this one as a module, the last file that it names by ``configfile:``.
-    """
+    """File that holds the settings: ``config.yaml``. Where another workflow has this one as a
+    module, the last file that it names by ``configfile:``."""
     named = [path for path in workflow.configfiles if path not in workflow.overwrite_configfiles]
     return str(named[-1]) if named and workflow.modifier.skip_configfile else "config.yaml"
 
@@ -198,10 +196,8 @@ def _live(experiment: Experiment) -> list[str]:
 
 
 def check_models(experiment: Experiment) -> None:
-    """Check that the kind of every model exists for its workloads, and its hyper-parameters.
-
-    Raises UserError at the first mistake.
-    """
+    """Check that the kind of every model exists for its workloads, and its hyper-parameters. Raises
+    UserError at the first mistake."""
     folders = experiment.folders.values()
     known = {kind for folder in folders for kind in kinds(folder)}
     for name, model in experiment.settings.models.items():

@@ -42,10 +42,8 @@ JOB_MB = 4000
 
 
 def nominal_bandwidth_gbs(arch: str) -> float:
-    """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s.
-
-    For an architecture that ``data/cards.csv`` lacks: the slowest card in the table.
-    """
+    """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s. For an
+    architecture that ``data/cards.csv`` lacks: the slowest card in the table."""
     known = _slowest_bandwidths()
     return known.get(arch.rstrip("af"), min(known.values()))
 
@@ -92,10 +90,8 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
 def _alike(
     spec: Spec, listed: Iterable[Problem], parts: Mapping[tuple[Value, ...], Narrowing]
 ) -> list[list[Problem]]:
-    """Problems of which the same is measured, and that differ in sizes alone.
-
-    Sizes are parameters without listed values.
-    """
+    """Problems of which the same is measured, and that differ in sizes alone. Sizes are parameters
+    without listed values."""
     chosen = [name for name, one in spec.problem.items() if one.values is not None]
     found: dict[tuple[object, ...], list[Problem]] = {}
     for problem in listed:
@@ -110,11 +106,8 @@ def shards_for(seconds: float) -> int:
 
 
 def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
-    """Time limit of one of ``shards`` jobs: three times the estimate and time to start.
-
-    Run times differ between cards beyond the estimate. A stopped job gets more time in its next
-    attempt.
-    """
+    """Time limit of one of ``shards`` jobs: three times the estimate and time to start. Run times
+    differ between cards beyond the estimate. A stopped job gets more time in its next attempt."""
     return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
 
 

@@ -137,11 +137,8 @@ stencil on an H200, and 8 or more, which GPUs can reach."""
 
 
 def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> list[Problem]:
-    """Problems of a sweep in the order in which they are measured.
-
-    One shard: the order of the settings. Several shards: the longest first, so that no shard ends
-    with a long one.
-    """
+    """Problems of a sweep in the order in which they are measured. One shard: the order of the
+    settings. Several shards: the longest first, so that no shard ends with a long one."""
     spec = experiment.specs[workload]
     problems = experiment.problems_of(gpu, workload)
     if shards == 1:

@@ -87,11 +87,9 @@ class Studies:
         }
 
     def processes(self, study: str) -> int:
-        """Processes that fit the study's folds, or ask about them, at once.
-
-        A study of many folds is the longest path and may take all cores. Jobs of the others run
-        beside each other: a job for two cores waits until two are free at once.
-        """
+        """Processes that fit the study's folds, or ask about them, at once. A study of many folds
+        is the longest path and may take all cores. Jobs of the others run beside each other: a job
+        for two cores waits until two are free at once."""
         gpus = len(self.gpus(study))
         kinds = [split["kind"] for split in self._values.studies[study]["splits"].values()]
         folds = max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))

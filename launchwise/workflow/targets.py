@@ -164,10 +164,8 @@ class Reported:
         }
 
     def reads(self) -> dict[str, list[str] | str]:
-        """Inputs of a stage that writes the report.
-
-        Each once: Snakemake compares every input with every output, and studies share many.
-        """
+        """Inputs of a stage that writes the report. Each once: Snakemake compares every input with
+        every output, and studies share many."""
         settings = self._values.settings
         specs = map(self._studies.spec, self.files)
         return {

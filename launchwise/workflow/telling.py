@@ -297,9 +297,7 @@ def _missing_kind(resources: Mapping[str, Any]) -> str | None:
 
 def _foreign_account(resources: Mapping[str, Any]) -> str | None:
     """Message if an account is none of the user's, where Slurm has accounts and takes any.
-
-    Snakemake's plugin asks the same before each job.
-    """
+    Snakemake's plugin asks the same before each job."""
     account = resources.get("slurm_account")
     if not account:
         return None

@@ -37,10 +37,8 @@ MOST_CORNERS = 8
 
 
 def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
-    """The first variant that constraints keep from every problem: key of these, and what is said.
-
-    A variant of which this is not certain passes: a large space may hold what no search finds.
-    """
+    """The first variant that constraints keep from every problem: key of these, and what is said. A
+    variant of which this is not certain passes: a large space may hold what no search finds."""
     tried: list[Problem] = []
     for name, variant in spec.variants.items():
         alone = spec.narrowed({"variant": [name]})
@@ -173,10 +171,8 @@ def _of_files(
 
 
 def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
-    """Problems of ``sweep.yaml``; None without one.
-
-    Raises UserError when what it lists is no problem, configuration or row of the workload.
-    """
+    """Problems of ``sweep.yaml``; None without one. Raises UserError when what it lists is no
+    problem, configuration or row of the workload."""
     path = folder / SWEEP_FILE
     if not path.is_file():
         return None

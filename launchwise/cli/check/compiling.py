@@ -41,10 +41,8 @@ def chosen_builds(
     problems: Sequence[Problem],
     gpu: Mapping[str, Any] = UNKNOWN_GPU,
 ) -> dict[Build, str]:
-    """Builds of the baseline and of feasible corners, with what they are builds of.
-
-    A variant none of whose corners is feasible has a drawn one, if any problem allows one.
-    """
+    """Builds of the baseline and of feasible corners, with what they are builds of. A variant none
+    of whose corners is feasible has a drawn one, if any problem allows one."""
     found: dict[Build, str] = {}
     per_variant: dict[str, int] = {}
     for problem in problems:

@@ -87,12 +87,10 @@ def run_on_cpu(
 
 
 class _Runs:
-    """Runs in a process that may crash or hang.
-
-    A run that does not end in time fails where its problem is small and its kernel compiled by g++:
-    then it never ends. In Triton's interpreter, which takes longer, it fails where no run of its
-    variant ended. Others are too much work, and so are those of the variant with no less memory.
-    """
+    """Runs in a process that may crash or hang. A run that does not end in time fails where its
+    problem is small and its kernel compiled by g++: then it never ends. In Triton's interpreter,
+    which takes longer, it fails where no run of its variant ended. Others are too much work, and so
+    are those of the variant with no less memory."""
 
     def __init__(self, cases: Cases, process: CpuProcess) -> None:
         self._spec, self._small, self._process = cases.spec, cases.small, process

@@ -41,12 +41,10 @@ class Launched:
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:
-    """Compare number, kind and type of arguments with the kernels of each variant.
-
-    Types are compared for each choice of listed problem values and of tunables that are types. What
-    cannot be read off a file is taken to be right: structures, types that are unknown. Raises
-    UserError at the first difference.
-    """
+    """Compare number, kind and type of arguments with the kernels of each variant. Types are
+    compared for each choice of listed problem values and of tunables that are types. What cannot be
+    read off a file is taken to be right: structures, types that are unknown. Raises UserError at
+    the first difference."""
     if not spec.arguments:
         return
     _check_constants(folder, spec)

@@ -42,9 +42,7 @@ def compared_as_named(
     workloads: Sequence[Path],
 ) -> Comparison:
     """Comparison of what the command line names: :func:`launchwise.cli.compare.command.compare`.
-
-    Raises UserError when a side, a name or a file is wrong.
-    """
+    Raises UserError when a side, a name or a file is wrong."""
     spec_of, folder = _specs(workloads), Path.cwd()
     with opened(old, folder) as before, opened(new, folder) as after:
         return compared(before, after, spec_of, rule, _gpus(gpus), only)

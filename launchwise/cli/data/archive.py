@@ -54,10 +54,8 @@ def data_files(clone: Path) -> list[str]:
 
 
 def write_archive(folder: Path, clone: Path = ROOT) -> Path:
-    """Write the archive of a clone's data; gives its path.
-
-    Raises UserError when it cannot be written.
-    """
+    """Write the archive of a clone's data; gives its path. Raises UserError when it cannot be
+    written."""
     target = folder / f"launchwise-data-{launchwise.__version__}.zip"
     contents = {name: (clone / name).read_bytes() for name in data_files(clone)}
     entries = {

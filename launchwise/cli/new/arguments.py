@@ -130,10 +130,8 @@ def _argument_name(name: str, taken: Sequence[str]) -> str:
 
 
 def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any], str]:
-    """Shape of an array in constant memory, and a question where its size is no number.
-
-    An array of ``A * B`` elements is one of A rows and B columns: its layout is the same.
-    """
+    """Shape of an array in constant memory, and a question where its size is no number. An array of
+    ``A * B`` elements is one of A rows and B columns: its layout is the same."""
     shape: list[Any] = []
     unclear = not one.type
     for size in one.sizes or (("1",),):

@@ -48,12 +48,10 @@ class Header:
 
 
 def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]:
-    """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
-
-    Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
+    """Cleaned text of a CUDA file with its local headers in the place of their ``#include``. Each
+    header is read once. What lies in the project's ``kernels/`` is read but not listed: every
     workload may include it. ``own`` is the CUDA text that a file of another language holds. Raises
-    UserError when a file cannot be read, or all are longer than :data:`MOST_BYTES`.
-    """
+    UserError when a file cannot be read, or all are longer than :data:`MOST_BYTES`."""
     top = path.resolve().parent
     headers: dict[str, Header] = {}
     seen = {path.resolve()}

@@ -196,12 +196,9 @@ def _both(
 
 
 def trained_on(study: Study, problem: Problem) -> dict[str, dict[str, list[Any]]] | None:
-    """Values that training selections need so that a split learns from a problem.
-
-    Returns a mapping from split to parameter to values, for the first split that may take the
-    problem; empty where one asks about it already. None where every split would then test what it
-    learns from.
-    """
+    """Values that training selections need so that a split learns from a problem. Returns a mapping
+    from split to parameter to values, for the first split that may take the problem; empty where
+    one asks about it already. None where every split would then test what it learns from."""
     for split in study.splits.values():
         if not isinstance(split, ProblemSplit):
             if matches(problem, split.among):

@@ -150,9 +150,7 @@ def _live_gpus(study: str, words: Sequence[str], experiment: Experiment) -> list
 
 def declared_ranges(study: Study, spec: Spec) -> Blind:
     """Problems that a study is asked about: those of its blind test, else all of the workload.
-
-    Raises UserError when a parameter has no largest value.
-    """
+    Raises UserError when a parameter has no largest value."""
     if study.blind is not None:
         return study.blind.model_copy(update={"problems": TARGETS})
     found: dict[str, Any] = {}

@@ -39,12 +39,10 @@ def answer(
     top: int = 5,
     learnt: bool = False,
 ) -> dict[str, Any]:
-    """Predictions for the project in this folder, as ``--json`` prints them.
-
-    Parameters are those of :func:`launchwise.cli.predict.command.predict`; ``words`` are
-    ``NAME=VALUE`` of the problem, ``files`` settings. Raises UserError when there is no such study,
-    GPU, problem, sweep or profile, or the GPU's link to the host is unknown and matters.
-    """
+    """Predictions for the project in this folder, as ``--json`` prints them. Parameters are those
+    of :func:`launchwise.cli.predict.command.predict`; ``words`` are ``NAME=VALUE`` of the problem,
+    ``files`` settings. Raises UserError when there is no such study, GPU, problem, sweep or
+    profile, or the GPU's link to the host is unknown and matters."""
     experiment = read_experiment(files, Path.cwd(), study)
     asked = study_named(study, experiment, COMMAND)
     spec = experiment.specs[asked.workload]

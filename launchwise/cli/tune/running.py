@@ -114,11 +114,8 @@ def _macros(configuration: Mapping[str, Any], spec: Spec, is_triton: bool) -> st
 
 
 def run(asked: Question, as_json: bool) -> int:
-    """Make and print the answers.
-
-    Returns the exit code: 0, :data:`FAILED`, or that of a signal. Raises UserError when workload,
-    problem or folder are wrong.
-    """
+    """Make and print the answers. Returns the exit code: 0, :data:`FAILED`, or that of a signal.
+    Raises UserError when workload, problem or folder are wrong."""
     present = cards()
     arch, missing = _card_here(asked, present)
     refusal = None if asked.dry_run else missing
@@ -194,10 +191,8 @@ def _answered(
 
 
 def _make(project: Project, asked: Question, present: list[Card]) -> None:
-    """Make the answers: here, or by Snakemake where a sweep stands on a model.
-
-    Raises UserError, Interrupted: see :meth:`launchwise.cli.tune.stages.Stages.run`.
-    """
+    """Make the answers: here, or by Snakemake where a sweep stands on a model. Raises UserError,
+    Interrupted: see :meth:`launchwise.cli.tune.stages.Stages.run`."""
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
         run_snakemake(line_of(project, asked, alone=True), say=False)

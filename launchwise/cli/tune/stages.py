@@ -57,11 +57,8 @@ NICENESS = 10
 
 
 class Files:
-    """Files of one workload on one GPU, where Snakemake's rules have them.
-
-    Written in this order, so that none is older than what it is made of: then Snakemake finds them
-    up to date.
-    """
+    """Files of one workload on one GPU, where Snakemake's rules have them. Written in this order,
+    so that none is older than what it is made of: then Snakemake finds them up to date."""
 
     def __init__(self, folder: Path, workload: str, gpu: str, arch: str) -> None:
         results = folder / "results"
@@ -138,11 +135,9 @@ class Stages:
         self._toolkit = nvcc_release()
 
     def run(self) -> bool:
-        """Make every target that is missing or no longer true; whether there was any.
-
-        Raises UserError when a stage fails; rows that were measured stay in the journal. Raises
-        Interrupted after SIGTERM or SIGINT: the journal is whole.
-        """
+        """Make every target that is missing or no longer true; whether there was any. Raises
+        UserError when a stage fails; rows that were measured stay in the journal. Raises
+        Interrupted after SIGTERM or SIGINT: the journal is whole."""
         files = self._files
         own = [self.project.folder / name for name in (SETTINGS, RECORD)]
         known = [Path(each["path"]) for each in self._others]
@@ -223,9 +218,7 @@ class Stages:
 
     def _described(self, card: Card, process: Callable[[], MeasuringProcess]) -> GpuProfile:
         """Profile of a card: its attributes, with measured ceilings where models learn from them.
-
-        Raises UserError when the machine cannot measure: every missing item.
-        """
+        Raises UserError when the machine cannot measure: every missing item."""
         try:
             if self.project.experiment.studies:
                 return kept_or_measured_profile(self._gpu, card, None)
@@ -328,11 +321,8 @@ class Stages:
 
 
 def load() -> None:
-    """Load what tables and pages stand on, in a thread that gives way to other processes.
-
-    pandas and what stands on it take a second or more: meanwhile nvcc and the measuring process
-    work.
-    """
+    """Load what tables and pages stand on, in a thread that gives way to other processes. pandas
+    and what stands on it take a second or more: meanwhile nvcc and the measuring process work."""
     # To Linux, a thread has a priority of its own.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

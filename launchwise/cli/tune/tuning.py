@@ -59,10 +59,8 @@ class Question:
 
 
 def percent(text: str | None) -> float | None:
-    """A number of percent, such as ``1%`` or ``0.5``.
-
-    Raises UserError when it is none between 0 and 100.
-    """
+    """A number of percent, such as ``1%`` or ``0.5``. Raises UserError when it is none between 0
+    and 100."""
     if text is None:
         return None
     try:
@@ -75,10 +73,8 @@ def percent(text: str | None) -> float | None:
 
 
 def is_search_asked(asked: Question) -> bool:
-    """Whether an option says how to search.
-
-    Raises UserError when another one says that all configurations shall be measured.
-    """
+    """Whether an option says how to search. Raises UserError when another one says that all
+    configurations shall be measured."""
     given = {
         "--known": asked.known or None,
         "--evaluations": asked.evaluations,

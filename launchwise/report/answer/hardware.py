@@ -171,10 +171,8 @@ def _problems(asked: Counters) -> str:
 
 
 def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Of each kernel of a run (columns ``key``) the launch with the largest grid.
-
-    Kernels of one block are left out.
-    """
+    """Of each kernel of a run (columns ``key``) the launch with the largest grid. Kernels of one
+    block are left out."""
     order = counters.sort_values("grid_blocks", kind="stable")
     found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
     several = found.groupby("kernel")["grid_blocks"].transform("max") > 1

@@ -239,9 +239,7 @@ def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
 ) -> Figure | None:
     """Speed of several methods in % of the best measured speed, against size; None for one size.
-
-    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend.
-    """
+    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend."""
     every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
     if not has_sizes(study, every):
         return None

@@ -24,10 +24,8 @@ LOSSES = ("problems", "loss_percent", "worst_loss_percent")
 
 
 def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
-    """Cost of one value where another may be better: problems, mean and worst loss, %.
-
-    ``reached`` is the best time of each problem over the least time with the value.
-    """
+    """Cost of one value where another may be better: problems, mean and worst loss, %. ``reached``
+    is the best time of each problem over the least time with the value."""
     mean, worst = geometric_mean(reached), float(reached.min())
     return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
@@ -101,10 +99,8 @@ def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator
 
 
 def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
-    """The value that costs least of those that most problems can have.
-
-    A value that few problems can have is no choice for all of them.
-    """
+    """The value that costs least of those that most problems can have. A value that few problems
+    can have is no choice for all of them."""
     most = max(record["problems"] for record in values)
     common = [record for record in values if record["problems"] == most]
     return min(common, key=lambda record: record["loss_percent"])
@@ -147,10 +143,8 @@ LEAST_END = 1.05
 
 
 def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
-    """A bar per tunable, the most sensitive on top; at least one.
-
-    ``found`` are records of :func:`losses`, one per tunable.
-    """
+    """A bar per tunable, the most sensitive on top; at least one. ``found`` are records of
+    :func:`losses`, one per tunable."""
     order = itemgetter(*LOSSES[1:])
     ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))
     bars, said = [], []

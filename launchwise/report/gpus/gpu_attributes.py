@@ -147,11 +147,9 @@ def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> f
 
 @remembered
 def predicted_choices(study: StudyData) -> pd.DataFrame:
-    """The lookup's answers for datasheet-only GPUs that have a time.
-
-    Returns columns ``gpu``, the problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN
-    where it is unknown) and ``roofline_ms``.
-    """
+    """The lookup's answers for datasheet-only GPUs that have a time. Returns columns ``gpu``, the
+    problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where it is unknown) and
+    ``roofline_ms``."""
     rows = [
         {
             "gpu": each["gpu"],
@@ -187,10 +185,8 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Spread:
-    """Errors of predictions on cards that no sweep measured.
-
-    90 % of the published times lie between predicted / factor and predicted x factor.
-    """
+    """Errors of predictions on cards that no sweep measured. 90 % of the published times lie
+    between predicted / factor and predicted x factor."""
 
     factor: float
     times: int

@@ -33,11 +33,8 @@ DRAWN = 500
 
 @remembered
 def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Training rows of a split and fold before any filter.
-
-    Returns columns of a row's key, ``time_ms``, and a scope each: whether that filter removes the
-    row.
-    """
+    """Training rows of a split and fold before any filter. Returns columns of a row's key,
+    ``time_ms``, and a scope each: whether that filter removes the row."""
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     gone = study.removed[(study.removed["split"] == split) & (study.removed["fold"] == fold)]
     own = gone[gone["scope"] == study.settings.fences.scope]

@@ -148,10 +148,8 @@ def _where(study: StudyData, split: str) -> list[Block]:
 
 
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
-    """The predictors of every study side by side, every split on all its GPUs.
-
-    ``first`` leads the section: predictions against published run times.
-    """
+    """The predictors of every study side by side, every split on all its GPUs. ``first`` leads the
+    section: predictions against published run times."""
     rows = [
         {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
         for study in studies

@@ -56,11 +56,9 @@ FIGURES = [
 
 
 def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`.
-
-    NaN stands where the number of runs is unknown, or where there are too few times. ``error`` is
-    the median of the errors, after the common factor where the number of runs is unknown.
-    """
+    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`. NaN
+    stands where the number of runs is unknown, or where there are too few times. ``error`` is the
+    median of the errors, after the common factor where the number of runs is unknown."""
     for name, title in PREDICTORS.items():
         own = rows[rows["predictor"] == name]
         if own.empty:

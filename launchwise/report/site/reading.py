@@ -72,12 +72,9 @@ def read_study(
     kept_out: Mapping[str, Sequence[str]],
     sweeps: dict[Path, pd.DataFrame],
 ) -> StudyData:
-    """Read and check every table of a study.
-
-    ``kept_out`` says why rows of a GPU are flagged and not among the study's; ``sweeps``, those
-    that were read for other studies, gets those of this one. Raises UserError when a file is
-    missing, truncated or does not fit its schema.
-    """
+    """Read and check every table of a study. ``kept_out`` says why rows of a GPU are flagged and
+    not among the study's; ``sweeps``, those that were read for other studies, gets those of this
+    one. Raises UserError when a file is missing, truncated or does not fit its schema."""
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}

@@ -72,10 +72,8 @@ class Frame:
     places: Mapping[str, str] = field(default_factory=dict)  # id of a section to its page
 
     def href(self, link: str, inside: Collection[str]) -> str:
-        """A link to a section, from this page, which holds those ``inside``.
-
-        What does not begin with ``#`` is the path of a page, below the folder.
-        """
+        """A link to a section, from this page, which holds those ``inside``. What does not begin
+        with ``#`` is the path of a page, below the folder."""
         if not link.startswith("#"):
             return f"{self.root}{link}"
         page = "" if link[1:] in inside else self.places.get(link[1:], "")
@@ -173,11 +171,9 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
 
 
 def with_shared_texts(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Traces of a plot, each text of their points once.
-
-    Traces of one plot often name the same configurations; their texts are most of a page. Of
-    what is returned, ``data`` holds the traces, whose ``text`` are places in the list ``texts``.
-    """
+    """Traces of a plot, each text of their points once. Traces of one plot often name the same
+    configurations; their texts are most of a page. Of what is returned, ``data`` holds the traces,
+    whose ``text`` are places in the list ``texts``."""
     places: dict[str, int] = {}
     found: list[dict[str, Any]] = []
     for trace in traces:
@@ -276,11 +272,9 @@ def embedded(value: Any) -> str:
 
 @cache
 def plotly_script() -> str:
-    """A script that holds plotly.js compressed; pages inflate it once a figure is near.
-
-    plotly's own package carries the full build and no smaller one. Deflated and in base64 it takes
-    40 % of that; its licence stays readable.
-    """
+    """A script that holds plotly.js compressed; pages inflate it once a figure is near. plotly's
+    own package carries the full build and no smaller one. Deflated and in base64 it takes 40 % of
+    that; its licence stays readable."""
     folder = resources.files("plotly") / "package_data"
     source = (folder / "plotly.min.js").read_text(encoding="utf-8")
     licence = source[: source.index("*/") + 2]

@@ -59,10 +59,8 @@ class MissingStudy:
 def made(
     name: str, title: str, make: Callable[..., Section | None], *args: object
 ) -> Section | None:
-    """``make(*args)``; if that fails, a section of this id with the error.
-
-    Raises UserError as ``make`` does: a mistake that the user can mend stops the report.
-    """
+    """``make(*args)``; if that fails, a section of this id with the error. Raises UserError as
+    ``make`` does: a mistake that the user can mend stops the report."""
     try:
         return make(*args)
     except UserError:
@@ -109,9 +107,7 @@ LEAD = (
 
 def write_first_page(report: Path, archive: Path, answers: Path) -> bool:
     """Write a front page of the studies with answers if no report is there; whether it was written.
-
-    ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``.
-    """
+    ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``."""
     if archive.exists():
         return False
     read = {path.stem: read_sealed_json(path, "answers") for path in sorted(answers.glob("*.json"))}

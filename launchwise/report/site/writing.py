@@ -58,9 +58,7 @@ class Part:
 
 def folder(report: Report, processes: int) -> dict[str, str]:
     """Every file of the folder: path below it to text; at most ``processes`` studies at once.
-
-    Raises ValueError when two files have one path, or two sections of a study one id.
-    """
+    Raises ValueError when two files have one path, or two sections of a study one id."""
 
     def made(study: StudyData | None) -> Part:
         return _overview(report) if study is None else _of_study(study, report)
@@ -150,10 +148,8 @@ def html(
     own: Sequence[Page] = (),
     places: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """One page as text.
-
-    ``own`` are all pages of its study, ``places`` pages of further sections that it leads to.
-    """
+    """One page as text. ``own`` are all pages of its study, ``places`` pages of further sections
+    that it leads to."""
     pages = [
         one
         for name, others in report.outline.items()

@@ -183,10 +183,8 @@ def _has_fraction(node: ast.expr) -> bool:
 
 
 class _Writer(ast.NodeTransformer):
-    """Writes symbols as what they stand for, and calls as the language has them.
-
-    Raises LookupError with a node that the language has no word for.
-    """
+    """Writes symbols as what they stand for, and calls as the language has them. Raises LookupError
+    with a node that the language has no word for."""
 
     def __init__(self, texts: Texts, depth: int) -> None:
         self._texts, self._depth = texts, depth

@@ -86,10 +86,8 @@ def _checked(value: Any) -> Any:
 
 
 def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
-    """Configurations that give constexprs of the function, all that most of them give.
-
-    Raises NotKnown where there is none, or they do not give the same.
-    """
+    """Configurations that give constexprs of the function, all that most of them give. Raises
+    NotKnown where there is none, or they do not give the same."""
     said = {id(one): why for one in configs if (why := _mistake(one, names))}
     kept = [one for one in configs if id(one) not in said]
     if not kept:

@@ -84,9 +84,7 @@ TRACES: list[Any] = []
 
 def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
     """Run a function once per combination of conditions; yields the run with its result or error.
-
-    If ``is_covering``, once per outcome of each condition is enough.
-    """
+    If ``is_covering``, once per outcome of each condition is enough."""
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
     for _ in range(MOST_RUNS):
@@ -163,10 +161,8 @@ class Value:
         return NotKnown(self._source._line, f"{self._said()} is known only when it runs")
 
     def _walk(self, through: Collection[Any] = ()) -> Iterator[Value]:
-        """It and all that it is computed from, but for addresses of loads and ends of ranges.
-
-        With ``through``, only by these signs.
-        """
+        """It and all that it is computed from, but for addresses of loads and ends of ranges. With
+        ``through``, only by these signs."""
         pending, seen = [self], {id(self)}
         while pending:
             one = pending.pop()

@@ -92,12 +92,9 @@ def _size(name: str, draft: Draft, number: int) -> Line:
 
 
 def usual_of_triton(draft: Draft) -> str:
-    """Content of ``usual.yaml``; '' where the file lists no configurations.
-
-    The first configuration whose blocks the problem fills is taken, else the one with the smallest
-    blocks: whoever does not measure takes the first that is listed, but no block that is mostly
-    masked.
-    """
+    """Content of ``usual.yaml``; '' where the file lists no configurations. The first configuration
+    whose blocks the problem fills is taken, else the one with the smallest blocks: whoever does not
+    measure takes the first that is listed, but no block that is mostly masked."""
     configs, name = draft.tuning.configs, draft.path.name
     if not configs:
         rules = [*_rule(draft, {}, f"what {name} takes")] if draft.usual else []
