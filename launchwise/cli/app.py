@@ -23,10 +23,8 @@ from launchwise.cli.recommend.command import export, recommend
 from launchwise.cli.tune.command import tune
 
 NAME = "launchwise"
-MISTAKE = 2
-"""Exit code for a mistake of the user, that of a wrong option included."""
-STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+MISTAKE = 2  # Exit code for a mistake of the user, that of a wrong option included
+STOPPED = 130  # Exit code after Ctrl-C, as shells have it
 
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -55,8 +55,7 @@ class ExpandsTooFar(ValueError):
 
 
 _MARK, _VALUE = "#pragma launchwise", "launchwise_value_of_"
-MISSING = f"{_MARK} missing"
-"""What stands for a header that is not there, before its name."""
+MISSING = f"{_MARK} missing"  # What stands for a header that is not there, before its name
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,7 @@ def _plain(value: Any) -> Value:
     return value if isinstance(value, str) else int(value)
 
 
-SUGGESTIONS = 4
-"""Suggestions of an answer: the one to take, and those to try next."""
+SUGGESTIONS = 4  # Suggestions of an answer: the one to take, and those to try next
 
 
 def _times(one: Suggestion) -> dict[str, float | None]:

@@ -10,11 +10,8 @@ from typing import Any
 
 MISSING = "–"
 
-BARS = 500
-"""Width of the axis of a drawing, pixels."""
-
-LEAST_BETWEEN_LABELS = 30
-"""Labels of nearer ticks would lie on each other, pixels."""
+BARS = 500  # Width of the axis of a drawing, pixels
+LEAST_BETWEEN_LABELS = 30  # Labels of nearer ticks would lie on each other, pixels
 
 
 class Block:

@@ -16,11 +16,8 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Row, Table, Text
 from launchwise.report.numbers import records
 
-THEIRS = "theirs"
-"""Role of a cell with a figure of the paper."""
-
-FROM_PAPER = "from_paper"
-"""Key of records whose every cell is the paper's."""
+THEIRS = "theirs"  # Role of a cell with a figure of the paper
+FROM_PAPER = "from_paper"  # Key of records whose every cell is the paper's
 
 Shown = Callable[[Any], str]
 
@@ -153,8 +150,7 @@ def by_gpu(
     return Table(caption, columns, rows)
 
 
-Part = tuple[Sequence[Field], Mapping[Any, Any]]
-"""Fields of a source, and its records by key."""
+Part = tuple[Sequence[Field], Mapping[Any, Any]]  # Fields of a source, and its records by key
 
 
 def beside(caption: str, heading: Field, keys: Iterable[Any], *parts: Part) -> Table:

@@ -22,11 +22,8 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-STOPPED_EARLY = "slow"
-"""Status of rows that a sweep stopped after their first launch."""
-
-NEVER_STOPPED = 1e6
-"""``slow_factor`` of a sweep that stops no row early."""
+STOPPED_EARLY = "slow"  # Status of rows that a sweep stopped after their first launch
+NEVER_STOPPED = 1e6  # `slow_factor` of a sweep that stops no row early
 
 
 def of_one_launch(rows: pd.DataFrame) -> pd.Series:

@@ -15,8 +15,7 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers
 from launchwise.workloads.spec import Spec
 
-DEFAULT_ERROR = 0.005
-"""Relative standard error of a median that was measured once only."""
+DEFAULT_ERROR = 0.005  # Relative standard error of a median that was measured once only
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -15,8 +15,7 @@ from launchwise.report.fields import decimals, field, grouped
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 
-ALL_GPUS = "all"
-"""Name of all GPUs together in the evaluation."""
+ALL_GPUS = "all"  # Name of all GPUs together in the evaluation
 
 
 @remembered

@@ -25,8 +25,7 @@ from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_PROBLEMS = 12
-"""Most problems per figure; more are thinned out evenly."""
+MOST_PROBLEMS = 12  # Most problems per figure; more are thinned out evenly
 
 MOST_POINTS = 2000
 """Most configurations per panel; more are thinned out evenly from fastest to slowest."""

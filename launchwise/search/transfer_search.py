@@ -78,17 +78,13 @@ def chance_left(evidence: Evidence) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-LARGEST_LOSS = 1.5
-"""Losses above this count the same: 4.5 times the best time."""
+LARGEST_LOSS = 1.5  # Losses above this count the same: 4.5 times the best time
 
 LARGEST_ALONE = 1.0
 """The same where no other GPU is known, whose losses would say what is far from the best."""
 
-FIRST_ALONE = 8
-"""Candidates far apart that are measured first where no other GPU is known."""
-
-FIRST_AMONG = 500
-"""Candidates that these are chosen among."""
+FIRST_ALONE = 8  # Candidates far apart that are measured first where no other GPU is known
+FIRST_AMONG = 500  # Candidates that these are chosen among
 
 NEAR_EVERY, NEAR_FROM, NEAR_WHICH = 3, 10, 3
 """Without other GPUs: interval in measurements at which a neighbour is next, the first one, and the

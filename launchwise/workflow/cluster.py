@@ -37,8 +37,7 @@ LONGEST_SHARD_S = 2 * 3600.0
 
 MOST_SHARDS = 100
 
-JOB_MB = 4000
-"""Host memory of a job without host arrays, 1e6 B: two processes with their libraries."""
+JOB_MB = 4000  # Host memory of a job without host arrays, 1e6 B: two processes with their libraries
 
 
 def nominal_bandwidth_gbs(arch: str) -> float:

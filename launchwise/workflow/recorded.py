@@ -37,8 +37,7 @@ class RecordedStudy(Strict):
     usual: list[dict[str, Any]] | None
     pairs: dict[str, Copied]
     peers: dict[str, Copied]
-    # Where judged times go, of GPUs that have a sweep.
-    times: dict[str, Path]
+    times: dict[str, Path]  # where judged times go, of GPUs that have a sweep
     blind: dict[str, BlindTest]
 
 

@@ -16,8 +16,7 @@ from launchwise.learning.recommenders import (
 from launchwise.workflow.plan import Code, model_source, run_time_tables
 from launchwise.workflow.values import Plain, Values
 
-MANY_FOLDS = 6
-"""Folds beyond which fitting them is the longest path of a run."""
+MANY_FOLDS = 6  # Folds beyond which fitting them is the longest path of a run
 
 
 class Studies:

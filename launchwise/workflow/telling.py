@@ -26,15 +26,13 @@ from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import stop
 from launchwise.workflow.studies import Studies
 
-JOB_S = 2.0
-"""Core time of a job beside its work: the start of Python, libraries."""
+JOB_S = 2.0  # Core time of a job beside its work: the start of Python, libraries
 
 LEARNING_S, REPORT_S = 0.47, 0.1
 """Core time by :meth:`~launchwise.workflow.studies.Studies.works`, s per 1e6: of learning; of the
 pages. Learning took 3.8 to 57 s for 0.8 to 94 units, within a factor of two of the line."""
 
-WORTH_SAYING_S = 20.0
-"""Shorter runs say nothing."""
+WORTH_SAYING_S = 20.0  # Shorter runs say nothing
 
 FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 

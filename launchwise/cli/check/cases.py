@@ -25,23 +25,15 @@ from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 4
 MOST_WIDE = 4
-MOST_OF_MACROS = 8
-"""Runs for listed values, for sizes above a block, and for conditions in macros."""
-
-MOST_SEARCHES = 100
-"""Searches for sizes of all conditions in macros, of at most 0.1 s each."""
-
-MEMORY_BYTES = 1 << 28
-"""Problems that need more are left out: the CPU runs one thread at a time."""
+MOST_OF_MACROS = 8  # Runs for listed values, for sizes above a block, and for conditions in macros
+MOST_SEARCHES = 100  # Searches for sizes of all conditions in macros, of at most 0.1 s each
+MEMORY_BYTES = 1 << 28  # Problems that need more are left out: the CPU runs one thread at a time
 
 WIDE = (1 << 18, 1 << 25)
 """Work items, and bytes, of the largest problem with a size above the threads of a block."""
 
-MOST_REACH = 1 << 13
-"""Most elements of a block that a size is drawn above."""
-
-ELEMENTS = 4
-"""Elements that a thread may handle at once, as a vector, in a loop inside a block."""
+MOST_REACH = 1 << 13  # Most elements of a block that a size is drawn above
+ELEMENTS = 4  # Elements that a thread may handle at once, as a vector, in a loop inside a block
 
 RAGGED = 32 + ODD
 """Threads with work in the last step of a loop over a size: one warp and a part of the next."""

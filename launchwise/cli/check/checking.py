@@ -32,8 +32,7 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem, gpu_of_architecture, problems
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_CORNERS = 8
-"""Corners of a space that problems near are searched for, at 0.1 s each."""
+MOST_CORNERS = 8  # Corners of a space that problems near are searched for, at 0.1 s each
 
 
 def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
@@ -88,8 +87,7 @@ def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> 
         return True  # What stands before it keeps it from being asked.
 
 
-MOST_LINES = 5
-"""Lines with a question that are named."""
+MOST_LINES = 5  # Lines with a question that are named
 
 _ASKS = re.compile(r"(^|\s)# \? ")
 

@@ -28,11 +28,8 @@ from launchwise.workloads.workload import Workload
 CODE = ("measuring/**/*.py", "workloads/**/*.py")
 """Files of the library that decide what nvcc is asked."""
 
-CHECK = "check"
-"""What builds are of that compare outputs."""
-
-MOST_BUILDS = 8
-"""Builds of a variant that are compiled: the first, the last and some between."""
+CHECK = "check"  # What builds are of that compare outputs
+MOST_BUILDS = 8  # Builds of a variant that are compiled: the first, the last and some between
 
 
 def chosen_builds(

@@ -24,17 +24,10 @@ from launchwise.workloads.space import Problem, label
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
-SILENCE_S = 30.0
-"""Time limit of one configuration, without its compilation, s."""
-
-WIDE_S = 5.0
-"""Time limit of all runs of a problem with a size above the threads of a block, s."""
-
-TOTAL_S = 120.0
-"""Time after which no further configuration is tried, s."""
-
-MOST_DEATHS = 3
-"""Processes that crash or hang before no further configuration is tried."""
+SILENCE_S = 30.0  # Time limit of one configuration, without its compilation, s
+WIDE_S = 5.0  # Time limit of all runs of a problem with a size above the threads of a block, s
+TOTAL_S = 120.0  # Time after which no further configuration is tried, s
+MOST_DEATHS = 3  # Processes that crash or hang before no further configuration is tried
 
 MOST_SMALL_ITEMS = 1 << 16
 """Most work items, or numbers in memory, of a problem that every right kernel ends in time."""
@@ -42,8 +35,7 @@ MOST_SMALL_ITEMS = 1 << 16
 BYTES_PER_ITEM = 4
 
 
-Job = tuple[Planned, list[Future[None]]]
-"""A run, and the compilations that it waits for."""
+Job = tuple[Planned, list[Future[None]]]  # A run, and the compilations that it waits for
 
 
 def run_on_cpu(

@@ -76,8 +76,7 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
     return ""
 
 
-ROUNDS = len(ORDERS)
-"""Runs of each configuration: once in each order of threads and warps."""
+ROUNDS = len(ORDERS)  # Runs of each configuration: once in each order of threads and warps
 
 UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
 

@@ -23,8 +23,7 @@ from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_arguments
 
-MAX_CHOICES = 64
-"""Most combinations of types that are compared."""
+MAX_CHOICES = 64  # Most combinations of types that are compared
 
 
 @dataclass(frozen=True)

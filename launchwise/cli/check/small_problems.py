@@ -18,11 +18,8 @@ MOST_PROBLEMS = 5
 MOST_FOR_OTHERS = 4
 """Further problems for configurations that fit none of these, or have single blocks there."""
 
-MOST_TRIED = 12
-"""Configurations that such a problem is searched for."""
-
-MOST_CONFIGURATIONS = 4
-"""Of each variant: the first, the last and some between."""
+MOST_TRIED = 12  # Configurations that such a problem is searched for
+MOST_CONFIGURATIONS = 4  # Of each variant: the first, the last and some between
 
 SMALL = (1 << 16, 1 << 23)
 """Work items, and bytes, of the largest problem that is drawn for its number of blocks."""

@@ -87,11 +87,8 @@ def _specs(folders: Sequence[Path]) -> Callable[[str], Spec]:
     return spec_of
 
 
-WIDTH = 11
-"""Of the words before the lines of a sweep."""
-
-MOST_LABELS = 3
-"""Most labels of a condition that are listed."""
+WIDTH = 11  # Of the words before the lines of a sweep
+MOST_LABELS = 3  # Most labels of a condition that are listed
 
 COMMIT_DIGITS = 7
 CARD_DIGITS = 8

@@ -70,11 +70,8 @@ def write_archive(folder: Path, clone: Path = ROOT) -> Path:
     return target
 
 
-MOST_BYTES = 4 << 30
-"""Largest archive, and most bytes of all of its files."""
-
-TIMEOUT_S = 60.0
-"""Longest silence of a server."""
+MOST_BYTES = 4 << 30  # Largest archive, and most bytes of all of its files
+TIMEOUT_S = 60.0  # Longest silence of a server
 
 
 def take_in(source: str, folder: Path, sha256: str | None = None) -> str:

@@ -41,8 +41,7 @@ gpus:
   local: {source: live}
 """
 
-PROFILE = "profiles/default/config.yaml"
-"""How jobs run when no other profile is named."""
+PROFILE = "profiles/default/config.yaml"  # How jobs run when no other profile is named
 CORES = """
 # Cores of this machine that jobs may take at once.
 cores: all

@@ -16,8 +16,7 @@ from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_
 from launchwise.cli.new.signature import Parameter
 from launchwise.cli.new.yaml_lines import Line
 
-_UNKNOWN_BYTES = 16
-"""Bytes of a structure that the file does not show."""
+_UNKNOWN_BYTES = 16  # Bytes of a structure that the file does not show
 _INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 

@@ -22,8 +22,7 @@ from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES
 from launchwise.workloads.usual import USUAL_FILE
 
-MOST_SECONDS = 6
-"""Most CPU time for reading a file and guessing its spec."""
+MOST_SECONDS = 6  # Most CPU time for reading a file and guessing its spec
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:

@@ -34,8 +34,7 @@ _GUARD = re.compile(
     r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
     re.DOTALL,
 )
-_MOST_HEADERS = 500
-"""More of them are no headers of one kernel."""
+_MOST_HEADERS = 500  # More of them are no headers of one kernel
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ _BUILT_IN = word_list(
     "LONG_MAX CHAR_BIT SIZE_MAX M_PI M_PI_2 M_SQRT2 M_E stdin stdout stderr and or not xor unroll",
     "bitand bitor compl HUGE_VALF",
 )
-FIXED = word_list("WARP_SIZE WARPSIZE WARP_SZ warp_size")
-"""Names that the hardware fixes."""
+FIXED = word_list("WARP_SIZE WARPSIZE WARP_SZ warp_size")  # Names that the hardware fixes
 _TOOLKIT = (
     *("__", "cuda", "CUDART_", "nv", "cub", "curand", "cooperative_groups", "thrust", "wmma"),
     *("cuComplex", "cuFloat", "cuDouble", "cuC"),

@@ -30,14 +30,9 @@ from launchwise.cuda_text.syntax import (
 from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
 
-LONGEST = 20_000
-"""Most characters of an expression; its tree may be as deep."""
-
-DEEPEST = 250
-"""Most brackets that are open at once: compilers take 256."""
-
-_MOST_TRIALS = 8
-"""Names that are tried for a kernel that stands below ``#ifdef``."""
+LONGEST = 20_000  # Most characters of an expression; its tree may be as deep
+DEEPEST = 250  # Most brackets that are open at once: compilers take 256
+_MOST_TRIALS = 8  # Names that are tried for a kernel that stands below `#ifdef`
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ _HOW = re.compile(
 """Names of flags that say how a kernel computes, not what."""
 _CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"
 _AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
-_SMALLEST, _LARGEST = 2, 4096
-"""Numbers beyond are no sides of blocks and no tiles."""
+_SMALLEST, _LARGEST = 2, 4096  # Numbers beyond are no sides of blocks and no tiles
 
 
 @dataclass(frozen=True)

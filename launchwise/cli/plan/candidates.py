@@ -81,12 +81,9 @@ class Candidate:
     """A case that may be measured."""
 
     case: Case
-    # Problem blocks that measure it.
-    blocks: list[dict[str, Any]]
-    # Configurations.
-    rows: int
-    # Estimated time.
-    minutes: float
+    blocks: list[dict[str, Any]]  # problem blocks that measure it
+    rows: int  # configurations
+    minutes: float  # estimated time
 
 
 def candidates_on(

@@ -31,8 +31,7 @@ from launchwise.workloads.spec import Spec
 
 COMMAND = "recheck"
 RESULTS = Path("results", "recheck")
-NOT_MEASURED = 2
-"""Exit code when there is no verdict."""
+NOT_MEASURED = 2  # Exit code when there is no verdict
 RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 

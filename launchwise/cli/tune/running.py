@@ -21,11 +21,8 @@ COMMAND = "tune"
 PREVIEWED = "sm_90"
 """Architecture for which a dry run lists its jobs where there is no card: they are the same."""
 
-FAILED = 1
-"""Exit code when a stage failed, or nothing was verified."""
-
-INTERRUPTED = 128
-"""Added to the number of the signal that stopped it."""
+FAILED = 1  # Exit code when a stage failed, or nothing was verified
+INTERRUPTED = 128  # Added to the number of the signal that stopped it
 
 NOTHING = "Nothing to be done: every row was measured, and answers are newer than their inputs."
 

@@ -52,8 +52,7 @@ from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrow
 
 log = logging.getLogger("launchwise")
 
-NICENESS = 10
-"""Loading libraries must not take cores from nvcc."""
+NICENESS = 10  # Loading libraries must not take cores from nvcc
 
 
 class Files:
@@ -98,8 +97,7 @@ def _changed_ns(path: Path) -> int:
 class Advice:
     """What a model says of a problem, for a search."""
 
-    # Configurations that are measured first, in order.
-    guesses: list[Configuration]
+    guesses: list[Configuration]  # configurations that are measured first, in order
     # Values of configurations, with the times that it expects of them (as a prior has them).
     expected: list[tuple[list[Value], float | None]]
 
@@ -109,16 +107,11 @@ class Stages:
     """Stages of one workload on one card of this machine."""
 
     project: Project
-    # Part of the card's name, where that matters.
-    device: str | None
-    # Architecture of the card.
-    arch: str
-    # Runs of nvcc at a time.
-    cores: int
-    # Cards of this machine.
-    present: list[Card]
-    # What a search knows besides.
-    advice: Advice | None = None
+    device: str | None  # part of the card's name, where that matters
+    arch: str  # architecture of the card
+    cores: int  # runs of nvcc at a time
+    present: list[Card]  # cards of this machine
+    advice: Advice | None = None  # what a search knows besides
 
     def __post_init__(self) -> None:
         experiment = self.project.experiment

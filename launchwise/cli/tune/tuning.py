@@ -33,8 +33,7 @@ from launchwise.workflow.folders import RECORD, check_version, record_version
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_EVALUATIONS = 10_000
-"""Rows per problem of a search that ends when it is sure."""
+MOST_EVALUATIONS = 10_000  # Rows per problem of a search that ends when it is sure
 
 LONGEST_S = 60.0
 """Longest estimated time of measuring everything, s, where nothing says how to search."""
@@ -204,16 +203,12 @@ SEED = 2026
 class Project:
     """A folder with settings for one workload on one GPU."""
 
-    # Where Snakemake runs.
-    folder: Path
+    folder: Path  # where Snakemake runs
     spec: Spec
     gpu: str
-    # Its settings, checked.
-    experiment: Experiment
-    # Other GPUs whose rows a search starts from.
-    known: list[str]
-    # Why a search was chosen though nobody asked for one; empty otherwise.
-    why: str
+    experiment: Experiment  # its settings, checked
+    known: list[str]  # other GPUs whose rows a search starts from
+    why: str  # why a search was chosen though nobody asked for one; empty otherwise
 
     @property
     def answers(self) -> str:

@@ -20,11 +20,8 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import kinds_of, size_layout
 from launchwise.workloads.metrics import COUNTERS
 
-NEAR = 0.1
-"""A study of which no problem reaches this share of a ceiling is bound by something else."""
-
-MOST_CARDS = 8
-"""Most GPUs in the figure; the first ones are shown."""
+NEAR = 0.1  # A study of which no problem reaches this share of a ceiling is bound by something else
+MOST_CARDS = 8  # Most GPUs in the figure; the first ones are shown
 
 
 @remembered
@@ -183,8 +180,7 @@ def _title(named: dict[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in named.items())
 
 
-MOST_PANELS = 12
-"""Panels of a figure that stands open: more are pages of small plots."""
+MOST_PANELS = 12  # Panels of a figure that stands open: more are pages of small plots
 
 
 def folded(figure: Figure) -> list[Block]:

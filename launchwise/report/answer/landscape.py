@@ -32,8 +32,7 @@ from launchwise.workloads.metrics import MEASURED, STATUSES, SWEEP, Shown
 FILE = "data/rows/{study}/{gpu}.js"
 """Path of the rows of a study on a GPU, below the report's folder."""
 
-STEPS = 2000
-"""Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""
+STEPS = 2000  # Steps of a time per factor of e above the fastest of its problem: .025 % off at most
 
 _SHOWN = {"basis": Shown("time from", row=2)} | {
     each.name: each.shown for each in SWEEP if each.shown is not None and each.shown.row
@@ -45,8 +44,7 @@ KNOWN = dict(sorted(_SHOWN.items(), key=lambda each: each[1].row))
 ERROR_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Percent that standard errors are rounded up to: exact ones would be a third of the file."""
 
-DIGITS = 3
-"""Digits of the other real numbers."""
+DIGITS = 3  # Digits of the other real numbers
 
 PLACE, TIME, SHARE = "place", "time", "share"
 """Axes beside the tunables: rank of a configuration, its time, and % of the best speed."""
@@ -249,8 +247,7 @@ def _words(status: str) -> str:
     return status.replace("_", " ")
 
 
-MOST_POINTS = 800
-"""Most configurations per landscape; more are thinned out evenly."""
+MOST_POINTS = 800  # Most configurations per landscape; more are thinned out evenly
 
 
 def drawn(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) -> Figure:

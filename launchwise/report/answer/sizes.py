@@ -185,11 +185,8 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     )
 
 
-THICKEST = 5.0
-"""Extra width of the first of many lines over the last, pixels."""
-
-FEWEST_OF_A_LINE = 3
-"""Fewest points that a line joins: two points show no trend."""
+THICKEST = 5.0  # Extra width of the first of many lines over the last, pixels
+FEWEST_OF_A_LINE = 3  # Fewest points that a line joins: two points show no trend
 
 
 def _lines(

@@ -19,8 +19,7 @@ from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
-LOSSES = ("problems", "loss_percent", "worst_loss_percent")
-"""Names of what :func:`fixed_loss` returns."""
+LOSSES = ("problems", "loss_percent", "worst_loss_percent")  # Names of what `fixed_loss` returns
 
 
 def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
@@ -138,8 +137,7 @@ def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
 
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
-LEAST_END = 1.05
-"""Right end of the axis where no tunable costs more."""
+LEAST_END = 1.05  # Right end of the axis where no tunable costs more
 
 
 def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:

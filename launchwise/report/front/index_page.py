@@ -201,8 +201,7 @@ def sections(
     return [*found, *(one for one in others if one is not None)]
 
 
-MOST_NAMED = 14
-"""GPUs that a line names; of more it says how many there are."""
+MOST_NAMED = 14  # GPUs that a line names; of more it says how many there are
 
 
 def named_gpus(gpus: Sequence[str]) -> str:

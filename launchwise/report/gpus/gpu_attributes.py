@@ -168,14 +168,9 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
     return table.assign(roofline_ms=least_ms(table, study.spec, study.described))
 
 
-LEARNT = "learnt"
-"""Predictor of the times: trees that correct the cost model."""
-
-SHARE = 0.9
-"""Share of the published times that lie within the interval."""
-
-FEWEST = 10
-"""Fewest published times that give an interval."""
+LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model
+SHARE = 0.9  # Share of the published times that lie within the interval
+FEWEST = 10  # Fewest published times that give an interval
 
 UNKNOWN = (
     "No interval: too few run times are published for cards that no sweep measured to say how far "

@@ -28,11 +28,8 @@ from launchwise.workloads.parts import Value
 MOST_POWER = 1.4
 """Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
 
-Z95 = 1.96
-"""Half a 95 % interval of a mean in standard errors."""
-
-TABLE = "data/gpus.csv"
-"""Path of every row as CSV, below the report's folder."""
+Z95 = 1.96  # Half a 95 % interval of a mean in standard errors
+TABLE = "data/gpus.csv"  # Path of every row as CSV, below the report's folder
 
 NO_PRICES = "No prices: the settings name no table of them (prices)."
 

@@ -73,8 +73,7 @@ SCORES = [
 
 LEAST_IS_BEST = {"harmed", "mape", "train_s", "choose_ms"}
 
-UNMARKED = "fraction_interval"
-"""Column in which no value is marked as the best."""
+UNMARKED = "fraction_interval"  # Column in which no value is marked as the best
 
 
 NO_TIME = (

@@ -27,8 +27,7 @@ SCOPES = {
 
 NO_ROWS = "There were no training rows, so the filter removed nothing."
 
-DRAWN = 500
-"""Points of one panel; more than that is a blot and a heavy page."""
+DRAWN = 500  # Points of one panel; more than that is a blot and a heavy page
 
 
 @remembered

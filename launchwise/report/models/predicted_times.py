@@ -14,8 +14,7 @@ from launchwise.report.study import StudyData
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
 
-NO_LEARNING = ("roofline", "analytical")
-"""Kinds that predict from the GPU's profile alone."""
+NO_LEARNING = ("roofline", "analytical")  # Kinds that predict from the GPU's profile alone
 
 PREDICTORS = (*NO_LEARNING, "learnt")
 """Kinds that are made to predict times; the others are made to choose."""

@@ -165,8 +165,7 @@ def _is_published(study: StudyData) -> bool:
     return own or study.settings.doi is not None
 
 
-MOST_GPUS = 24
-"""Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
+MOST_GPUS = 24  # Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all
 
 
 def of_study(every: StudyData) -> list[Page]:

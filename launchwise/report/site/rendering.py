@@ -29,8 +29,7 @@ from launchwise.report.blocks import (
 from launchwise.report.theme import BLUE, INK, ORANGE, SKY
 from launchwise.report.wording import count
 
-PLOTLY = "assets/plotly.js"
-"""Path of the compressed plotly.js in a folder of pages."""
+PLOTLY = "assets/plotly.js"  # Path of the compressed plotly.js in a folder of pages
 
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """Other files that the pages of a folder share. A page with a lookup works without them."""
@@ -42,11 +41,8 @@ BLOCK_SCRIPTS = {
 }
 """Kind of block to the scripts of its own that a page with such a block holds."""
 
-MOST_ROWS = 60
-"""Rows of a table that stands open; a longer one is folded."""
-
-FEW_SECTIONS = 2
-"""A page of so many sections needs no contents."""
+MOST_ROWS = 60  # Rows of a table that stands open; a longer one is folded
+FEW_SECTIONS = 2  # A page of so many sections needs no contents
 
 
 @dataclass(frozen=True)

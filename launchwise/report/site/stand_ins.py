@@ -21,8 +21,7 @@ from launchwise.report.site.rendering import render
 
 log = logging.getLogger("launchwise")
 
-FAILED = "notice"
-"""Role of the text that stands for a section which could not be made."""
+FAILED = "notice"  # Role of the text that stands for a section which could not be made
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,7 @@ def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[
     return found
 
 
-SHOWN = 8
-"""Answers of a study that the page shows, evenly apart."""
+SHOWN = 8  # Answers of a study that the page shows, evenly apart
 
 LEAD = (
     "The run goes on: this page shows the first answers, of {studies}. The whole report takes its "

@@ -40,11 +40,8 @@ from launchwise.report.site.rendering import (
 from launchwise.report.site.stand_ins import failed, notices
 from launchwise.report.study import StudyData
 
-MODELS = "{study}.models.csv"
-"""Metrics per model and split, below the folder."""
-
-CONFIGURATIONS = "{study}.configurations.csv"
-"""Best fixed configuration per GPU, below the folder."""
+MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder
+CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
 
 
 @dataclass
@@ -132,14 +129,9 @@ DATA = "data/{study}.js"
 ENTRIES = "data/answers/{study}/{gpu}.js"
 """Answers of one GPU, which the lookup reads when they are asked for."""
 
-COMPARISON = "data/{study}.gpus.js"
-"""Data of a study for the GPU comparison."""
-
-FAST = 6
-"""Level of deflating answers and rows: 9 takes three times as long for 1 % less."""
-
-OVERVIEW = "overview"
-"""Name of pages that are about all studies."""
+COMPARISON = "data/{study}.gpus.js"  # Data of a study for the GPU comparison
+FAST = 6  # Level of deflating answers and rows: 9 takes three times as long for 1 % less
+OVERVIEW = "overview"  # Name of pages that are about all studies
 
 
 def html(

@@ -30,8 +30,7 @@ _INDEX = re.compile(
 )
 _HEAD = re.compile(r"dim|head_?size|^d$", re.I)
 
-_ROWS = "rows"
-"""Problem parameter for sizes that nothing says."""
+_ROWS = "rows"  # Problem parameter for sizes that nothing says
 
 _IS_GIVEN = "the array is given; else nullptr among the arguments"
 _CHANGES = "a problem parameter, where it changes the result"

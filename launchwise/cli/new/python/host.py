@@ -24,8 +24,7 @@ from launchwise.cli.new.python.tensors import (
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, node_of
 
-_SECONDS = 1.5
-"""Most CPU time for all runs of a function."""
+_SECONDS = 1.5  # Most CPU time for all runs of a function
 
 Attempt = tuple[Run, Names, Launch]
 

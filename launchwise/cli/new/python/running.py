@@ -34,8 +34,7 @@ from launchwise.cli.new.python.stand_ins import (
 from launchwise.cli.new.python.tuning import read_tuning
 from launchwise.cli.new.python.values import FILE, Failed, NotKnown
 
-_SECONDS = 1.0
-"""Most CPU time of a statement of the file, and of an argument of a decorator."""
+_SECONDS = 1.0  # Most CPU time of a statement of the file, and of an argument of a decorator
 
 _MOST_FUNCTIONS = 200
 

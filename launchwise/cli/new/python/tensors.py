@@ -57,8 +57,7 @@ class Names:
         return self.tensors[key]
 
 
-NOW: list[Names] = [Names()]
-"""Those of the run that goes on, last."""
+NOW: list[Names] = [Names()]  # Those of the run that goes on, last
 
 
 class Shape:

@@ -18,8 +18,7 @@ _ALLOWED = (
     *(ast.USub, ast.Not, ast.boolop, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
     *(ast.In, ast.NotIn),
 )
-_DEEPEST = 12
-"""Most names that stand for one another."""
+_DEEPEST = 12  # Most names that stand for one another
 
 
 class Texts:

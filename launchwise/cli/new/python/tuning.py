@@ -19,8 +19,7 @@ _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value
 """Parameters of ``triton.autotune`` in their order."""
 
 _MOST_CONFIGS = 5_000
-_MOST_LETTERS = 60
-"""Of a name that is told."""
+_MOST_LETTERS = 60  # Of a name that is told
 
 _HOOK = (
     "is code of the host, which no launch runs: write what it sets as fill, value or inputs of "

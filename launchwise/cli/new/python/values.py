@@ -9,24 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_NODES = 150
-"""Longest expression that is kept."""
-
-MOST_DECISIONS = 200
-"""Conditions of one run."""
+MOST_NODES = 150  # Longest expression that is kept
+MOST_DECISIONS = 200  # Conditions of one run
 
 MOST_RUNS = 64
-_OFTEN = 2
-"""As often a condition at one place holds before it does not: loops end."""
-
-UNKNOWN = "?"
-"""Name in an expression that is too long, or of what a kernel computes."""
-
-MADE_OF = "\x1a"
-"""Around a value in a text that is made of it."""
-
-FILE = "<kernels>"
-"""Name of the file that runs, in frames."""
+_OFTEN = 2  # As often a condition at one place holds before it does not: loops end
+UNKNOWN = "?"  # Name in an expression that is too long, or of what a kernel computes
+MADE_OF = "\x1a"  # Around a value in a text that is made of it
+FILE = "<kernels>"  # Name of the file that runs, in frames
 
 
 class NotKnown(Exception):
@@ -75,11 +65,8 @@ class Run:
         return outcome
 
 
-RUNS: list[Run] = []
-"""The run that is explored, last; empty where conditions must be known."""
-
-TRACES: list[Any] = []
-"""The kernel that runs, last; empty while host code runs."""
+RUNS: list[Run] = []  # The run that is explored, last; empty where conditions must be known
+TRACES: list[Any] = []  # The kernel that runs, last; empty while host code runs
 
 
 def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
@@ -252,8 +239,7 @@ class Value:
         return Value(ast.UnaryOp(ast.Not(), self._node), [self])
 
 
-ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}
-"""Attributes of values whose meaning is known."""
+ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}  # Attributes of values whose meaning is known
 
 
 def node_of(value: Any) -> ast.expr:

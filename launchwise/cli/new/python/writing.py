@@ -15,15 +15,13 @@ from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, wri
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
 
-_MOST_LISTED = 100
-"""Most configurations that a comment lists."""
+_MOST_LISTED = 100  # Most configurations that a comment lists
 
 _FEW = re.compile(
     r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I
 )
 
-_LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
-"""Number of sizes to the largest that a draft allows."""
+_LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest that a draft allows
 
 
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
