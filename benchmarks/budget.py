@@ -54,10 +54,7 @@ class Budget(Strict):
 def measured(results: Path = Path("results")) -> Budget:
     """Work of the run whose results lie in a folder.
 
-    Raises
-    ------
-    UserError
-        When no job has counted anything.
+    Raises UserError when no job has counted anything.
     """
     folder = results / FOLDER.name
     jobs = {path: read_json(path) for path in sorted(folder.rglob("*.json"))}

@@ -21,12 +21,8 @@ def main(
 ) -> None:
     """Write the contests of every problem of the study that the sweep measured.
 
-    What ``model`` recommends first of the candidates ``answers`` takes part.
-
-    Raises
-    ------
-    UserError
-        When the study names a library that the workload does not have.
+    What ``model`` recommends first of the candidates ``answers`` takes part. Raises UserError when
+    the study names a library that the workload does not have.
     """
     from launchwise.experiment.method import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study

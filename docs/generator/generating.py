@@ -34,10 +34,7 @@ def stale_files(files: Mapping[Path, str]) -> list[Path]:
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file of the project in ``root``: path to text.
 
-    Raises
-    ------
-    UserError
-        When the example of a page is missing.
+    Raises UserError when the example of a page is missing.
     """
     every = schemas()
     texts = {

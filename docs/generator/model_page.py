@@ -51,12 +51,8 @@ def model_page(page: Page, schema: Json, example: str, writer: PageWriter) -> st
 class PageWriter:
     """Tables of one page.
 
-    Parameters
-    ----------
-    page
-        Its name, without suffix.
-    links
-        Title of every described type to its page and its anchor there.
+    ``page``: its name, without suffix.
+    ``links``: title of every described type to its page and its anchor there.
     """
 
     def __init__(self, page: str, links: Mapping[str, tuple[str, str]]) -> None:

@@ -14,26 +14,17 @@ from launchwise.workloads.cost import Uses, Waits
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the reference that describes one file.
+    """A page of the reference that describes one file."""
 
-    Parameters
-    ----------
-    name
-        Of the page, without its suffix.
-    file
-        Of :data:`docs.generator.schemas.MODELS`.
-    about
-        Where the file lies and what it is.
-    types
-        Types of the page that are no models.
-    modules
-        Modules with models of the page, beside that of the file's model.
-    """
-
+    # Of the page, without its suffix.
     name: str
+    # Of `docs.generator.schemas.MODELS`.
     file: str
+    # Where the file lies and what it is.
     about: str
+    # Types of the page that are no models.
     types: tuple[Any, ...] = ()
+    # Modules with models of the page, beside that of the file's model.
     modules: tuple[str, ...] = ()
 
     @property

@@ -28,7 +28,7 @@ _RATIO = ["ratio", "ratio_low", "ratio_high"]
 def as_json(comparison: Comparison, complaints: Sequence[str]) -> dict[str, Any]:
     """Everything of a comparison, JSON-able; docs/how-to/compare_sweeps.md describes it.
 
-    - ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
+    ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
     """
     return {
         "version": VERSION,

@@ -28,11 +28,7 @@ def ratio_intervals(
     is too narrow for 3 repeats against 25.
 
     ``old``, ``new``: repeats of each row, ms (> 0), of any number. ``confidence``: between 0 and 1.
-
-    Returns
-    -------
-    low, high
-        float64, shape (rows,); NaN where a side has fewer than :data:`LEAST_REPEATS`.
+    Returns float64, shape (rows,); NaN where a side has fewer than :data:`LEAST_REPEATS`.
     """
     sizes = np.array([[len(one), len(other)] for one, other in zip(old, new, strict=True)])
     low, high = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
@@ -115,15 +111,10 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
     """Rows of two sweeps of one workload, one per problem and configuration of either.
 
     ``old``, ``new``: as :func:`launchwise.tables.measurements.measurement_schema` declares them, of
-    one GPU each.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Sorted by key: the columns of problem and configuration; :data:`COMPARED` and
-        :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
-        ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
-        (:data:`OUTCOMES`).
+    one GPU each. Returns, sorted by key, the columns of problem and configuration; :data:`COMPARED`
+    and :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
+    ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
+    (:data:`OUTCOMES`).
     """
     keys = [*spec.problem_columns, *spec.tunable_columns]
     sides = [
@@ -208,7 +199,7 @@ class Difference:
 def differences(rows: pd.DataFrame) -> list[Difference]:
     """Measuring conditions of the common rows that differ between the sides.
 
-    - ``rows``: from :func:`launchwise.comparing.rows.matched`.
+    ``rows``: from :func:`launchwise.comparing.rows.matched`.
     """
     both = rows[rows["old_status"].notna() & rows["new_status"].notna()]
     found = [_label(both, name) for name in LABELS]

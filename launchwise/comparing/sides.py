@@ -67,7 +67,6 @@ def opened(named: str, repository: Path) -> Iterator[Side]:
     ``named``: ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one
     GPU, a Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
     ``repository``: a folder inside the repository of commits.
-
     Raises UserError when it is missing, holds no sweep or two of one workload on one GPU, or a file
     cannot be read.
     """
@@ -148,7 +147,6 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     ``named``: ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the
     repository and is :data:`RECORDED` when left out. ``repository``: a folder inside the
     repository.
-
     Raises UserError when git is not installed, there is no repository, commit or folder.
     """
     commit, _, inside = named.removeprefix(PREFIX).partition(":")

@@ -41,15 +41,11 @@ NONE = -1
 def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Best configurations of OLD and NEW for each problem, by rows with status ``ok``.
 
-    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem that is in both and has a best in OLD: its columns; ``old_best`` and
-        ``new_best``, positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW);
-        ``ratio``, NEW's time of the old best / that of the new best, with ``ratio_low`` and
-        ``ratio_high`` (NaN where the old best is not ``ok`` in NEW); ``verdict``.
+    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index. Returns one row per
+    problem that is in both and has a best in OLD: its columns; ``old_best`` and ``new_best``,
+    positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW); ``ratio``, NEW's time of
+    the old best / that of the new best, with ``ratio_low`` and ``ratio_high`` (NaN where the old
+    best is not ``ok`` in NEW); ``verdict``.
     """
     numbers = row_numbers(rows, spec.problem_columns)
     old, new = (_best(rows, numbers, side, spec) for side in ("old", "new"))
@@ -188,10 +184,9 @@ def compared(
 ) -> Comparison:
     """Compare every sweep that both sides have.
 
-    - ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
-    - ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
-    - ``only``: workloads that are compared; all where it is empty.
-
+    ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
+    ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
+    ``only``: workloads that are compared; all where it is empty.
     Raises UserError when no sweep is in both, a name is in neither, or a file does not fit its
     workload.
     """
@@ -261,8 +256,8 @@ def complaints(
 ) -> list[str]:
     """A line for each complaint about each sweep; none where nothing got worse.
 
-    - ``wanted``: what counts.
-    - ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
+    ``wanted``: what counts.
+    ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
     """
     return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
 

@@ -37,7 +37,6 @@ def measured_ceilings(
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
 
     ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.
-
     Raises UserError when the device is lost on the way, as after an illegal address.
     """
     kernels = Kernels(module)

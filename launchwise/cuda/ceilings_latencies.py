@@ -82,11 +82,8 @@ def _empty_l2(device: CudaDevice) -> None:
 def links(base: int, lines: int, rng: np.random.Generator) -> np.ndarray:
     """Content of a pointer chase at address ``base``: each line holds the address of the next.
 
-    The order is random, and the chase visits all lines before it repeats one.
-
-    Returns
-    -------
-    uint64, shape (lines * 16,): 128 bytes a line, all but the first 8 of them zero.
+    The order is random, and the chase visits all lines before it repeats one. Returns uint64, shape
+    (lines * 16,): 128 bytes a line, all but the first 8 of them zero.
     """
     words = np.zeros((lines, LINE_BYTES // 8), np.uint64)
     words[:, 0] = base + LINE_BYTES * cycle(lines, rng).astype(np.uint64)

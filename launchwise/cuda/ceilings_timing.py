@@ -41,7 +41,7 @@ class Kernels:
     def ready(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[..., None]:
         """Function that queues one launch, on the default stream or on a given one.
 
-        - ``arguments``: buffers, and NumPy numbers of the kernel's types.
+        ``arguments``: buffers, and NumPy numbers of the kernel's types.
         """
         kernel = self._module.get_function(name)
         kinds = ["P" if hasattr(each, "allocation") else each.dtype.char for each in arguments]
@@ -109,8 +109,7 @@ def step_ns(full_ms: Sequence[float], half_ms: Sequence[float], steps: int) -> f
 
     Constant costs of a run cancel.
 
-    - ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2`` steps, in
-      pairs.
+    ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2`` steps, in pairs.
     """
     longer = [full - half for full, half in zip(full_ms, half_ms, strict=True)]
     return statistics.median(longer) / (steps - steps // 2) * 1e6

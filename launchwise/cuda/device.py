@@ -61,9 +61,7 @@ class CudaDevice(CudaMemory):
     """The first visible CUDA device, or about ``slice_sms`` of its SMs.
 
     Implements :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's
-    default stream, in order.
-
-    Raises UserError when there is no device, or it cannot be sliced.
+    default stream, in order. Raises UserError when there is no device, or it cannot be sliced.
     """
 
     guards_buffers = False

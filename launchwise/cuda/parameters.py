@@ -102,16 +102,11 @@ def encode_tensor_map(
 
     Elements outside the array are copied as zeros.
 
-    - ``pointer``: address of the first element, a multiple of 16.
-    - ``dtype``: ``float32`` or ``float64``.
-    - ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
-    - ``box``: elements of a copied box along each axis, the slowest first.
-
-    Returns
-    -------
-    uint8, shape (128,).
-
-    Raises TensorMapRefused with what the driver says.
+    ``pointer``: address of the first element, a multiple of 16.
+    ``dtype``: ``float32`` or ``float64``.
+    ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
+    ``box``: elements of a copied box along each axis, the slowest first.
+    Returns uint8, shape (128,). Raises TensorMapRefused with what the driver says.
     """
     from cuda.bindings import driver
 
@@ -186,8 +181,8 @@ def resident_blocks(
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
     limits of the card; None where the driver will not say.
 
-    - ``place``: names the cubin, which is loaded once.
-    - ``shared_bytes``: dynamic shared memory of a block.
+    ``place``: names the cubin, which is loaded once.
+    ``shared_bytes``: dynamic shared memory of a block.
     """
     function = bound_function(cubin, place, symbol)
     if function is None:
@@ -213,7 +208,7 @@ def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
     """A kernel as cuda-bindings know it; None where the driver refuses.
 
-    - ``place``: names the cubin, which is loaded once.
+    ``place``: names the cubin, which is loaded once.
     """
     from cuda.bindings import driver
 

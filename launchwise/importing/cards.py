@@ -65,7 +65,7 @@ def card_of(
 ) -> Datasheet | None:
     """Datasheet of a device: by its name in the table, else by that of the card; None if unknown.
 
-    - ``names``: simplified device name to card (:func:`read_device_names`).
+    ``names``: simplified device name to card (:func:`read_device_names`).
     """
     wanted = simplified(device)
     if not wanted:

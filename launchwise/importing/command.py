@@ -50,17 +50,16 @@ def import_sweeps(
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
-    - ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
-    - ``name``: name of the workload; its folder is ``<folder>/<name>``.
-    - ``recorded``: folder of recorded GPUs.
-    - ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
-      files hold.
-    - ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
-    - ``problem_names``: with commas between them.
-    - ``max_mb``: most megabytes that a file unpacks to.
-    - ``others``: ``flop``, ``title``, ``source``, ``licence``: see
-      :class:`launchwise.importing.members.Options`, also for those above.
-
+    ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
+    ``name``: name of the workload; its folder is ``<folder>/<name>``.
+    ``recorded``: folder of recorded GPUs.
+    ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
+        files hold.
+    ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
+    ``problem_names``: with commas between them.
+    ``max_mb``: most megabytes that a file unpacks to.
+    ``others``: ``flop``, ``title``, ``source``, ``licence``: see
+        :class:`launchwise.importing.members.Options`, also for those above.
     Raises UserError, one line: the file or argument, and what is wrong.
     """
     if not NAME.fullmatch(name):
@@ -91,11 +90,9 @@ def export_sweep(
 ) -> None:
     """Write the rows of a sweep in the format of another tuner.
 
-    - ``table``: Parquet file of a sweep.
-    - ``folder``: folder of its workload.
-    - ``format_``: one of :data:`WRITERS`.
-    - ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
-
+    ``table``: Parquet file of a sweep.
+    ``format_``: one of :data:`WRITERS`.
+    ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
     Raises UserError when the problem is not in the sweep, or is not named and there are several.
     """
     if format_ not in WRITERS:

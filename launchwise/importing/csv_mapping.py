@@ -80,7 +80,6 @@ def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[
     """Sweeps in a CSV file: one per device and problem.
 
     ``text``: content of the file if it has been read.
-
     Raises UserError when the file is no CSV, lacks a column that ``mapped`` names, or has a row of
     more or fewer fields than its first line; when a time is written in a way that ``mapped`` does
     not say.

@@ -202,9 +202,8 @@ def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
     """Content of a JSON text, and whether it was cut off.
 
     A run that was killed leaves an object without its last entry or its closing brackets: what
-    stands before the last complete entry is read. A text that is damaged further up is not.
-
-    Raises UserError when it is no JSON even so; with the line of the damage.
+    stands before the last complete entry is read. A text that is damaged further up is not. Raises
+    UserError when it is no JSON even so; with the line of the damage.
     """
     try:
         return loaded(text), False
@@ -235,10 +234,8 @@ LONGEST_CUT = 2
 def _closed(text: str, path: str | Path) -> str | None:
     """``text`` up to its last complete entry, with the brackets that are open there closed.
 
-    None where no bracket is open at the end: the text has another fault.
-
-    Raises UserError when more follows than an entry that was cut off: then a bracket is missing
-    further up.
+    None where no bracket is open at the end: the text has another fault. Raises UserError when more
+    follows than an entry that was cut off: then a bracket is missing further up.
     """
     opened: list[str] = []
     last: tuple[int, str] | None = None

@@ -126,7 +126,6 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
 
     ``key``: values of the tunables, joined by commas. ``objective``: key where the words of a
     failure may stand, beside :data:`TIME` and :data:`ERROR`.
-
     Raises UserError when it is no entry, or a tunable's value stands nowhere.
     """
     if not isinstance(entry, Mapping):
@@ -205,7 +204,6 @@ def sweep_of_rows(
 
     ``environment``: what Kernel Tuner returns beside the rows; empty where there is nothing.
     ``space``: T1 of the kernel: then its tunables are taken.
-
     Raises UserError when no key is a tunable, or a row lacks one.
     """
     time_key = next(filter(None, map(_time_key, rows)))

@@ -49,10 +49,9 @@ def read_sweeps(
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
-    - ``space``: T1 of the kernel.
-    - ``columns``: mapping of the columns, for CSV.
-    - ``most``: most bytes that are unpacked.
-
+    ``space``: T1 of the kernel.
+    ``columns``: mapping of the columns, for CSV.
+    ``most``: most bytes that are unpacked.
     Raises UserError when the file cannot be read, or is of no known format.
     """
     members = read_members(path, most)
@@ -135,9 +134,8 @@ def _ask_for_columns(columns: list[str]) -> str:
 def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
     """Objects of a text with one per line, and whether the last was cut off.
 
-    None of them where it is one JSON text.
-
-    Raises UserError with the line that is damaged, where those before it are complete.
+    None of them where it is one JSON text. Raises UserError with the line that is damaged, where
+    those before it are complete.
     """
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):

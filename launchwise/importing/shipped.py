@@ -53,10 +53,8 @@ def import_shipped(
 ) -> Shipped:
     """Write ``usual.yaml`` of a workload from configuration files.
 
-    - ``folder``: the workload's.
-    - ``variant``: the variant that stands for the library's kernel; left out: the only one.
-    - ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
-
+    ``variant``: the variant that stands for the library's kernel; left out: the only one.
+    ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
     Raises UserError when a file is named or filled otherwise than the mapping says, files are of
     several devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
     """

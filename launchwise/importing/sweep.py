@@ -147,11 +147,11 @@ def row_of(
 ) -> Row:
     """Row of one entry of a file.
 
-    - ``time_ms``: time that the file states; None for a failure.
-    - ``words``: of a failure: they count more than a time.
-    - ``status``: of a failure, where the format tells it otherwise than by words.
-    - ``compiled``, ``measured_at``: ``registers``, ``shared_bytes``, and a time stamp, as the file
-      has them; what is no integer, or no text, is left out.
+    ``time_ms``: time that the file states; None for a failure.
+    ``words``: of a failure: they count more than a time.
+    ``status``: of a failure, where the format tells it otherwise than by words.
+    ``compiled``, ``measured_at``: ``registers``, ``shared_bytes``, and a time stamp, as the file
+        has them; what is no integer, or no text, is left out.
     """
     whole = {name: as_value(value) for name, value in (compiled or {}).items()}
     extra: dict[str, Any] = {name: n for name, n in whole.items() if isinstance(n, int)}
@@ -178,11 +178,10 @@ def sweep_of(
 ) -> ForeignSweep:
     """Sweep of the rows of a file.
 
-    - ``keys``: key of a row's configuration in the file, with ``{}`` for its number.
-    - ``names``: tunables, where something else than the first row states them.
-    - ``listed``: tunable to the values that the file or the space states; those that only rows have
-      follow.
-
+    ``keys``: key of a row's configuration in the file, with ``{}`` for its number.
+    ``names``: tunables, where something else than the first row states them.
+    ``listed``: tunable to the values that the file or the space states; those that only rows have
+        follow.
     Raises UserError when a row has other tunables.
     """
     known = list(names) or list(rows[0].configuration if rows else ())

@@ -57,11 +57,8 @@ Entries = Mapping[str, Mapping[str, Any]]
 def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
     """Write a study if there are two GPUs, or three sizes, to hold one out of training.
 
-    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag.
-
-    Returns
-    -------
-    Whether there is a study now; what is missing otherwise is told.
+    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag. Returns
+    whether there is a study now; what is missing otherwise is told.
     """
     problems = [member.problem for member in batch.members if member.gpu in fit]
     of_sizes = derived_study(spec, [dict(problem) for problem in problems])
@@ -114,10 +111,10 @@ def project_gpus(gpus: Iterable[str]) -> Entries:
 def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) -> Path:
     """Folder for the rows of a GPU: that of the project's settings, so that its rows stay together.
 
-    - ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
-      settings'.
-    - ``known``: see :func:`project_gpus`.
-    - ``notes``: gets a sentence where the settings name another folder.
+    ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
+        settings'.
+    ``known``: see :func:`project_gpus`.
+    ``notes``: gets a sentence where the settings name another folder.
     """
     own = known.get(gpu, {}).get("path")
     folder = recorded / gpu
@@ -140,11 +137,11 @@ def write_settings(
 
     An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
 
-    - ``target``: folder of the workload, with its study.
-    - ``folders``: GPU with a profile to the folder of its rows.
-    - ``folder``: folder of workloads.
-    - ``known``: see :func:`project_gpus`.
-    - ``notes``: gets a sentence for each GPU that no study may have.
+    ``target``: folder of the workload, with its study.
+    ``folders``: GPU with a profile to the folder of its rows.
+    ``folder``: folder of workloads.
+    ``known``: see :func:`project_gpus`.
+    ``notes``: gets a sentence for each GPU that no study may have.
     """
     if not folders:
         return None
@@ -206,11 +203,9 @@ def write_workload(
 ) -> Imported:
     """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
 
-    - ``name``: name of the workload.
-    - ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
-    - ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or
-      where ``config.yaml`` has those of the GPU.
-
+    ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
+    ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
+        ``config.yaml`` has those of the GPU.
     Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
     others.
     """

@@ -46,10 +46,8 @@ def compile_bundle(
     """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``.
 
     Builds that a compiler refuses are listed in the bundle with its message, and so are sources
-    whose compiler is missing; a warning tells of these.
-
-    Raises UserError when nvcc is missing, or all builds of a source are refused: the first message
-    is shown.
+    whose compiler is missing; a warning tells of these. Raises UserError when nvcc is missing, or
+    all builds of a source are refused: the first message is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
@@ -69,9 +67,7 @@ class Compiler:
     """Compiles groups of builds of one workload for one architecture, each with one run of nvcc.
 
     A context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
-    called from several threads.
-
-    Raises UserError when nvcc is missing.
+    called from several threads. Raises UserError when nvcc is missing.
     """
 
     def __init__(self, folder: Path, spec: Spec, arch: str) -> None:
@@ -106,7 +102,6 @@ class Compiler:
 
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
-
         Raises UserError with what nvcc said, when it says the same of the first and the last build
         of a source before it has taken any of it: then the source is wrong, not a configuration.
         """
@@ -270,7 +265,6 @@ def compile_unit(
 
     ``folders``: where headers are searched; those of the workload in ``folder`` when left out.
     ``given``: options of the workload; a standard or level of optimisation replaces the usual one.
-
     Raises UserError with nvcc's first error.
     """
     searched = include_folders(folder) if folders is None else folders

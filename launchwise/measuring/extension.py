@@ -107,9 +107,8 @@ class Extension:
     def check_labels(self, labels: Mapping[str, str], where: str | Path) -> None:
         """Reject another GPU, driver, toolkit or back-end before anything is measured.
 
-        Another version shifts times by 2 to 3 %.
-
-        Raises UserError, naming the column, what the rows have and what this machine has.
+        Another version shifts times by 2 to 3 %. Raises UserError, naming the column, what the rows
+        have and what this machine has.
         """
         for name in ("gpu", *ONE_WAY):
             if strange := sorted(set(self.kept[name]) - {labels[name]}):
@@ -125,12 +124,10 @@ def read_extension(
 ) -> Extension:
     """Rows of a recorded sweep that an extension keeps.
 
-    - ``path``: the recorded table.
-    - ``folder``: the workload's, as it is now.
-    - ``anew``: rows that are measured again: those with one of the given values in every given
-      column of one of these (:func:`launchwise.experiment.checking.check_rows` says what is
-      allowed).
-
+    ``path``: the recorded table.
+    ``folder``: the workload's, as it is now.
+    ``anew``: rows that are measured again: those with one of the given values in every given column
+        of one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
     Raises UserError when the kernels or the host code of rows that shall stay have changed: says
     how many rows of which variants.
     """
@@ -179,16 +176,10 @@ def extended(
     they were measured again.
 
     ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how the new rows were
-    measured (:class:`launchwise.experiment.method.Method`).
-
-    Returns
-    -------
-    Table
-        Sorted by key.
-    Facts
-        Those of both, and one more entry of ``joined``: when, how many rows and problems, how, and
-        what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
-        before, table and facts are as recorded.
+    measured (:class:`launchwise.experiment.method.Method`). Returns the rows, sorted by key,
+    and the facts of both with one more entry of ``joined``: when, how many rows and problems, how,
+    and what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
+    before, table and facts are as recorded.
     """
     spec, old = extension.spec, extension.facts
     if new.empty or _is_recorded(extension, new):
@@ -232,12 +223,9 @@ def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[
     """Ratios of the anchors per card that measured the new rows.
 
     ``drift``: relative difference that counts as one (see
-    :class:`launchwise.experiment.method.Method`).
-
-    Returns
-    -------
-    Card to number of anchors with a time then and now, the lowest, median and highest ratio (time
-    now / then), and the number of those beyond ``drift``.
+    :class:`launchwise.experiment.method.Method`). Returns card to number of anchors with a time
+    then and now, the lowest, median and highest ratio (time now / then), and the number of those
+    beyond ``drift``.
     """
     keys = extension.spec.key_columns
     then = extension.recorded.loc[extension.recorded["status"] == "ok", [*keys, "time_ms"]]
@@ -285,10 +273,8 @@ def gather(
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
-    - ``folder``: the workload's folder.
-    - ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    - ``method``: how the rows in ``shards`` were measured.
-
+    ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    ``method``: how the rows in ``shards`` were measured.
     Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
     """
     spec = load_spec(folder)

@@ -168,9 +168,9 @@ def job_kernels(
 ) -> Iterator[JobKernels]:
     """Kernels for the block: of a bundle, or compiled while the job measures.
 
-    - ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
-      cores.
-    - ``builds``: gives the builds in the order of need; asked only if they are compiled here.
+    ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
+        cores.
+    ``builds``: gives the builds in the order of need; asked only if they are compiled here.
     """
     if bundle_path is not None:
         bundle = Bundle(bundle_path)
@@ -184,7 +184,6 @@ def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     """``spec`` without the variants whose compiler is missing; a warning names each.
 
     ``left_out``: sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
-
     Raises UserError when the baseline is among them: nothing could be compared with it.
     """
     missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
@@ -248,7 +247,6 @@ def ready_job(
     """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
 
     ``bundle``, ``builds``, ``threads``: see :func:`job_kernels`.
-
     Raises UserError when no such card is there, or kernels cannot be compiled.
     """
     with (

@@ -69,7 +69,6 @@ def run_child(
     """Run one measuring process to its end; returns why it failed, or ''.
 
     ``started``: a process that waits for its job; a new one when left out.
-
     Raises UserError when the process does not end, not even killed: the next one would hang on the
     same card.
     """

@@ -253,9 +253,8 @@ class LayoutRun:
         """Verify and time one configuration.
 
         Returns columns of the measurement that do not name it: status, reason, times and resources,
-        and when it was timed (``began``, ``ended``: monotonic seconds).
-
-        Raises LaunchFailed only when the context is lost.
+        and when it was timed (``began``, ``ended``: monotonic seconds). Raises LaunchFailed only
+        when the context is lost.
         """
         context, device = self._context, self.device
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}

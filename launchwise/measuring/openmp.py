@@ -193,8 +193,8 @@ def _said(program: str, option: str, pattern: str) -> str:
 def functions(build: Build, library: str, kernels: Mapping[str, Mapping[str, int]]) -> dict:
     """Index entry of a build: each function with the registers of the kernels that it offloads.
 
-    - ``library``: member of the bundle that holds it.
-    - ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
+    ``library``: member of the bundle that holds it.
+    ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
     """
 
     def most(name: str) -> int:

@@ -71,7 +71,6 @@ class MeasuringProcess:
         """Attributes of the first visible device, or of its slice, which the process opens.
 
         ``folder``: folder of the workload that it will measure.
-
         Raises UserError when the device cannot be opened.
         """
         # A process that has died says more than a broken pipe.

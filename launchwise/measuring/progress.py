@@ -93,10 +93,10 @@ class Progress:
     def row(self, status: str, time_ms: float | None, label: str) -> None:
         """Count a row that was measured now.
 
-        - ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be
-          the best.
-        - ``time_ms``: its time in milliseconds, if it has one.
-        - ``label``: its configuration, in words.
+        ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be the
+            best.
+        ``time_ms``: its time in milliseconds, if it has one.
+        ``label``: its configuration, in words.
         """
         now = self.clock()
         self._done += 1

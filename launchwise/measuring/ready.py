@@ -34,12 +34,8 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
     """Card, driver, toolkit and libraries of this machine, and the missing items.
 
     ``arch``: architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that
-    matters.
-
-    Returns
-    -------
-    Facts (device_name, card, driver, toolkit, versions of libraries), as far as they were found,
-    and one sentence per missing item.
+    matters. Returns facts (device_name, card, driver, toolkit, versions of libraries), as far as
+    they were found, and one sentence per missing item.
     """
     facts: dict[str, Any] = {}
     missing: list[str] = []
@@ -137,7 +133,7 @@ def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile
 def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
     """:func:`measured_profile`, kept for this card, slice and driver in the user's cache.
 
-    Raises UserError: See :func:`measured_profile`.
+    Raises UserError: see :func:`measured_profile`.
     """
     means = digest_files(ROOT.glob(MEASURING))
     path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"

@@ -43,9 +43,7 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
     """Reject a sweep whose rows differ in driver, toolkit or back-end.
 
     Another version shifts times by 2 to 3 %, which would look like a difference between
-    configurations.
-
-    Raises UserError, naming the column and what it holds.
+    configurations. Raises UserError, naming the column and what it holds.
     """
     for name in ONE_WAY:
         values = sorted(set(table[name]))
@@ -72,12 +70,8 @@ def rows_to_table(
     """Journal rows as a table of measurements.
 
     ``rows``, ``notes``: of a journal. Of the notes, ``control`` holds the drift of the reference
-    kernel around a row, ``energy`` the energy per launch.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
+    kernel around a row, ``energy`` the energy per launch. Returns a table
+    as :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
     """
     import pandas as pd
 
@@ -160,12 +154,12 @@ def repeat(
     needs ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and
     ``precision``.
 
-    - ``timed``: gives the times (ms) of so many repeats.
-    - ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
-      often.
-    - ``best_ms``: the best median so far of the same problem; infinite for a configuration that is
-      to be known well wherever it lies.
-    - ``begun``: repeats that were made already.
+    ``timed``: gives the times (ms) of so many repeats.
+    ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
+        often.
+    ``best_ms``: the best median so far of the same problem; infinite for a configuration that is to
+        be known well wherever it lies.
+    ``begun``: repeats that were made already.
     """
     few = min(repeats.few, repeats.minimum)
     long = first_ms * repeats.minimum > repeats.budget_ms

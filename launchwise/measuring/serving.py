@@ -175,7 +175,6 @@ def serve(
     ``watched``: the reference kernel, measured at intervals; none when left out. ``fastest``: peak
     rates of the device, which bound the run times of kernels; without them any problem may have
     short kernels.
-
     Raises LaunchFailed when the context is lost; the configuration at fault was announced by
     ``start``.
     """

@@ -140,7 +140,7 @@ class Shard:
         and backend: another version shifts times by 2 to 3 %, unnoticed. An extension's includes
         which recorded rows are measured anew.
 
-        - ``kernels``: fingerprint of the compiled kernels.
+        ``kernels``: fingerprint of the compiled kernels.
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]

@@ -178,9 +178,8 @@ def predecessors(folder: Path) -> list[Predecessor]:
 def earlier_fingerprints(folder: Path, release: str) -> list[str]:
     """:func:`fingerprint` of the states whose journals are continued.
 
-    Those that ``predecessors.yaml`` lists with a digest and for all variants.
-
-    Raises UserError when the file is not a list of predecessors.
+    Those that ``predecessors.yaml`` lists with a digest and for all variants. Raises UserError when
+    the file is not a list of predecessors.
     """
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
     return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]
@@ -194,14 +193,11 @@ def strangers(
 ) -> list[tuple[str, str]]:
     """Rows of an earlier sweep that would mean something else today.
 
-    - ``made``: commit and variant of rows.
-    - ``states``: commit to the state in which its rows were measured, where the sweep holds it.
-    - ``now``: state of the folder.
-    - ``earlier``: states that somebody vouches for.
-
-    Returns
-    -------
-    Those of ``made`` whose kernel or host code has changed.
+    ``made``: commit and variant of rows.
+    ``states``: commit to the state in which its rows were measured, where the sweep holds it.
+    ``now``: state of the folder.
+    ``earlier``: states that somebody vouches for.
+    Returns those of ``made`` whose kernel or host code has changed.
     """
     return [
         (commit, variant)

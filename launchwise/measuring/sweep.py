@@ -65,10 +65,9 @@ def measure_shard(
     Problems that the shard takes from others are measured first, then what is in doubt a second
     time, then energies.
 
-    - ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
-    - ``progress``: where to show how far the sweep is.
-    - ``started``: a measuring process that waits for its job, for the first tasks.
-
+    ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
+    ``progress``: where to show how far the sweep is.
+    ``started``: a measuring process that waits for its job, for the first tasks.
     Raises UserError when measuring processes die again and again without a measurement, or kernels
     cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
     """
@@ -182,11 +181,9 @@ def visit(
 ) -> Measured:
     """Measure what the journal of a shard lacks.
 
-    - ``card``: card that the job holds.
-    - ``shards``: jobs that share the sweep; they take problems one by one.
-    - ``starts``: gives a measuring process that waits for its job, if there is one.
-
-    Raises UserError, Interrupted: See :func:`launchwise.measuring.sweep.measure_shard`.
+    ``shards``: jobs that share the sweep; they take problems one by one.
+    ``starts``: gives a measuring process that waits for its job, if there is one.
+    Raises UserError, Interrupted: see :func:`launchwise.measuring.sweep.measure_shard`.
     """
     shard = shard.with_something_to_measure()
     fingerprint = shard.fingerprint(profile, kernels.fingerprint)
@@ -215,7 +212,7 @@ def asked_problems(
 ) -> tuple[list[Problem], list[ProblemBlock]]:
     """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
 
-    - ``given``: both, as the rule gives them; or the file that holds both.
+    ``given``: both, as the rule gives them; or the file that holds both.
     """
     if isinstance(given, Path):
         content = read_json(given)

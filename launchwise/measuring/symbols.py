@@ -63,7 +63,6 @@ def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
 
     ``symbols``: entry functions of the module that holds the build; those of other builds do no
     harm.
-
     Raises UserError when several functions of the source have the name of a kernel.
     """
     own = list(symbols)
@@ -144,9 +143,9 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 
     Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
 
-    - ``said``: output of nvcc.
-    - ``error``: what is told if nvcc said nothing.
-    - ``folder``: folder of the workload: paths of files inside are relative to it.
+    ``said``: output of nvcc.
+    ``error``: what is told if nvcc said nothing.
+    ``folder``: folder of the workload: paths of files inside are relative to it.
     """
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
@@ -166,8 +165,8 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 def of_another_build(said: str, kernels: Iterable[str]) -> str:
     """What to add to a refusal of an instantiation that a build does not ask for; '' for nothing.
 
-    - ``said``: as :func:`refusal` tells it.
-    - ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
+    ``said``: as :func:`refusal` tells it.
+    ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
     """
     asked: dict[str, set[tuple[str, ...]]] = {}
     for kernel in kernels:

@@ -30,7 +30,7 @@ def remaining(
 
     Of problems that are searched from others' rows, the first: what it brings is known to the next.
 
-    - ``problems``: all problems of the shard when left out.
+    ``problems``: all problems of the shard when left out.
     """
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
@@ -288,8 +288,8 @@ def drifted_rows(notes: list[dict[str, Any]], drift: float) -> set[tuple[Any, ..
     standard deviations. These come from the differences of successive times, which slow drift
     hardly changes (a Shewhart chart of individual values and moving ranges).
 
-    - ``notes``: of these, notes ``control`` count: ``card``, ``ratio`` (time / first time on that
-      card) and ``rows`` (keys of the rows since the note before).
+    ``notes``: of these, notes ``control`` count: ``card``, ``ratio`` (time / first time on that
+        card) and ``rows`` (keys of the rows since the note before).
     """
     by_card: dict[str, list[dict[str, Any]]] = {}
     for note in notes:

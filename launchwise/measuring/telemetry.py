@@ -277,13 +277,10 @@ class Telemetry:
     def during(self, began: float, ended: float) -> dict[str, float | str | None]:
         """Means and throttling between two times of ``time.monotonic()``.
 
-        Returns
-        -------
-        dict
-            ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
-            samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
-            ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``;
-            ``''`` when the card was not throttled. None where unknown.
+        Returns ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
+        samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
+        ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``; ``''``
+        when the card was not throttled. None where unknown.
         """
         with self._changed:
             found = {name: series.around(began, ended) for name, series in self._means.items()}
@@ -299,12 +296,8 @@ class Telemetry:
         counter: the integral of the sampled power.
 
         ``wait_s``: the counter has to change once more after ``ended`` before the answer is known:
-        how long to wait for that, in seconds.
-
-        Returns
-        -------
-        float or None
-            None when the span is not covered, or holds fewer than two changes (or samples).
+        how long to wait for that, in seconds. Returns None when the span is not covered, or holds
+        fewer than two changes (or samples).
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._meter().reaches(ended), wait_s)

@@ -90,7 +90,6 @@ def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -
     """Entry of a build in the index of a bundle, without its cubin, which is written beside it.
 
     ``scratch``: folder that gets the cubin, ``<key of the build>.cubin``.
-
     Raises Refused with file and line where Triton names them.
     """
     import triton
@@ -243,12 +242,7 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, C
 
     A build that ends the process twice (LLVM aborts) is refused, and the next ones go on in
     another. Once is not enough: a request to stop that is sent to all processes ends it, too.
-
-    Returns
-    -------
-    The release of Triton, and the outcome.
-
-    Raises CompilerMissing with what to install.
+    Returns the release of Triton, and the outcome. Raises CompilerMissing with what to install.
     """
     if importlib.util.find_spec("triton") is None:
         raise CompilerMissing(MISSING)

@@ -110,8 +110,8 @@ class Units:
     def text(self, group: Iterable[Build], as_it_is: bool = False) -> str:
         """Text of a unit.
 
-        - ``as_it_is``: without a namespace around the source, as its author compiles it; for one
-          build alone.
+        ``as_it_is``: without a namespace around the source, as its author compiles it; for one
+            build alone.
         """
         builds = list(group)
         sources = list(dict.fromkeys(build.source for build in builds))
@@ -253,11 +253,11 @@ def rewritten(
 ) -> str:
     """A source as nvcc gets it (see the module).
 
-    - ``content``: the file, decoded byte by byte (Latin-1).
-    - ``path``: its path, for messages.
-    - ``once``: macro that stands for ``#pragma once``.
-    - ``names``: macros of the build.
-    - ``foreign``: headers that the unit includes before, outside the build's namespace.
+    ``content``: the file, decoded byte by byte (Latin-1).
+    ``path``: its path, for messages.
+    ``once``: macro that stands for ``#pragma once``.
+    ``names``: macros of the build.
+    ``foreign``: headers that the unit includes before, outside the build's namespace.
     """
     listed, before = set(names), set(foreign)
 

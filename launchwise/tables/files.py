@@ -40,7 +40,6 @@ def write_table(
     """Check ``table`` and write it atomically.
 
     ``facts``: JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
-
     Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
     and rows).
     """
@@ -78,10 +77,9 @@ def read_table(
 
     A tunable or a metric that is newer than the table has its neutral value in every row.
 
-    - ``columns``: columns that are returned; all where it is None. Every column is checked.
-    - ``only``: column to the text that rows have in it which are returned. Every row is checked.
-    - ``most_values``: most values that the file may hold.
-
+    ``columns``: columns that are returned; all where it is None. Every column is checked.
+    ``only``: column to the text that rows have in it which are returned. Every row is checked.
+    ``most_values``: most values that the file may hold.
     Raises UserError, one line: the file, the column, what is wrong. A truncated file is one of
     these.
     """

@@ -220,7 +220,7 @@ def fold_name(split: str, fold: str) -> str:
 def folds_of_rows(masks: Mapping[str, np.ndarray]) -> np.ndarray:
     """Values of the column :data:`FOLDS`: texts, shape (rows,); empty where no fold has a row.
 
-    - ``masks``: fold to the rows that it learns from: booleans, shape (rows,).
+    ``masks``: fold to the rows that it learns from: booleans, shape (rows,).
     """
     names = list(masks)
     combined, codes = np.unique(np.column_stack(list(masks.values())), axis=0, return_inverse=True)

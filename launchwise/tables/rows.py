@@ -31,8 +31,8 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
 
     A groupby of as many columns takes ten times as long.
 
-    - ``ordered``: number values in ascending order, the first column counting most; else by first
-      appearance.
+    ``ordered``: number values in ascending order, the first column counting most; else by first
+        appearance.
     """
     # Without an index of the distinct values: to make it takes longer than to find them.
     keys = (rows[name] if ordered else rows[name].array for name in columns)
@@ -52,12 +52,7 @@ def mixed_radix(digits: Iterable[tuple[np.ndarray, int]], length: int) -> np.nda
     """Numbers that are in the order of their digits, and equal where all of these are.
 
     ``digits``: each int64, shape (length,), from 0, with how many values it may have; the first
-    counts most.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, shape (length,).
+    counts most. Returns int64, shape (length,).
     """
     numbers, size = np.zeros(length, dtype=np.int64), 1
     for codes, count in digits:
@@ -74,12 +69,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     Among equal times the first configuration in the order of its columns, whatever the order of
     ``rows``.
 
-    ``rows``: configurations with ``time_ms``, none of them NaN.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of ``rows`` with their index, by ascending time.
+    ``rows``: configurations with ``time_ms``, none of them NaN. Returns rows of ``rows`` with their
+    index, by ascending time.
     """
     times, groups = rows["time_ms"].to_numpy(), row_numbers(rows, columns)
     rows = rows[times == least_by(groups, times)[groups]]
@@ -91,8 +82,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
 def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
     """Least value of each group: float64, shape (count,); infinite where it has none.
 
-    - ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
-    - ``count``: number of groups; as many as occur when None.
+    ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
+    ``count``: number of groups; as many as occur when None.
     """
     least = np.full(groups.max(initial=-1) + 1 if count is None else count, np.inf)
     np.minimum.at(least, groups, values)
@@ -102,10 +93,7 @@ def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -
 def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np.ndarray:
     """Whether each row has one of the values that a selection lists, in each of its columns.
 
-    Returns
-    -------
-    numpy.ndarray
-        bool, shape (rows,).
+    Returns bool, shape (rows,).
     """
     found = np.ones(len(rows), dtype=bool)
     for name, values in selection.items():
@@ -129,11 +117,8 @@ def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
 def of_repeats(times_ms: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
     """Number, robust spread, relative error of the median and outliers of each row's repeats.
 
-    Returns
-    -------
-    dict
-        Column to its values, shape (rows,); NaN where there are too few repeats. Outliers lie
-        outside the Tukey filter (1.5 interquartile ranges); none is removed.
+    Returns column to its values, shape (rows,); NaN where there are too few repeats. Outliers lie
+    outside the Tukey filter (1.5 interquartile ranges); none is removed.
     """
     counts = np.array([len(times) for times in times_ms], dtype=np.int64)
     spread, error = np.full((2, len(counts)), math.nan)
@@ -161,7 +146,7 @@ def of_formulas(
     Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
     bytes than it must shows a lower bandwidth.
 
-    - ``least_work``: bytes or FLOP of a problem that stand for unknown ones if they are no more.
+    ``least_work``: bytes or FLOP of a problem that stand for unknown ones if they are no more.
     """
 
     @cache
@@ -236,7 +221,7 @@ class Answer:
 def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
     """Answer of every problem of a sweep on one GPU, in the order of the sweep.
 
-    - ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
+    ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
     """
     grouped = rows.groupby(spec.problem_columns, sort=False)
     return [

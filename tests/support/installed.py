@@ -44,14 +44,9 @@ def build_wheel(folder: Path, tree: Path = ROOT) -> Path:
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment with the wheel, and a machine for it.
+    """An environment with the wheel, and a machine for it."""
 
-    Parameters
-    ----------
-    folder
-        Holds the environment ``env``, a home and the description of made-up cards.
-    """
-
+    # Holds the environment ``env``, a home and the description of made-up cards.
     folder: Path
 
     @classmethod
@@ -94,10 +89,7 @@ class Installed:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of the environment in a folder.
 
-        Parameters
-        ----------
-        gpu
-            Whether the machine has a made-up card, whose kernels run on the CPU.
+        ``gpu``: whether the machine has a made-up card, whose kernels run on the CPU.
         """
         cards, path = self.folder / "cards.json", f"{self.environment}/bin:{os.environ['PATH']}"
         cards.write_text(json.dumps({"h200": [{**CARD, "rate": 2.5, "pause_s": 0.0}]}))

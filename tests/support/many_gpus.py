@@ -28,10 +28,7 @@ TIMES = ("time_ms", "time_low_ms", "time_high_ms")
 def copied(study: StudyData, name: str, count: int) -> StudyData:
     """A study of ``count`` GPUs, each with the rows of one of the study's, slower by a factor.
 
-    Parameters
-    ----------
-    name
-        Of the new study; the study's own section stays behind.
+    ``name``: of the new study; the study's own section stays behind.
     """
     factors = np.exp(np.linspace(0.0, np.log(SLOWEST), count))
     kept = {gpu: _few_problems(study, gpu) for gpu in study.gpus}

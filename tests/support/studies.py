@@ -54,12 +54,9 @@ def fit_final(
 ) -> Final:
     """Fit one model to all measured rows of a study and write the product, without intervals.
 
-    Parameters
-    ----------
-    name, entry
-        The model; members of a committee are plain kinds and simple rules.
-    sweeps, times, sources
-        GPU to its measurements and to its judged times; files of the sweeps.
+    ``name``, ``entry``: the model; members of a committee are plain kinds and simple rules.
+    ``sweeps``, ``times``, ``sources``: GPU to its measurements and to its judged times; files of
+        the sweeps.
     """
     members = members_of(entry.parameters, MEMBERS) if entry.kind == COMMITTEE else []
     plain = {

@@ -47,12 +47,8 @@ def has_ended(pid: int, seconds: float = PATIENCE_S) -> bool:
 class Supervisor:
     """``work`` in a process of its own: a fork of this one, where everything is imported already.
 
-    Parameters
-    ----------
-    work
-        Its return value is the exit code; an exception is 1.
-    said
-        File for the message of a UserError, or the traceback of anything else.
+    ``work``: its return value is the exit code; an exception is 1.
+    ``said``: file for the message of a UserError, or the traceback of anything else.
     """
 
     def __init__(self, work: Callable[[], int], said: Path) -> None:

@@ -36,8 +36,8 @@ def beside_usual(
     They are empty where it did not run there, and where heat or a weak supply of power held the
     card back: the table does not say in which rounds.
 
-    - ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
-    - ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
+    ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
+    ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
     """
     found = pairs.copy()
     for members, present in _changed(pairs, spec, rules):
@@ -60,8 +60,8 @@ def peers_beside_usual(
 ) -> pd.DataFrame:
     """The same of libraries: ``usual_speedup`` of problems whose usual choice is another one now.
 
-    - ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
-    - ``pairs``: configurations of the same rounds, as they were measured.
+    ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
+    ``pairs``: configurations of the same rounds, as they were measured.
     """
     found = peers.copy()
     key = ["gpu", *spec.problem_columns]

@@ -90,11 +90,10 @@ def measure_pairs(
     Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
     side, or when the time is spent.
 
-    - ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first
-      six rounds.
-    - ``references``: places in ``configurations`` of those that the others are compared with.
-    - ``replays``: whether short launches may be replayed in graphs.
-
+    ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first six
+        rounds.
+    ``references``: places in ``configurations`` of those that the others are compared with.
+    ``replays``: whether short launches may be replayed in graphs.
     Raises LaunchFailed only when the context is lost.
     """
     runs = OpenLayouts(context)
