@@ -181,10 +181,8 @@ def launch(kernel: Any, shape: Shape, arrays: tuple[Any, ...], **chosen: Any) ->
 
 
 def times_ms(shape: Shape, choices: Sequence[Mapping[str, int]]) -> list[float]:
-    """Times of configurations of a shape in turns: medians of rounds, ms.
-
-    Every k that is timed is a multiple of ``BLOCK_K``: ``EVEN_K`` holds.
-    """
+    """Times of configurations of a shape in turns: medians of rounds, ms. Every k that is timed is
+    a multiple of ``BLOCK_K``: ``EVEN_K`` holds."""
     from triton.testing import do_bench_cudagraph
 
     kernel, arrays = function(), given(shape)

@@ -58,10 +58,8 @@ class Sources:
         self._named: dict[str, Any] = {}
 
     def name(self, definitions: str) -> None:
-        """Give short names: ``NAME = SOURCE PATH; ...``.
-
-        Raises NoValueError when there is no such source or path.
-        """
+        """Give short names: ``NAME = SOURCE PATH; ...``. Raises NoValueError when there is no such
+        source or path."""
         for definition in definitions.split(";"):
             name, _, rest = " ".join(definition.split()).partition(" = ")
             source, _, path = rest.partition(" ")
@@ -76,11 +74,8 @@ class Sources:
         return elements_at(path, self.content(source))
 
     def content(self, source: str) -> Any:
-        """What a source holds.
-
-        Raises NoValueError when there is no such file or computation, or the file is an output of
-        the pipeline.
-        """
+        """What a source holds. Raises NoValueError when there is no such file or computation, or
+        the file is an output of the pipeline."""
         if source in self._named:
             return self._named[source]
         if "/" not in source and not source.endswith((".json", ".csv")):
@@ -113,11 +108,9 @@ def _file_content(path: Path) -> Any:
 
 
 def value_at(value: str, content: Any, source: Any = None) -> Any:
-    """What stands in ``content`` at a path, or the number that a computation gives.
-
-    A path that begins with ``/`` is one in ``source``, the whole source. Raises NoValueError when
-    nothing stands there, or the computation names no value.
-    """
+    """What stands in ``content`` at a path, or the number that a computation gives. A path that
+    begins with ``/`` is one in ``source``, the whole source. Raises NoValueError when nothing
+    stands there, or the computation names no value."""
     terms = _OPERATOR.split(value)
     if all(map(_is_number, terms[::2])):
         raise NoValueError(f"{value!r} names no value")
@@ -137,10 +130,8 @@ def value_at(value: str, content: Any, source: Any = None) -> Any:
 
 
 def elements_at(path: str, content: Any) -> list[Element]:
-    """The elements that a path takes; one, without a name, where it has no ``*``.
-
-    Raises NoValueError when there is none.
-    """
+    """The elements that a path takes; one, without a name, where it has no ``*``. Raises
+    NoValueError when there is none."""
     try:
         elements = list(_elements(path.split("/") if path else [], content, ""))
     except (KeyError, IndexError, TypeError, ValueError) as error:

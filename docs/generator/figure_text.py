@@ -101,10 +101,8 @@ def _figure(match: re.Match[str]) -> Figure:
 
 
 def _cells_of_numbers(plain: str) -> Iterator[tuple[int, int]]:
-    """Where tables hold cells that begin with a number and say little else: start and end.
-
-    Heads and first columns are left out.
-    """
+    """Where tables hold cells that begin with a number and say little else: start and end. Heads
+    and first columns are left out."""
     lines = {match.start() for match in _TABLE_LINE.finditer(plain)}
     for row in _TABLE_ROW.finditer(plain):
         if row.end() + 1 in lines or row.start() in lines:

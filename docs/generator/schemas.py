@@ -115,10 +115,8 @@ def _name(reference: str) -> str:
 
 
 def _partial(schema: Json, definitions: dict[str, Json]) -> Json:
-    """``schema`` for overrides of a complete value (:func:`launchwise.base.typed.merged`).
-
-    No key is required and each may be null; lists and plain values are replaced whole.
-    """
+    """``schema`` for overrides of a complete value (:func:`launchwise.base.typed.merged`). No key
+    is required and each may be null; lists and plain values are replaced whole."""
     if "$ref" in schema:
         name = _name(schema["$ref"])
         made = PARTIAL + name

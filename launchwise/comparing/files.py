@@ -95,10 +95,8 @@ def _answers(one: SweepComparison) -> list[dict[str, Any]]:
 
 
 def csv_text(comparison: Comparison) -> str:
-    """One line per row of every sweep, with a head.
-
-    Problem and configuration are texts such as ``n=512 dtype=float32`` and ``tiled bx=32 by=8``.
-    """
+    """One line per row of every sweep, with a head. Problem and configuration are texts such as
+    ``n=512 dtype=float32`` and ``tiled bx=32 by=8``."""
     tables = []
     for one in comparison.sweeps:
         keys = {

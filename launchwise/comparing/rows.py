@@ -163,9 +163,7 @@ def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
 
 def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
     """Whether a row that was timed stopped early now, with a first launch longer than any before.
-
-    Without that, a row near the limit of stopping would count as slower by chance.
-    """
+    Without that, a row near the limit of stopping would count as slower by chance."""
     found = np.array((rows["old_status"] == OK) & (rows["new_status"] == "slow"), dtype=bool)
     stopped = rows[found]
     longest = np.array([max(times) for times in stopped["old_times_ms"]], dtype=float)
@@ -208,11 +206,9 @@ def differences(rows: pd.DataFrame) -> list[Difference]:
 
 
 def remeasured(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a row is in both and its measurements are two: bool, shape (rows,).
-
-    An extension carries rows over: those are the same measurement. Imported rows without a time
-    stamp count as two.
-    """
+    """Whether a row is in both and its measurements are two: bool, shape (rows,). An extension
+    carries rows over: those are the same measurement. Imported rows without a time stamp count as
+    two."""
     both = rows["old_status"].notna() & rows["new_status"].notna()
     same_time = rows["old_time_ms"].eq(rows["new_time_ms"]) | (
         rows["old_time_ms"].isna() & rows["new_time_ms"].isna()

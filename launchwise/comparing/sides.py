@@ -49,10 +49,8 @@ class Side:
         return f"{self.name}: {path.relative_to(self.scratch).as_posix()}"
 
     def read(self, key: Key, spec: Spec) -> pd.DataFrame:
-        """Rows of a sweep, with the columns of today's schema.
-
-        Raises UserError when the file does not fit the workload.
-        """
+        """Rows of a sweep, with the columns of today's schema. Raises UserError when the file does
+        not fit the workload."""
         path = self.files[key]
         try:
             return read_table(path, measurement_schema(spec))
@@ -112,10 +110,8 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _key(path: Path) -> Key:
-    """GPU and workload of a sweep.
-
-    Raises UserError when the file is no sweep of one workload on one GPU, or cannot be read.
-    """
+    """GPU and workload of a sweep. Raises UserError when the file is no sweep of one workload on
+    one GPU, or cannot be read."""
     if (kind := kind_of(path)) != "measurements":
         raise UserError(path, "", f"holds {kind}, not measurements")
     names = ("gpu", "workload")
@@ -174,10 +170,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> bytes | None:
-    """Output of git; None where it fails.
-
-    Raises UserError when git is not installed.
-    """
+    """Output of git; None where it fails. Raises UserError when git is not installed."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=repository, capture_output=True, check=False, timeout=600

@@ -139,9 +139,7 @@ class SweepComparison:
     @cached_property
     def shift(self) -> tuple[int, tuple[float, float, float] | None]:
         """Number of rows measured twice with status ``ok``, and percentiles of their new / old.
-
-        Percentiles are :data:`SHIFT_PERCENTILES`; None without such a row.
-        """
+        Percentiles are :data:`SHIFT_PERCENTILES`; None without such a row."""
         ok = (self.rows["old_status"] == "ok") & (self.rows["new_status"] == "ok")
         ratios = self.rows.loc[ok.to_numpy(bool) & remeasured(self.rows), "ratio"].to_numpy(float)
         if not len(ratios):

@@ -59,10 +59,8 @@ def measured_ceilings(
 def attempted(
     name: str, benchmark: Benchmark, device: CudaDevice, errors: tuple[type[Exception], ...]
 ) -> float | None:
-    """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed.
-
-    Raises UserError when the device is lost: nothing could be measured after that.
-    """
+    """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed. Raises
+    UserError when the device is lost: nothing could be measured after that."""
     try:
         value = float(benchmark())
         # Whatever it queued and did not wait for fails here, and not in the next one.

@@ -155,10 +155,8 @@ def copy_overhead_us(device: CudaDevice) -> float:
 
 
 def stream_creation_us(device: CudaDevice) -> float:
-    """Host time for the driver to create one stream (cuStreamCreate), us; the device is idle.
-
-    No stream is destroyed before the last one exists, so none is a destroyed one used again.
-    """
+    """Host time for the driver to create one stream (cuStreamCreate), us; the device is idle. No
+    stream is destroyed before the last one exists, so none is a destroyed one used again."""
     device.synchronize()
     kept: list[Any] = []
 
@@ -169,10 +167,8 @@ def stream_creation_us(device: CudaDevice) -> float:
 
 
 def host_solve_ns() -> float:
-    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns.
-
-    The host solves one such system; its four arrays are overwritten.
-    """
+    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns. The host solves
+    one such system; its four arrays are overwritten."""
     from scipy.linalg import get_lapack_funcs
 
     (gtsv,) = get_lapack_funcs(("gtsv",), dtype=np.float64)

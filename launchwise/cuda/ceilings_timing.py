@@ -65,10 +65,8 @@ def lent(device: CudaDevice, nbytes: int) -> Iterator[Buffer]:
 
 
 def fill(device: CudaDevice, buffer: Buffer) -> None:
-    """Fill a buffer (a multiple of 4 bytes) with random uint32 words below 2^31.
-
-    Not with zeros: memory systems may treat them better than real data.
-    """
+    """Fill a buffer (a multiple of 4 bytes) with random uint32 words below 2^31. Not with zeros:
+    memory systems may treat them better than real data."""
     words = noise()
     for start in range(0, buffer.nbytes, words.nbytes):
         piece = words[: (buffer.nbytes - start) // 4]

@@ -54,10 +54,8 @@ Profiling = Callable[[], AbstractContextManager[None]]
 
 
 def run(job: Mapping[str, Any], device: Device, profiling: Profiling) -> list[list[dict[str, Any]]]:
-    """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads.
-
-    Raises UserError when a configuration of a verified variant computes something wrong.
-    """
+    """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads. Raises
+    UserError when a configuration of a verified variant computes something wrong."""
     folder = Path(job["folder"])
     workload = load_workload(folder, load_spec(folder))
     recorded = Recorded(device)

@@ -19,10 +19,8 @@ class ParameterMismatch(Exception):
 
 
 def parameter_places(cubin_function: Any) -> list[tuple[int, int]] | None:
-    """Offset and size of each parameter of a function of cuda-bindings, bytes.
-
-    None where the driver cannot tell (before CUDA 12.4).
-    """
+    """Offset and size of each parameter of a function of cuda-bindings, bytes. None where the
+    driver cannot tell (before CUDA 12.4)."""
     from cuda.bindings import driver
 
     if not hasattr(driver, "cuFuncGetParamInfo"):
@@ -50,10 +48,8 @@ def natural_places(arguments: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def check_sizes(arguments: Sequence[Any], places: Sequence[tuple[int, int]]) -> None:
-    """Compare number and sizes of arguments with a kernel's parameters.
-
-    Raises ParameterMismatch with the first argument that does not fit, counted from 1.
-    """
+    """Compare number and sizes of arguments with a kernel's parameters. Raises ParameterMismatch
+    with the first argument that does not fit, counted from 1."""
     if len(arguments) != len(places):
         raise ParameterMismatch(f"{len(arguments)} arguments, it has {len(places)} parameters")
     for number, (argument, (_, size)) in enumerate(zip(arguments, places, strict=True), 1):
@@ -142,10 +138,8 @@ WARP = 32
 
 
 def enter_slice(sms: int) -> int:
-    """Make a green context of about ``sms`` SMs current; returns its number of SMs.
-
-    Raises UserError when driver or card cannot do that.
-    """
+    """Make a green context of about ``sms`` SMs current; returns its number of SMs. Raises
+    UserError when driver or card cannot do that."""
     from cuda.bindings import driver
 
     def ask(result: tuple[Any, ...], what: str) -> Any:
@@ -198,10 +192,8 @@ def resident_blocks(
 
 
 def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
-    """Warps of the blocks that an SM holds at once / warps that it holds at most.
-
-    A block of 40 threads takes two warps.
-    """
+    """Warps of the blocks that an SM holds at once / warps that it holds at most. A block of 40
+    threads takes two warps."""
     return blocks * math.ceil(threads / WARP) * WARP / threads_per_sm
 
 

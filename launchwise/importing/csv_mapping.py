@@ -65,10 +65,7 @@ class Mapped(Strict, title="columns of a CSV file"):
 
 
 def read_mapping(path: str | Path) -> Mapped:
-    """Mapping in a YAML file.
-
-    Raises UserError, one line: the key, and what is allowed.
-    """
+    """Mapping in a YAML file. Raises UserError, one line: the key, and what is allowed."""
     return validated(Mapped, read_yaml(path), path)
 
 

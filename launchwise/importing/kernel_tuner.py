@@ -304,10 +304,8 @@ def _device(rows: Sequence[Entry], environment: Entry, named: str, path: str | P
 
 
 def write_cache(path: str | Path, sweep: ForeignSweep) -> None:
-    """Write ``sweep`` as a cache file.
-
-    A failed row has the words of its failure as its time, as Kernel Tuner writes it.
-    """
+    """Write ``sweep`` as a cache file. A failed row has the words of its failure as its time, as
+    Kernel Tuner writes it."""
     names = list(sweep.tunables)
     cache = {}
     for row in sweep.rows:

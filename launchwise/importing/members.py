@@ -130,11 +130,8 @@ def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
 
 
 def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
-    """Sweeps of all files with names of a spec, their GPUs and problems.
-
-    Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
-    others.
-    """
+    """Sweeps of all files with names of a spec, their GPUs and problems. Raises UserError when a
+    file cannot be read, lacks what nothing else states, or does not fit the others."""
     notes: list[str] = []
     read = _read_files(files, asked, notes)
     tunables = _same_tunables(read)
@@ -180,10 +177,8 @@ def _gpu(sweep: ForeignSweep, datasheet: Datasheet | None, asked: Options) -> st
 
 
 def _same_tunables(sweeps: Iterable[ForeignSweep]) -> list[str]:
-    """Tunables of all sweeps, in the order of the first.
-
-    Raises UserError when a file has others.
-    """
+    """Tunables of all sweeps, in the order of the first. Raises UserError when a file has
+    others."""
     first, *rest = sweeps
     for other in rest:
         if difference := sorted(first.tunables.keys() ^ other.tunables.keys()):
@@ -230,10 +225,8 @@ def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> 
 
 def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
     """Problem of a sweep: what the user says, else what the file states, with the user's names.
-
     Raises UserError when neither states one, it has fewer parameters than names, or one is no
-    finite number.
-    """
+    finite number."""
     names = asked.problem_names
     if not asked.problem and len(names) > len(sweep.problem):
         told = assigned(sweep.problem) or "none"

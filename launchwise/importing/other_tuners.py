@@ -157,10 +157,8 @@ def is_triton(content: object) -> bool:
 
 
 def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
-    """Sweep in a file of Triton: the configurations of one key. It states no device.
-
-    Raises UserError when an entry is no pair of a configuration and its timing.
-    """
+    """Sweep in a file of Triton: the configurations of one key. It states no device. Raises
+    UserError when an entry is no pair of a configuration and its timing."""
     pairs = [_pair(each, number, path) for number, each in enumerate(content[CONFIGS])]
     names = _tunables([given for given, _ in pairs])
     file = Path(path).name
@@ -222,10 +220,8 @@ def _timed(given: Mapping[str, Any], timing: object, names: Sequence[str]) -> Ro
 
 
 def _problem(key: object) -> dict[str, Value]:
-    """Problem parameters of a key: ``n``, or ``n1``, ``n2``, ... in its order, then ``dtype``.
-
-    The key has no names: ``--problem-names`` gives them.
-    """
+    """Problem parameters of a key: ``n``, or ``n1``, ``n2``, ... in its order, then ``dtype``. The
+    key has no names: ``--problem-names`` gives them."""
     parts = list(key) if isinstance(key, list) else [] if key is None else [key]
     types: list[str] = []
     while parts and isinstance(parts[-1], str) and _TYPE.fullmatch(parts[-1]):

@@ -132,11 +132,9 @@ def _ask_for_columns(columns: list[str]) -> str:
 
 
 def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
-    """Objects of a text with one per line, and whether the last was cut off.
-
-    None of them where it is one JSON text. Raises UserError with the line that is damaged, where
-    those before it are complete.
-    """
+    """Objects of a text with one per line, and whether the last was cut off. None of them where it
+    is one JSON text. Raises UserError with the line that is damaged, where those before it are
+    complete."""
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):
         return [], False

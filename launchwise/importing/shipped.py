@@ -153,10 +153,8 @@ def _by_size(
 
 
 def _intervals(sizes: list[int], mapping: ConfigFiles) -> Iterator[tuple[str, int]]:
-    """Condition for each size to be the nearest one, if those before do not hold.
-
-    Of two that are as near the library takes the first of the file.
-    """
+    """Condition for each size to be the nearest one, if those before do not hold. Of two that are
+    as near the library takes the first of the file."""
     known = sorted(sizes)
     for low, high in itertools.pairwise(known):
         sign = "<=" if sizes.index(low) < sizes.index(high) else "<"

@@ -132,10 +132,8 @@ def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
 
 
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
-    """Insist that an expression is a number for each problem of the files.
-
-    Raises UserError with the problem for which it is none.
-    """
+    """Insist that an expression is a number for each problem of the files. Raises UserError with
+    the problem for which it is none."""
     known = problems[0]
     try:
         strange = sorted(names_in(text) - known.keys())
@@ -266,11 +264,9 @@ Configuration = tuple[tuple[str, Value], ...]
 
 
 def checked_conditions(batch: Batch) -> list[str]:
-    """Conditions of T1 that hold for every row that ran; rows that failed and break one go.
-
-    A condition that cannot be read, or that a row breaks which ran, is told with that row: then
-    there are none, and the listed configurations are the space.
-    """
+    """Conditions of T1 that hold for every row that ran; rows that failed and break one go. A
+    condition that cannot be read, or that a row breaks which ran, is told with that row: then there
+    are none, and the listed configurations are the space."""
     space = batch.asked.space
     if space is None or not (space.constraints or space.unread):
         return []

@@ -55,10 +55,8 @@ def time_unit(name: object) -> str | None:
 
 def is_time_name(name: str) -> bool:
     """Whether a measurement of this name is the time of a kernel: ``kernel_time``, ``us``.
-
     Overheads (``compile_time``), rates (``GB/s``, ``GFLOP per time``), spreads and time stamps are
-    not; nor is ``s``, which may be anything.
-    """
+    not; nor is ``s``, which may be anything."""
     words = _words(name)
     is_unit = len(name) > 1 and time_unit(name) is not None
     return "/" not in name and (is_unit or not _TIMES.isdisjoint(words)) and not is_overhead(name)
@@ -225,10 +223,8 @@ def as_mapping(content: object) -> Mapping[str, Any]:
 
 
 def as_value(value: object) -> Value:
-    """A tunable's or problem's value as launchwise has it: an integer, else a text.
-
-    Integers come as texts, floats and booleans in real files.
-    """
+    """A tunable's or problem's value as launchwise has it: an integer, else a text. Integers come
+    as texts, floats and booleans in real files."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
@@ -282,11 +278,9 @@ def failure_status(words: str) -> str:
 
 
 def problem_of(size: object) -> dict[str, Value]:
-    """Problem parameters of a size as files state it: a number, a list, a text of either.
-
-    One size is ``n``, two are ``w`` and ``h``, more are ``n1``, ``n2``, and so on. Trailing ones
-    of a list of three are no sizes. A mapping has names of its own.
-    """
+    """Problem parameters of a size as files state it: a number, a list, a text of either. One size
+    is ``n``, two are ``w`` and ``h``, more are ``n1``, ``n2``, and so on. Trailing ones of a list
+    of three are no sizes. A mapping has names of its own."""
     if isinstance(size, Mapping):
         return {str(name): as_value(value) for name, value in size.items()}
     sizes = list(size) if isinstance(size, list | tuple) else _numbers_in(size)

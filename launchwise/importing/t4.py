@@ -154,12 +154,9 @@ def _measured_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
 def _times(
     results: Sequence[object], metadata: Mapping[str, Any], path: str | Path, notes: list[str]
 ) -> _Times:
-    """Where the results of a file hold their time.
-
-    An objective that is a time, by its unit or else by its name; otherwise the first of
-    :data:`MEASUREMENTS`; otherwise any measurement that is one. ``notes`` gets a sentence where it
-    is no objective, and on the unit.
-    """
+    """Where the results of a file hold their time. An objective that is a time, by its unit or else
+    by its name; otherwise the first of :data:`MEASUREMENTS`; otherwise any measurement that is one.
+    ``notes`` gets a sentence where it is no objective, and on the unit."""
     units: dict[str, set[str]] = {}
     objectives: dict[str, None] = {}
     for entry in map(as_mapping, results):

@@ -90,11 +90,9 @@ def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> b
 
 
 def project_gpus(gpus: Iterable[str]) -> Entries:
-    """Entries of those GPUs in the project's settings; none where there is no such file.
-
-    Raises UserError when the project measures one of them itself: its rows would be replaced by
-    imported ones.
-    """
+    """Entries of those GPUs in the project's settings; none where there is no such file. Raises
+    UserError when the project measures one of them itself: its rows would be replaced by imported
+    ones."""
     if not Path(PROJECT_SETTINGS).is_file():
         return {}
     content = read_yaml(PROJECT_SETTINGS)

@@ -88,11 +88,8 @@ def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def parse(log: str) -> list[dict[str, Any]]:
-    """Kernels in the CSV of Nsight Compute, in order.
-
-    Returns mappings with ``symbol`` and the columns of
-    :data:`launchwise.workloads.metrics.COUNTERS`; what the card cannot count is NaN.
-    """
+    """Kernels in the CSV of Nsight Compute, in order. Returns mappings with ``symbol`` and the
+    columns of :data:`launchwise.workloads.metrics.COUNTERS`; what the card cannot count is NaN."""
     lines = log.splitlines()
     start = next((place for place, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:

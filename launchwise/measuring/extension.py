@@ -66,10 +66,8 @@ class Extension:
 
     @cached_property
     def times(self) -> dict[Key, dict[Key, float | None]]:
-        """Values of a problem to its configurations' values to their time, ms.
-
-        None where a configuration has no time of several launches.
-        """
+        """Values of a problem to its configurations' values to their time, ms. None where a
+        configuration has no time of several launches."""
         found: dict[Key, dict[Key, float | None]] = defaultdict(dict)
         count = len(self.spec.problem_columns)
         columns = [*self.spec.problem_columns, *self.spec.tunable_columns, "status", "time_ms"]
@@ -105,11 +103,9 @@ class Extension:
         ]
 
     def check_labels(self, labels: Mapping[str, str], where: str | Path) -> None:
-        """Reject another GPU, driver, toolkit or back-end before anything is measured.
-
-        Another version shifts times by 2 to 3 %. Raises UserError, naming the column, what the rows
-        have and what this machine has.
-        """
+        """Reject another GPU, driver, toolkit or back-end before anything is measured. Another
+        version shifts times by 2 to 3 %. Raises UserError, naming the column, what the rows have
+        and what this machine has."""
         for name in ("gpu", *ONE_WAY):
             if strange := sorted(set(self.kept[name]) - {labels[name]}):
                 message = (

@@ -120,10 +120,8 @@ class Alongside:
             yield future.result()
 
     def write(self, path: Path) -> None:
-        """Write one bundle of all builds, if nvcc was started; waits for those in hand.
-
-        Raises UserError when one cannot be compiled.
-        """
+        """Write one bundle of all builds, if nvcc was started; waits for those in hand. Raises
+        UserError when one cannot be compiled."""
         if self._futures:
             for future in self._futures:
                 future.result()
@@ -135,11 +133,9 @@ Parts = Beforehand | Alongside
 
 
 def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
-    """Builds of each run of nvcc, in the order of need.
-
-    Where there are too few for :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second
-    run would take as long as its first.
-    """
+    """Builds of each run of nvcc, in the order of need. Where there are too few for
+    :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second run would take as long as
+    its first."""
     size = len(builds) // (MIN_RUNS_PER_CORE * threads) or -(-len(builds) // threads)
     size = max(1, min(MAX_BUILDS_PER_RUN, size))
     return [builds[start : start + size] for start in range(0, len(builds), size)]

@@ -317,10 +317,8 @@ class Listener:
 
     def _is_first_time(self) -> bool:
         """Whether the row in hand was not yet in hand of a killed process; notes that it is now.
-
         The sender of SIGKILL (out-of-memory killer, administrator) rarely targets one
-        configuration, so the configuration is tried once more before it is blamed.
-        """
+        configuration, so the configuration is tried once more before it is blamed."""
         assert self.in_hand is not None
         names = dict(self.in_hand)
         if any(note["note"] == "killed" and note["names"] == names for note in self.journal.notes):

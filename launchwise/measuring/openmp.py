@@ -75,10 +75,8 @@ class Clang:
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.
-
         Raises UserError with Clang's first errors, or where the source lacks a function of the
-        build.
-        """
+        build."""
         with tempfile.TemporaryDirectory(prefix="launchwise-clang-") as name:
             scratch = Path(name)
             self._make_toolkit(scratch / "cuda")
@@ -137,10 +135,8 @@ def _searched(folder: Path) -> list[str]:
 
 @cache
 def clang_for(arch: str) -> Clang:
-    """The Clang of this machine that offloads to ``arch``.
-
-    Raises CompilerMissing with what to install.
-    """
+    """The Clang of this machine that offloads to ``arch``. Raises CompilerMissing with what to
+    install."""
     found = (shutil.which(name) for name in ("clang", *(f"clang-{one}" for one in RELEASES)))
     path = next((one for one in found if one is not None), None)
     if path is None:

@@ -71,11 +71,9 @@ def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.Da
 
 
 def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
-    """Rows of other GPUs, by problem.
-
-    The function that is returned raises UserError for a problem that the file was not written for.
-    Raises UserError when the file is missing or is no prior of this workload.
-    """
+    """Rows of other GPUs, by problem. The function that is returned raises UserError for a problem
+    that the file was not written for. Raises UserError when the file is missing or is no prior of
+    this workload."""
     table = read_table(path, prior_schema(spec))
     asked = [each["problem"] for each in read_facts(path)["priors"]]
     found: dict[tuple[Value, ...], Prior] = {
@@ -108,11 +106,8 @@ def write_guesses(
 
 
 def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
-    """Guesses for one problem.
-
-    The function that is returned raises UserError for a problem that the file does not hold. Raises
-    UserError when the file is missing or holds no guesses.
-    """
+    """Guesses for one problem. The function that is returned raises UserError for a problem that
+    the file does not hold. Raises UserError when the file is missing or holds no guesses."""
     content: Any = read_json(path)
     try:
         known = {

@@ -146,9 +146,7 @@ class Unfed(RuntimeError):
 
 class Feeder(threading.Thread):
     """Thread that sends a measuring process its job, then kernels and tasks as they are ready.
-
-    Compiling and measuring overlap: a problem is sent as soon as its kernels are there.
-    """
+    Compiling and measuring overlap: a problem is sent as soon as its kernels are there."""
 
     def __init__(
         self,
@@ -184,10 +182,8 @@ class Feeder(threading.Thread):
         self._later.put(tasks)
 
     def end(self) -> None:
-        """Raise what stopped the thread, such as kernels that cannot be compiled.
-
-        A thread that still waits for nvcc is left running; it ends at its next write.
-        """
+        """Raise what stopped the thread, such as kernels that cannot be compiled. A thread that
+        still waits for nvcc is left running; it ends at its next write."""
         self.more([])
         self.join(GRACE_S)
         if isinstance(self._error, UserError | Unfed):

@@ -80,10 +80,8 @@ def _refusals(arch: str, release: str) -> Iterator[str]:
 
 
 def _libraries() -> dict[str, str]:
-    """Versions of the libraries that talk to the driver, imported in a process of their own.
-
-    Raises ValueError when they cannot be imported, or the driver does not answer them.
-    """
+    """Versions of the libraries that talk to the driver, imported in a process of their own. Raises
+    ValueError when they cannot be imported, or the driver does not answer them."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _IMPORTS],
@@ -109,10 +107,8 @@ MEASURING = "launchwise/cuda/ceilings*"
 
 
 def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
-    """Attributes and measured ceilings of a card that this process holds.
-
-    Raises UserError with the last words of the process that measures.
-    """
+    """Attributes and measured ceilings of a card that this process holds. Raises UserError with the
+    last words of the process that measures."""
     job = {"name": name, "card": card.mark, "driver": card.driver, "slice_sms": slice_sms}
     done = subprocess.run(
         [sys.executable, "-m", "launchwise.cuda.describe"],
@@ -131,10 +127,8 @@ def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile
 
 
 def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
-    """:func:`measured_profile`, kept for this card, slice and driver in the user's cache.
-
-    Raises UserError: see :func:`measured_profile`.
-    """
+    """:func:`measured_profile`, kept for this card, slice and driver in the user's cache. Raises
+    UserError: see :func:`measured_profile`."""
     means = digest_files(ROOT.glob(MEASURING))
     path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"
     with contextlib.suppress(OSError, ValueError, UserError):

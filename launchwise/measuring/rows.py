@@ -40,11 +40,9 @@ NEUTRAL: dict[str, Any] = {
 
 
 def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
-    """Reject a sweep whose rows differ in driver, toolkit or back-end.
-
-    Another version shifts times by 2 to 3 %, which would look like a difference between
-    configurations. Raises UserError, naming the column and what it holds.
-    """
+    """Reject a sweep whose rows differ in driver, toolkit or back-end. Another version shifts times
+    by 2 to 3 %, which would look like a difference between configurations. Raises UserError, naming
+    the column and what it holds."""
     for name in ONE_WAY:
         values = sorted(set(table[name]))
         if len(values) > 1:
@@ -190,11 +188,8 @@ def complaint(found: Finding) -> str:
 
 
 def unverified(timed: dict[str, Any], found: Finding) -> dict[str, Any]:
-    """Row of a timed variant that is not verified.
-
-    Its status is ``unverified`` whatever the check found: with a data race, the next launch may
-    give another result.
-    """
+    """Row of a timed variant that is not verified. Its status is ``unverified`` whatever the check
+    found: with a data race, the next launch may give another result."""
     allowed = f"largest error {found.max_error:.3g} (allowed {found.tolerance:.3g})"
     said = [f"not verified; the first launch: {complaint(found) or allowed}"]
     if "reason" in timed:
@@ -223,12 +218,10 @@ drew 320 W of its 700 W on average.
 
 
 class Rest:
-    """Pauses between configurations while the card is throttled.
-
-    A busy card may reach its power or temperature limit and lower its clocks: times grow by 10 %
-    and more. While the card is throttled, pauses grow up to :data:`LONGEST_REST` times the busy
-    time before them; afterwards they shrink again.
-    """
+    """Pauses between configurations while the card is throttled. A busy card may reach its power or
+    temperature limit and lower its clocks: times grow by 10 % and more. While the card is
+    throttled, pauses grow up to :data:`LONGEST_REST` times the busy time before them; afterwards
+    they shrink again."""
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted

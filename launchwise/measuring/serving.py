@@ -53,11 +53,9 @@ class Watched:
 
 @dataclass
 class Control:
-    """Measures the reference kernel at intervals and reports its time relative to the first one.
-
-    It runs only after it has been verified as a row of its own, where a failure or crash shows. It
-    is disabled if its buffers do not fit beside those of the sweep.
-    """
+    """Measures the reference kernel at intervals and reports its time relative to the first one. It
+    runs only after it has been verified as a row of its own, where a failure or crash shows. It is
+    disabled if its buffers do not fit beside those of the sweep."""
 
     _context: ProblemContext
     _watched: Watched
@@ -245,10 +243,8 @@ def _measure_energies(context: ProblemContext, configurations: list[Configuratio
 def _by_layout(
     context: ProblemContext, configurations: list[Configuration]
 ) -> Iterator[tuple[Any, list[Configuration]]]:
-    """Configurations grouped by layout, in random order after the first one.
-
-    In a fresh sweep the first is the baseline, which sets the early-stop threshold.
-    """
+    """Configurations grouped by layout, in random order after the first one. In a fresh sweep the
+    first is the baseline, which sets the early-stop threshold."""
     groups: dict[Any, list[Configuration]] = {}
     for configuration in configurations:
         groups.setdefault(context.workload.layout(configuration), []).append(configuration)

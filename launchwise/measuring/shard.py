@@ -110,10 +110,8 @@ class Shard:
         return self.method.strategy.kind == "transfer"
 
     def size(self) -> int:
-        """Rows that the finished shard will have; of an explorer, at most.
-
-        Counts this shard's share of the problems that are still free.
-        """
+        """Rows that the finished shard will have; of an explorer, at most. Counts this shard's
+        share of the problems that are still free."""
         size = sum(map(self._size_of, self.problems))
         if self.claims is None:
             return size
@@ -152,12 +150,10 @@ class Shard:
 
 @dataclass(frozen=True)
 class Claims:
-    """A folder with a mark for each problem that a shard has taken, for good.
-
-    A mark is a symbolic link to the shard's name. A file system makes one at once or not at all,
-    over NFS too, so no two shards take the same problem, and none is half taken by a shard that was
-    killed. Raises UserError when marks cannot be made there.
-    """
+    """A folder with a mark for each problem that a shard has taken, for good. A mark is a symbolic
+    link to the shard's name. A file system makes one at once or not at all, over NFS too, so no two
+    shards take the same problem, and none is half taken by a shard that was killed. Raises
+    UserError when marks cannot be made there."""
 
     # Belongs to one sweep: the same kernels, method and number of shards.
     _folder: Path

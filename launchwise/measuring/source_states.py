@@ -39,9 +39,7 @@ SOURCES = ("*.cu", "*.cuh", "*.h", "*.c", "host/*.c", "spec.yaml")
 
 def fingerprint(folder: Path, release: str) -> str:
     """Hash of every file that determines the results and run times of the kernels of ``folder``.
-
-    With the releases of the compilers: nvcc's, and that of Triton where a file imports it.
-    """
+    With the releases of the compilers: nvcc's, and that of Triton where a file imports it."""
     return digest([digest_of_sources(folder), FLAGS, *_releases(folder, release)])
 
 
@@ -106,11 +104,9 @@ def _is_of_host(path: Path) -> bool:
 
 
 def watched_paths(folder: Path) -> list[Path]:
-    """What git watches to say whether a workload's kernels have changed.
-
-    Patterns of sources and the folder of the host's code, so that deleted files count, and files
-    that import Triton; what the folder shares with others is left out.
-    """
+    """What git watches to say whether a workload's kernels have changed. Patterns of sources and
+    the folder of the host's code, so that deleted files count, and files that import Triton; what
+    the folder shares with others is left out."""
     return [*(folder / name for name in SOURCES), folder / "host", *_of_triton(folder)]
 
 
@@ -162,10 +158,8 @@ class Predecessor(Strict):
 
 
 def predecessors(folder: Path) -> list[Predecessor]:
-    """Entries of ``predecessors.yaml``; none without the file.
-
-    Raises UserError when the file is not a list of predecessors.
-    """
+    """Entries of ``predecessors.yaml``; none without the file. Raises UserError when the file is
+    not a list of predecessors."""
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
         return []
@@ -176,11 +170,9 @@ def predecessors(folder: Path) -> list[Predecessor]:
 
 
 def earlier_fingerprints(folder: Path, release: str) -> list[str]:
-    """:func:`fingerprint` of the states whose journals are continued.
-
-    Those that ``predecessors.yaml`` lists with a digest and for all variants. Raises UserError when
-    the file is not a list of predecessors.
-    """
+    """:func:`fingerprint` of the states whose journals are continued. Those that
+    ``predecessors.yaml`` lists with a digest and for all variants. Raises UserError when the file
+    is not a list of predecessors."""
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
     return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]
 

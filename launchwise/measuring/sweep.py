@@ -260,11 +260,9 @@ def claims_of(
 
 
 def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``.
-
-    And ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say
-    it). Of a problem that was searched in several visits, the last one counts.
-    """
+    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``. And
+    ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say it). Of
+    a problem that was searched in several visits, the last one counts."""
     kept = ("problem", "within_percent", "chance_left")
     ends = [note for note in notes if note["note"] == "explored" and "chance_left" in note]
     last = {tuple(note["problem"].items()): note for note in ends}

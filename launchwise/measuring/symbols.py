@@ -89,10 +89,8 @@ def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
 
 
 def constant_symbols(build: Build, names: Collection[str], cubin: bytes) -> dict[str, str]:
-    """Names of variables of a build to their symbols, whatever namespaces surround them.
-
-    A name that several variables of the build have is left out.
-    """
+    """Names of variables of a build to their symbols, whatever namespaces surround them. A name
+    that several variables of the build have is left out."""
     paths = {symbol: symbol_path(symbol).names for symbol in _objects(cubin)}
     own = {symbol: path for symbol, path in paths.items() if build.namespace in path}
     found: dict[str, list[str]] = {}

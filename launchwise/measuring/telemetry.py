@@ -84,20 +84,16 @@ MEANS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 
 def nvml_source(uuid: str) -> Source:
-    """Source that samples the card with this UUID through NVML.
-
-    NVML is loaded at the first call, which raises :class:`.NoNvml` where there is none. A quantity
-    that NVML refuses becomes NaN or None and leaves the others alone.
-    """
+    """Source that samples the card with this UUID through NVML. NVML is loaded at the first call,
+    which raises :class:`.NoNvml` where there is none. A quantity that NVML refuses becomes NaN or
+    None and leaves the others alone."""
     opened = cache(_open)
     return lambda: opened(uuid)()
 
 
 def clock_reasons(uuid: str) -> Callable[[], set[str]]:
-    """Source of a card's current reasons for low clocks (see :data:`REASONS`).
-
-    Asks NVML at once, so it is for moments in which nothing is timed; always empty without NVML.
-    """
+    """Source of a card's current reasons for low clocks (see :data:`REASONS`). Asks NVML at once,
+    so it is for moments in which nothing is timed; always empty without NVML."""
     try:
         pynvml = nvml()
         handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)

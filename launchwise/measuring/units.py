@@ -221,9 +221,8 @@ class Units:
 
 def _is_taken(macro: str, copy: SourceCopy, build: Build) -> bool:
     """Whether a kernel keeps its name, since the source uses that name for something else, too.
-
-    Such as ``std::copy`` beside a kernel ``copy``. The namespace of the build tells it from others.
-    """
+    Such as ``std::copy`` beside a kernel ``copy``. The namespace of the build tells it from
+    others."""
     bases = {split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels}
     if macro not in bases or 'extern "C"' in copy.text:
         return False
@@ -236,10 +235,8 @@ def _has(header: str) -> str:
 
 
 def _hoisted(header: str) -> list[str]:
-    """Lines that include a header if there is one of that name.
-
-    A file may include it for another compiler only: then its absence is no mistake.
-    """
+    """Lines that include a header if there is one of that name. A file may include it for another
+    compiler only: then its absence is no mistake."""
     return [
         f"#if __has_include({header})",
         f"#define {_has(header)}",

@@ -161,11 +161,9 @@ def evaluation_schema(spec: Spec) -> Schema:
 
 def curves_schema() -> Schema:
     """Schema of learning curves: one row per (split, GPU, model, number of measurements).
-
     ``fraction`` is the geometric mean over test problems of best time over the best of the first
     ``measured`` recommendations, ``fraction_p5`` its 5th percentile; the GPU ``all`` is all of them
-    together, the model ``random`` the mean over all orders.
-    """
+    together, the model ``random`` the mean over all orders."""
     return Schema(
         "learning curves",
         {
@@ -184,11 +182,9 @@ def curves_schema() -> Schema:
 
 def fastest_measured_schema(spec: Spec) -> Schema:
     """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
-
     ``rank`` is the place among all measured candidates by judged time, from 1; the usual choice and
     the baseline are there whatever their rank. Times, limits and ``basis`` are those of
-    :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep.
-    """
+    :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep."""
     limit = real_column(POSITIVE, nullable=True)
     return Schema(
         "fastest measured",

@@ -92,9 +92,7 @@ def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -
 
 def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np.ndarray:
     """Whether each row has one of the values that a selection lists, in each of its columns.
-
-    Returns bool, shape (rows,).
-    """
+    Returns bool, shape (rows,)."""
     found = np.ones(len(rows), dtype=bool)
     for name, values in selection.items():
         found &= rows[name].isin(values).to_numpy()
@@ -116,10 +114,8 @@ def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
 
 def of_repeats(times_ms: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
     """Number, robust spread, relative error of the median and outliers of each row's repeats.
-
     Returns column to its values, shape (rows,); NaN where there are too few repeats. Outliers lie
-    outside the Tukey filter (1.5 interquartile ranges); none is removed.
-    """
+    outside the Tukey filter (1.5 interquartile ranges); none is removed."""
     counts = np.array([len(times) for times in times_ms], dtype=np.int64)
     spread, error = np.full((2, len(counts)), math.nan)
     outliers = np.zeros(len(counts), dtype=np.int64)

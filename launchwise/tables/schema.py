@@ -157,11 +157,8 @@ class Schema:
         return pd.DataFrame({n: pd.Series(dtype=one.kind) for n, one in self.columns.items()})
 
     def insist(self, where: str | Path, table: pd.DataFrame) -> None:
-        """Check a whole table.
-
-        Raises UserError, one line: ``where``, the column, what it must be, and the first row that
-        is not.
-        """
+        """Check a whole table. Raises UserError, one line: ``where``, the column, what it must be,
+        and the first row that is not."""
         present = list(map(str, table.columns))
         for name in self.columns:
             if name not in present:
@@ -240,10 +237,8 @@ def _bounds(least: float | None, most: float | None) -> list[Demand]:
 
 
 def configuration_schema(spec: Spec) -> dict[str, Column]:
-    """Columns that name a configuration of ``spec``.
-
-    A table without the column is older than the tunable (see :attr:`.Column.older`).
-    """
+    """Columns that name a configuration of ``spec``. A table without the column is older than the
+    tunable (see :attr:`.Column.older`)."""
     tunables = {
         name: value_column(
             list(dict.fromkeys([tunable.neutral, *tunable.values])),

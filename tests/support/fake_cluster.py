@@ -84,10 +84,8 @@ def _gpu(node: str, slurm: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def run_watchful_snakemake(arguments: list[str]) -> None:
-    """Snakemake's command line, whose plugin asks Slurm every second.
-
-    The plugin would wait ten seconds longer after each time that no job had ended.
-    """
+    """Snakemake's command line, whose plugin asks Slurm every second. The plugin would wait ten
+    seconds longer after each time that no job had ended."""
     from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
     RemoteExecutor.next_seconds_between_status_checks = property(lambda _: 1, lambda *_: None)
@@ -104,10 +102,8 @@ class ClusterProject:
 
     @classmethod
     def make(cls, folder: Path, cache: Path, haste: bool = False) -> ClusterProject:
-        """Copy the project into ``folder``; compiled kernels are kept in ``cache``.
-
-        In haste, timings take no longer than a CPU needs for them.
-        """
+        """Copy the project into ``folder``; compiled kernels are kept in ``cache``. In haste,
+        timings take no longer than a CPU needs for them."""
         project = copy_project(folder / "project")
         config = project.config()
         config["gpus"] = {

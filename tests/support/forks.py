@@ -84,10 +84,8 @@ class Fork:
         return self.returncode
 
     def wait(self, seconds: float | None = None) -> int:
-        """Exit code, minus the number of the signal that ended it.
-
-        Raises subprocess.TimeoutExpired when it does not end in time.
-        """
+        """Exit code, minus the number of the signal that ended it. Raises subprocess.TimeoutExpired
+        when it does not end in time."""
         if self.returncode is None:
             if not select.select([self._handle], [], [], seconds)[0]:
                 raise subprocess.TimeoutExpired(str(self.pid), seconds or 0)
@@ -113,10 +111,8 @@ def forked(
     environment: Mapping[str, str],
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """What a :class:`Fork` printed, and its exit code.
-
-    Raises subprocess.TimeoutExpired when it does not end in time; it is killed.
-    """
+    """What a :class:`Fork` printed, and its exit code. Raises subprocess.TimeoutExpired when it
+    does not end in time; it is killed."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = Fork(program, arguments, folder, environment, output, errors)
         try:

@@ -25,10 +25,8 @@ def shared_packages() -> list[str]:
 
 
 def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in the folder of somebody else's project.
-
-    Facts about the project's code are kept; sources that Snakemake fetches are not.
-    """
+    """Run Snakemake in the folder of somebody else's project. Facts about the project's code are
+    kept; sources that Snakemake fetches are not."""
     cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache, **variables}
     return forked(run_snakemake, [*words], folder, environment, seconds=120)

@@ -28,10 +28,8 @@ def made(
     **baseline: int | str,
 ) -> Spec:
     """A spec of tunables with their values, and of variants with their tunables and constraints.
-
     What a variant does not use sits at its ``neutral`` value, the first one when left out. The
-    tunables in ``build`` need a compilation.
-    """
+    tunables in ``build`` need a compilation."""
     common = {"source": "x.cu", "title": "x", "block": ["1", "1", "1"], "grid": ["1", "1", "1"]}
     return Spec.model_validate(
         {

@@ -91,11 +91,8 @@ def faulty(spec: Spec, fault: Fault) -> dict[str, Any]:
 
 
 def planted(name: str, fault: Fault, place: Path) -> Path:
-    """A copy of a folder with a fault in it.
-
-    Raises ValueError when the passage is not there exactly once: the fault would plant nothing, or
-    two.
-    """
+    """A copy of a folder with a fault in it. Raises ValueError when the passage is not there
+    exactly once: the fault would plant nothing, or two."""
     folder = place / name
     shutil.copytree(STRANGERS / name, folder)
     path = folder / fault.file

@@ -80,10 +80,8 @@ def fit_product(
     seed: int = 1,
     **asked: Any,
 ) -> Final:
-    """The product of a :func:`study` that one model answers, written to ``folder``.
-
-    ``times`` are those of the sweeps where none are given.
-    """
+    """The product of a :func:`study` that one model answers, written to ``folder``. ``times`` are
+    those of the sweeps where none are given."""
     if times is None:
         times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
     known = (domain, sweeps, times, sources, seed, folder)

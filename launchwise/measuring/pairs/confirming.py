@@ -84,10 +84,8 @@ def confirm(
     progress: Progress | None = None,
 ) -> None:
     """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
-
     Raises UserError when measuring processes die again and again without a result, or kernels
-    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT.
-    """
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT."""
 
     def tasks() -> list[dict[str, Any]]:
         return [
@@ -151,11 +149,9 @@ def _spoilt(
 
 
 def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
-    """Rounds and verifications of a contest, from the notes of a journal.
-
-    Visits with other configurations do not count, nor do those on other cards than the last one's:
-    configurations are compared within one round only, on one card.
-    """
+    """Rounds and verifications of a contest, from the notes of a journal. Visits with other
+    configurations do not count, nor do those on other cards than the last one's: configurations are
+    compared within one round only, on one card."""
     entrants = [each.configuration for each in contest.entrants]
     found = [{"status": "ok", "reason": "", **UNTIMED} for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]

@@ -126,10 +126,8 @@ def measure_pairs(
 
 
 def _insist_on_stream(context: ProblemContext, work: LibraryRun, shortest_ms: float) -> None:
-    """A library that works where no event sees it would seem to take no time.
-
-    Raises RuntimeError when it takes much longer by the host's clock than by events.
-    """
+    """A library that works where no event sees it would seem to take no time. Raises RuntimeError
+    when it takes much longer by the host's clock than by events."""
     times = []
     for _ in range(3):
         work.restore()

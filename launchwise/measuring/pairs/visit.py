@@ -254,11 +254,8 @@ def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None 
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
-    """Contests of a file, their names in the order of the spec.
-
-    Raises UserError when they are of another workload or GPU, or name what the workload does not
-    have.
-    """
+    """Contests of a file, their names in the order of the spec. Raises UserError when they are of
+    another workload or GPU, or name what the workload does not have."""
     found = read_contests(path)
     if (found.workload, found.gpu) != (spec.workload, gpu):
         message = f"are of {found.workload} on {found.gpu}, not of {spec.workload} on {gpu}"
