@@ -21,11 +21,8 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import Strict, validated
 from launchwise.base.work import ASKED, COUNTED, FITTED, FOLDER
 
-BUDGET_FILE = "benchmarks/budget.json"
-"""Of the default project."""
-
-TOLERATED = 0.03
-"""Share above the budget, and below it, that is no change."""
+BUDGET_FILE = "benchmarks/budget.json"  # Of the default project
+TOLERATED = 0.03  # Share above the budget, and below it, that is no change
 
 UNITS = {
     FITTED: "rows x trees fitted",

@@ -102,7 +102,6 @@ def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:
 
 @cache
 def _module(name: str) -> Any:
-    """A file of the workload."""
     known = importlib.util.spec_from_file_location(name, WORKLOAD / f"{name}.py")
     assert known is not None
     assert known.loader is not None

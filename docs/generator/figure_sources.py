@@ -27,8 +27,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 
 RESULTS = "benchmarks/results"
-NOTHING = "–"
-"""What stands where a source has no value (null)."""
+NOTHING = "–"  # What stands where a source has no value (null)
 
 _OPERATOR = re.compile(r" (over|times|plus|minus) ")
 _INDIRECT = re.compile(r"\[([^\[\]]*)\]")

@@ -40,8 +40,7 @@ _NAMED = re.compile(
 _TABLE_ROW = re.compile(r"^\s*\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 _CELL = re.compile(rf"\s*\(?{NUMBER}")
 _NAMES = re.compile(r"[^\W\d_]{3,}")
-MOST_WORDS = 3
-"""Most words, of three letters or more, of a table's cell that holds a number."""
+MOST_WORDS = 3  # Most words, of three letters or more, of a table's cell that holds a number
 _TABLE_LINE = re.compile(r"^\s*\|(?:\s*:?-+:?\s*\|)+\s*$", re.MULTILINE)
 
 

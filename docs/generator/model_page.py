@@ -127,8 +127,7 @@ class PageWriter:
         return f"[{title}{plural}]({target})"
 
 
-_WORDS = {"string": "text"}
-"""Types by names other than those of JSON."""
+_WORDS = {"string": "text"}  # Types by names other than those of JSON
 
 
 def _limits(schema: Json) -> Iterator[str]:

@@ -16,14 +16,10 @@ from launchwise.workloads.cost import Uses, Waits
 class Page:
     """A page of the reference that describes one file."""
 
-    # Of the page, without its suffix.
-    name: str
-    # Of `docs.generator.schemas.MODELS`.
-    file: str
-    # Where the file lies and what it is.
-    about: str
-    # Types of the page that are no models.
-    types: tuple[Any, ...] = ()
+    name: str  # of the page, without its suffix
+    file: str  # of `docs.generator.schemas.MODELS`
+    about: str  # where the file lies and what it is
+    types: tuple[Any, ...] = ()  # types of the page that are no models
     # Modules with models of the page, beside that of the file's model.
     modules: tuple[str, ...] = ()
 

@@ -27,13 +27,11 @@ from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 
-EXPERTS = "expert_product_tile"
-"""A study whose figures stand apart."""
+EXPERTS = "expert_product_tile"  # A study whose figures stand apart
 
 
 @cache
 def _workloads() -> dict[str, str]:
-    """Study to its workload."""
     paths = sorted(KERNELS.glob("*/studies/*/study.yaml"))
     return {path.parent.name: path.parents[2].name for path in paths}
 

@@ -31,17 +31,13 @@ MODELS: dict[str, type[BaseModel]] = {
 }
 """File, without its suffix, to the model of its content."""
 
-FEATURES = "features"
-"""``features.yaml``, the one file whose content is no model but a mapping."""
+FEATURES = "features"  # `features.yaml`, the one file whose content is no model but a mapping
 
 OVERRIDES: dict[str, type[BaseModel]] = {"sweeps": Sweep, "studies": StudyFile}
 """Keys of the settings that override keys of a file, to the model of that file."""
 
-PARTIAL = "Partial"
-"""Prefix of definitions whose keys are all optional."""
-
-EVERY_KEY_OPTIONAL = ", every key optional"
-"""How their titles end."""
+PARTIAL = "Partial"  # Prefix of definitions whose keys are all optional
+EVERY_KEY_OPTIONAL = ", every key optional"  # How their titles end
 
 Json = dict[str, Any]
 

@@ -19,8 +19,7 @@ from launchwise.comparing.sweep_comparison import (
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec
 
-VERSION = 1
-"""Of the JSON document."""
+VERSION = 1  # Of the JSON document
 
 _RATIO = ["ratio", "ratio_low", "ratio_high"]
 

@@ -14,8 +14,7 @@ from scipy import stats
 from launchwise.workloads.metrics import MEASURED, STATUSES, TIMED, UNKNOWN
 from launchwise.workloads.spec import Spec
 
-LEAST_REPEATS = 3
-"""Fewest repeats on either side for an interval: two may agree by chance."""
+LEAST_REPEATS = 3  # Fewest repeats on either side for an interval: two may agree by chance
 
 
 def ratio_intervals(
@@ -65,8 +64,7 @@ class Rule:
     # Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
     # faster below 1 / (1 + threshold).
     threshold: float = 0.02
-    # Of the intervals of ratios, such as 0.99.
-    confidence: float = 0.99
+    confidence: float = 0.99  # of the intervals of ratios, such as 0.99
 
     def differ(self, ratios: np.ndarray) -> np.ndarray:
         """Whether ratios of times are beyond the threshold: bool; False for NaN."""
@@ -74,8 +72,7 @@ class Rule:
             return np.asarray(np.abs(np.log(ratios)) > math.log1p(self.threshold))
 
 
-OK = "ok"
-"""Status of rows with several launches and a verified result."""
+OK = "ok"  # Status of rows with several launches and a verified result
 
 
 OUTCOMES: dict[str, str] = {
@@ -183,15 +180,12 @@ CLOCK_TOLERANCE = 0.01
 class Difference:
     """A measuring condition that differs between the sides."""
 
-    # One of LABELS, ``sm_clock_mhz`` or ``throttle``.
-    what: str
+    what: str  # one of LABELS, `sm_clock_mhz` or `throttle`
     # Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
     old: list[str]
     new: list[str]
-    # Matched rows in which both differ.
-    rows: int
-    # Matched rows where both are known.
-    of: int
+    rows: int  # matched rows in which both differ
+    of: int  # matched rows where both are known
 
 
 def differences(rows: pd.DataFrame) -> list[Difference]:

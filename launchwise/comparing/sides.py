@@ -21,26 +21,18 @@ from launchwise.tables.files import kind_of, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
-SWEEPS = "sweeps"
-"""Folder of ``results/`` that holds sweeps."""
-
-BLIND = "blind"
-"""Folder of a recorded GPU that holds the sweeps of its blind tests."""
-
-Key = tuple[str, str]
-"""GPU and workload."""
+SWEEPS = "sweeps"  # Folder of `results/` that holds sweeps
+BLIND = "blind"  # Folder of a recorded GPU that holds the sweeps of its blind tests
+Key = tuple[str, str]  # GPU and workload
 
 
 @dataclass(frozen=True)
 class Side:
     """Sweeps of one side."""
 
-    # As the user named it.
-    name: str
-    # Parquet file of each sweep.
-    files: Mapping[Key, Path]
-    # Folder of files that were taken out of a commit.
-    scratch: Path | None = None
+    name: str  # as the user named it
+    files: Mapping[Key, Path]  # parquet file of each sweep
+    scratch: Path | None = None  # folder of files that were taken out of a commit
 
     def shown(self, path: Path) -> str:
         """A file as the user knows it."""
@@ -131,10 +123,8 @@ def _key(path: Path) -> Key:
 
 
 PREFIX = "git:"
-RECORDED = "data/recorded"
-"""Folder that is read where none is named."""
-_FILE = "100"
-"""Start of git's mode of a plain file, neither link nor submodule."""
+RECORDED = "data/recorded"  # Folder that is read where none is named
+_FILE = "100"  # Start of git's mode of a plain file, neither link nor submodule
 
 
 def write_sweeps(named: str, repository: Path, folder: Path) -> None:

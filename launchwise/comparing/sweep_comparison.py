@@ -34,8 +34,7 @@ VERDICTS: dict[str, str] = {
 }
 """Whether an answer still holds, in words."""
 
-NONE = -1
-"""Index of no row."""
+NONE = -1  # Index of no row
 
 
 def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
@@ -94,8 +93,7 @@ def _best(rows: pd.DataFrame, numbers: np.ndarray, side: str, spec: Spec) -> np.
 
 COMMAND = "compare"
 SHIFT_PERCENTILES = (5, 50, 95)
-MOST_LISTED = 4
-"""Most sweeps that a complaint lists of a side."""
+MOST_LISTED = 4  # Most sweeps that a complaint lists of a side
 
 
 @dataclass(frozen=True)
@@ -103,16 +101,11 @@ class SweepComparison:
     """Two sweeps of a workload."""
 
     spec: Spec
-    # Name of the GPU in OLD.
-    gpu: str
-    # Name of the GPU in NEW.
-    new_gpu: str
-    # From launchwise.comparing.rows.matched.
-    rows: pd.DataFrame
-    # From launchwise.comparing.sweep_comparison.best_answers.
-    answers: pd.DataFrame
-    # How the rows were measured differently.
-    differences: list[Difference]
+    gpu: str  # name of the GPU in OLD
+    new_gpu: str  # name of the GPU in NEW
+    rows: pd.DataFrame  # from launchwise.comparing.rows.matched
+    answers: pd.DataFrame  # from launchwise.comparing.sweep_comparison.best_answers
+    differences: list[Difference]  # how the rows were measured differently
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -214,7 +207,6 @@ def compared(
 
 
 def _check_names(old: Side, new: Side, gpus: Mapping[str, str], only: Collection[str]) -> None:
-    """Reject GPUs and workloads that no side has."""
     for side, names in ((old, gpus.keys()), (new, gpus.values())):
         known = {gpu for gpu, _ in side.files}
         for name in names:
@@ -227,7 +219,6 @@ def _check_names(old: Side, new: Side, gpus: Mapping[str, str], only: Collection
 
 
 def _listed(keys: Collection[Key]) -> str:
-    """The first sweeps, and how many more there are."""
     names = [f"{workload} on {gpu}" for gpu, workload in sorted(keys)]
     more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
     return ", ".join([*names[:MOST_LISTED], *more]) or "none"

@@ -29,13 +29,10 @@ GRAPH_KERNELS = 2000
 COPY_BYTES = 1 << 28
 PAGEABLE_COPIES = 7
 SMALL_COPIES = 1000
-STREAMS = 32
-"""Streams that are created in a row: one for each hardware queue of a card."""
-STREAM_ROUNDS = 9
-"""Rounds of :data:`STREAMS` streams; the first is a warm-up."""
+STREAMS = 32  # Streams that are created in a row: one for each hardware queue of a card
+STREAM_ROUNDS = 9  # Rounds of `STREAMS` streams; the first is a warm-up
 SOLVED_ROWS = 1_000_000
-HOST_SOLVES = 7
-"""Systems that the host solves; the first is a warm-up."""
+HOST_SOLVES = 7  # Systems that the host solves; the first is a warm-up
 
 
 def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:

@@ -19,14 +19,12 @@ DRAM_FACTOR = 4
 """Size of the pointer chase through device memory divided by L2: no line survives in L2."""
 
 L2_PART = 4
-L2_MOST_BYTES = 1 << 22
-"""Most bytes of the pointer chase through L2: far more than an L1 holds."""
+L2_MOST_BYTES = 1 << 22  # Most bytes of the pointer chase through L2: far more than an L1 holds
 
 L1_BYTES = 1 << 14
 
 DRAM_STEPS = 1 << 14
-L2_STEPS = 1 << 15
-"""Number of lines in :data:`L2_MOST_BYTES`: the warm-up run reads each line once."""
+L2_STEPS = 1 << 15  # Number of lines in `L2_MOST_BYTES`: the warm-up run reads each line once
 
 L1_STEPS = SHARED_STEPS = BARRIER_STEPS = 1 << 16
 BARRIER_THREADS = 256

@@ -17,15 +17,11 @@ from launchwise.workloads.device import Buffer
 if TYPE_CHECKING:
     from launchwise.cuda.device import CudaDevice
 
-Benchmark = Callable[[], float]
-"""Measures one ceiling, in the unit of its name."""
+Benchmark = Callable[[], float]  # Measures one ceiling, in the unit of its name
 
 RUNS = 15
-WARM_UP = 3
-"""Warm-up runs, which are not counted: clocks rise, caches fill."""
-
-PAIRS = 9
-"""Pairs of runs, with all steps and with half of them; the first pair is a warm-up."""
+WARM_UP = 3  # Warm-up runs, which are not counted: clocks rise, caches fill
+PAIRS = 9  # Pairs of runs, with all steps and with half of them; the first pair is a warm-up
 
 
 class Unmeasured(Exception):

@@ -49,8 +49,7 @@ class Recorded:
         self._device.launch(launch, stream)
 
 
-Profiling = Callable[[], AbstractContextManager[None]]
-"""Turns the profiler on for a block of code."""
+Profiling = Callable[[], AbstractContextManager[None]]  # Turns the profiler on for a block of code
 
 
 def run(job: Mapping[str, Any], device: Device, profiling: Profiling) -> list[list[dict[str, Any]]]:

@@ -133,8 +133,7 @@ def encode_tensor_map(
     return np.array([int(word) for word in encoded.opaque], np.uint64).view(np.uint8)
 
 
-WARP = 32
-"""Threads of a warp."""
+WARP = 32  # Threads of a warp
 
 
 def enter_slice(sms: int) -> int:
@@ -161,8 +160,7 @@ def enter_slice(sms: int) -> int:
     return int(groups[0].sm.smCount)
 
 
-STATIC_LIMIT = 48 * 1024
-"""Shared memory per block without opt-in, bytes."""
+STATIC_LIMIT = 48 * 1024  # Shared memory per block without opt-in, bytes
 
 _modules: dict[tuple[Path, str], Any] = {}
 

@@ -85,15 +85,11 @@ flagged."""
 class Timed:
     """Times of one sweep."""
 
-    # Name of the GPU, and its card; None where it is unknown.
-    name: str
-    datasheet: Datasheet | None
-    # Values of the problem that the file states.
-    problem: tuple[Any, ...]
-    # Configuration's values to its time, ms.
-    times_ms: Mapping[tuple[Any, ...], float]
-    # Least bytes that the problem moves; None where unknown.
-    least_bytes: float | None
+    name: str  # name of the GPU
+    datasheet: Datasheet | None  # of its card; None where it is unknown
+    problem: tuple[Any, ...]  # values of the problem that the file states
+    times_ms: Mapping[tuple[Any, ...], float]  # configuration's values to its time, ms
+    least_bytes: float | None  # least bytes that the problem moves; None where unknown
     # Work items of the problem if all its sizes are integers; None where one is a text.
     items: float | None
 

@@ -27,8 +27,7 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import load_spec
 
-WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}
-"""Format of an export to its writer."""
+WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}  # Format of an export to its writer
 
 
 def import_sweeps(
@@ -144,8 +143,7 @@ def told(found: Imported) -> list[str]:
     return list(map(visible, lines))
 
 
-MOST_FASTEST = 5
-"""Most problems of a GPU whose fastest configuration is printed."""
+MOST_FASTEST = 5  # Most problems of a GPU whose fastest configuration is printed
 
 
 def line_to_run(settings: Path) -> str:

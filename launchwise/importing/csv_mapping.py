@@ -69,8 +69,7 @@ def read_mapping(path: str | Path) -> Mapped:
     return validated(Mapped, read_yaml(path), path)
 
 
-Record = Mapping[str, str]
-"""Column to the text of a field, without spaces around it."""
+Record = Mapping[str, str]  # Column to the text of a field, without spaces around it
 
 
 def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:

@@ -61,14 +61,12 @@ EMPTY_ZIP = b"PK\x05\x06"
 
 MEGABYTE = 10**6
 
-MOST_BYTES = 128 * MEGABYTE
-"""Most bytes that are unpacked from a file, unless ``--max-mb`` says more."""
+MOST_BYTES = 128 * MEGABYTE  # Most bytes that are unpacked from a file, unless `--max-mb` says more
 
 BYTES_PER_VALUE = 16
 """Share of these bytes for each value: an empty one takes less in a file and more in memory."""
 
-MOST_MEMBERS = 1_000
-"""Most files in a zip."""
+MOST_MEMBERS = 1_000  # Most files in a zip
 
 _UNPACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Methods of a zip's members that are unpacked no further than asked for."""
@@ -186,8 +184,7 @@ def loaded(text: str) -> Any:
     return found
 
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape of half a character."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # Escape of half a character
 
 
 def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:

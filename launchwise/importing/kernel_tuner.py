@@ -48,8 +48,7 @@ OVERHEADS = (
 )
 """Times of an entry that are not the kernel's."""
 
-MARKS = (TIME, "times", ERROR, *OVERHEADS)
-"""Measurements: an entry has at least one."""
+MARKS = (TIME, "times", ERROR, *OVERHEADS)  # Measurements: an entry has at least one
 
 HEAD = (
     *("device_name", "kernel_name", "problem_size", "tune_params_keys", "tune_params"),

@@ -133,11 +133,8 @@ SUFFIX = ".autotune.json"
 
 CONFIGS = "configs_timings"
 
-ARGUMENTS = "kwargs"
-"""Key of a configuration that holds the kernel's own tunables."""
-
-HOOKS = ("pre_hook",)
-"""Keys of a configuration that are no tunable."""
+ARGUMENTS = "kwargs"  # Key of a configuration that holds the kernel's own tunables
+HOOKS = ("pre_hook",)  # Keys of a configuration that are no tunable
 
 USUAL = {"num_ctas": 1}
 """Options of a launch that are left out where every configuration has the usual value."""

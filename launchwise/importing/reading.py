@@ -182,8 +182,7 @@ def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> For
     return sweep
 
 
-MOST_KEYS = 6
-"""Most keys of an unknown file that a message lists."""
+MOST_KEYS = 6  # Most keys of an unknown file that a message lists
 
 
 def _what(content: object) -> str:

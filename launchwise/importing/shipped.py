@@ -24,8 +24,7 @@ from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_us
 
 HEADER = "# Written by `launchwise import-shipped`, which writes it anew each time.\n"
 REPLACE = "--replace"
-VERSION = "triton_version"
-"""Key of a file that is no size."""
+VERSION = "triton_version"  # Key of a file that is no size
 
 ALWAYS = "1 == 1"
 
@@ -34,12 +33,9 @@ ALWAYS = "1 == 1"
 class Shipped:
     """Configuration files of one device."""
 
-    # The library's name of it.
-    device: str
-    # What it launches for any problem of the files.
-    rules: list[Usual]
-    # Releases of Triton that the files state.
-    versions: tuple[str, ...]
+    device: str  # the library's name of it
+    rules: list[Usual]  # what it launches for any problem of the files
+    versions: tuple[str, ...]  # releases of Triton that the files state
 
 
 def import_shipped(

@@ -25,8 +25,7 @@ from launchwise.workloads.spec import Spec
 
 FEASIBLE_FILE = "feasible.parquet"
 
-UNKNOWN_BYTES = "1"
-"""Least bytes of a problem if unknown: one byte holds for every problem."""
+UNKNOWN_BYTES = "1"  # Least bytes of a problem if unknown: one byte holds for every problem
 
 UNKNOWN_FLOP = "0"
 
@@ -254,8 +253,7 @@ def _told_by_conditions(spec: Spec, listed: int) -> str | None:
     return "the product of all values" if spanned == listed else None
 
 
-MOST_SPANNED = 2_000_000
-"""Largest product of values of which conditions may tell the feasible ones."""
+MOST_SPANNED = 2_000_000  # Largest product of values of which conditions may tell the feasible ones
 
 NEVER_RAN = ("failed", "out_of_memory")
 """Status of rows that may break a condition: they are what it forbids."""

@@ -16,8 +16,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.workloads.parts import Value
 
-TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
-"""Unit of a time to milliseconds."""
+TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # Unit of a time to milliseconds
 
 SPELLED = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
@@ -86,14 +85,9 @@ def unit_in_name(name: str) -> str | None:
 NO_TIME = 1e20
 """Times from this on stand for failures: of old Kernel Tuner, or the largest number of a type."""
 
-SHORTEST = 1e-12
-"""Shortest time of a launch, in whatever unit a file has: a picosecond of seconds."""
-
-LARGEST = 2**63 - 1
-"""Largest integer of a table; those beyond stay texts."""
-
-NO_TIME_STATED = "no time"
-"""Reason of a row without a time and without words of a failure."""
+SHORTEST = 1e-12  # Shortest time of a launch, in whatever unit a file has: a picosecond of seconds
+LARGEST = 2**63 - 1  # Largest integer of a table; those beyond stay texts
+NO_TIME_STATED = "no time"  # Reason of a row without a time and without words of a failure
 
 ONE_TIME = "one time per configuration: its repeats are not in the file"
 
@@ -103,9 +97,8 @@ class Row:
     """One configuration of a foreign sweep."""
 
     configuration: dict[str, Value]
-    # One of launchwise.workloads.metrics.STATUSES, and what the file says of a failure.
-    status: str
-    reason: str
+    status: str  # one of launchwise.workloads.metrics.STATUSES
+    reason: str  # what the file says of a failure
     # Of each repeat, and what the file states for the row (of Kernel Tuner the mean), ms.
     times_ms: tuple[float, ...]
     time_ms: float | None
@@ -122,8 +115,7 @@ class ForeignSweep:
     device_name: str
     kernel_name: str
     problem: dict[str, Value]
-    # Tunable to its values, in the order of the file.
-    tunables: dict[str, list[Value]]
+    tunables: dict[str, list[Value]]  # tunable to its values, in the order of the file
     rows: list[Row]
     # What the reader converted, repaired or left out, one sentence each.
     notes: list[str] = field(default_factory=list)

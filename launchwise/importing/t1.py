@@ -118,8 +118,7 @@ def _listed_values(values: object, path: str | Path, key: str) -> list[Value]:
     return list(dict.fromkeys(as_value(value) for value in listed))
 
 
-MOST_VALUES = 100_000
-"""Most values of a tunable: a file must not fill the memory."""
+MOST_VALUES = 100_000  # Most values of a tunable: a file must not fill the memory
 
 MOST_CHARACTERS = 1_000
 """Longest text of values that are computed; a list of literals may be longer."""

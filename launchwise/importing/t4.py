@@ -54,8 +54,7 @@ where it has any."""
 MARKS = ("configuration", "invalidity", "measurements", "objectives")
 """Keys of which a result has at least one."""
 
-HEADS = ("schema_version", "metadata")
-"""Keys of which a file without results has at least one."""
+HEADS = ("schema_version", "metadata")  # Keys of which a file without results has at least one
 
 MEASUREMENTS = ("time", "kernel_time", "runtime", "kernel_runtime", "duration")
 """Measurements that are read as the time, the first that a file has, if no objective is one."""
@@ -113,8 +112,7 @@ class _Times:
     # Name of a measurement; empty where none is a time: then the complaint says why.
     measurement: str
     complaint: str
-    # What was optimised; a failure's words may stand there.
-    objectives: tuple[str, ...]
+    objectives: tuple[str, ...]  # what was optimised; a failure's words may stand there
     # Unit of times that state none, and that of the measurement where its own entry states none.
     unit: str
     own_unit: str

@@ -50,8 +50,7 @@ SETTINGS_FILE = "settings.yaml"
 PROJECT_SETTINGS = "config.yaml"
 SEED = 2026
 
-Entries = Mapping[str, Mapping[str, Any]]
-"""GPU to its entry."""
+Entries = Mapping[str, Mapping[str, Any]]  # GPU to its entry
 
 
 def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
@@ -176,20 +175,14 @@ def _entry(
 class Imported:
     """Result of an import."""
 
-    # Folder of the workload.
-    folder: Path
-    # GPU to its number of rows by status.
-    rows: dict[str, dict[str, int]]
-    # GPU to why its rows are kept out of studies.
-    doubts: dict[str, list[str]]
-    # What was converted, repaired, left out or chosen, one sentence each.
-    notes: list[str]
+    folder: Path  # folder of the workload
+    rows: dict[str, dict[str, int]]  # GPU to its number of rows by status
+    doubts: dict[str, list[str]]  # GPU to why its rows are kept out of studies
+    notes: list[str]  # what was converted, repaired, left out or chosen, one sentence each
     # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None
-    # Whether there is a study to run.
-    studied: bool
-    # GPU to the fastest configuration of each problem, one line each.
-    fastest: dict[str, list[str]]
+    studied: bool  # whether there is a study to run
+    fastest: dict[str, list[str]]  # GPU to the fastest configuration of each problem, one line each
 
 
 def write_workload(

@@ -152,8 +152,7 @@ class Apart:
 class Compiled:
     """Outcome of compiling a group of builds."""
 
-    # Builds that were compiled together, with their cubin.
-    cubins: list[tuple[list[Build], bytes]]
+    cubins: list[tuple[list[Build], bytes]]  # builds that were compiled together, with their cubin
     # Key of a build to what its compiler says against it.
     refused: Mapping[str, str] = field(default_factory=dict)
     # Builds that are compiled one by one, not by nvcc.

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""
 
-STARTUP_ROWS = 10
-"""Rows of a variant before a model proposes; Optuna's default."""
+STARTUP_ROWS = 10  # Rows of a variant before a model proposes; Optuna's default
 
 MAX_PROPOSALS = 3
 """Infeasible or known proposals of a model before a neighbour is used instead.
@@ -53,10 +52,8 @@ class RandomDraws:
     problem: Problem
     # Facts of the GPU (see GPU_NAMES); None: limits that any GPU may have.
     gpu_facts: Mapping[str, Any] | None
-    # Rows of this problem in all, failed and known ones counted.
-    budget: int
-    # The same seed and the same outcomes give the same proposals.
-    seed: int
+    budget: int  # rows of this problem in all, failed and known ones counted
+    seed: int  # the same seed and the same outcomes give the same proposals
     # Configurations to measure, best first. Those that the spec does not have or that the
     # constraints refuse are left out.
     guesses: Iterable[Configuration] = ()

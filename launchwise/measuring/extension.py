@@ -52,12 +52,9 @@ class Extension:
     spec: Spec
     # All rows, as launchwise.tables.measurements.measurement_schema declares them.
     recorded: pd.DataFrame
-    # Metadata of the recorded table.
-    facts: Mapping[str, Any]
-    # Rows that are measured again (see read_extension).
-    anew: Collection[RowSelection] = ()
-    # Commits and variants of rows that are no longer valid.
-    unfit: Collection[tuple[str, str]] = ()
+    facts: Mapping[str, Any]  # metadata of the recorded table
+    anew: Collection[RowSelection] = ()  # rows that are measured again (see read_extension)
+    unfit: Collection[tuple[str, str]] = ()  # commits and variants of rows that are no longer valid
 
     @cached_property
     def kept(self) -> pd.DataFrame:

@@ -89,12 +89,9 @@ class _Body:
 class _File:
     """A file as it is read here; each text has the places of the file."""
 
-    # Without comments.
-    bare: str
-    # Without comments, the insides of literals and lines of the preprocessor.
-    code: str
-    # Those lines.
-    directives: Sequence[re.Match[str]]
+    bare: str  # without comments
+    code: str  # without comments, the insides of literals and lines of the preprocessor
+    directives: Sequence[re.Match[str]]  # those lines
 
     @classmethod
     def of(cls, content: str) -> _File:

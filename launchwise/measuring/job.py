@@ -128,8 +128,7 @@ class Alongside:
             self.compiler.write(path, self._compiled)
 
 
-Parts = Beforehand | Alongside
-"""Bundles of a sweep, in order of completion."""
+Parts = Beforehand | Alongside  # Bundles of a sweep, in order of completion
 
 
 def _groups(builds: list[Build], threads: int) -> list[list[Build]]:

@@ -30,17 +30,10 @@ from launchwise.base.storage import write_bytes, write_text
 
 log = logging.getLogger("launchwise")
 
-CHECK = "crc32"
-"""Last key of a line: checksum of the rest of the line."""
-
-NOTE = "note"
-"""Key of entries that are not rows; its value is the kind of entry."""
-
-WITHDRAWN = "withdrawn"
-"""Kind of the note that takes a row back."""
-
-SYNC_EVERY = 64
-"""Rows per fsync: a killed process loses no row, a crashed machine at most these."""
+CHECK = "crc32"  # Last key of a line: checksum of the rest of the line
+NOTE = "note"  # Key of entries that are not rows; its value is the kind of entry
+WITHDRAWN = "withdrawn"  # Kind of the note that takes a row back
+SYNC_EVERY = 64  # Rows per fsync: a killed process loses no row, a crashed machine at most these
 
 
 @dataclass
@@ -48,12 +41,9 @@ class Journal:
     """A journal open for writing: one writer at a time. Raises UserError when another process
     writes this journal (unless patient), the disk is full or the file system knows no locks."""
 
-    # The JSON-lines file; its folder is made when it is opened.
-    path: Path
-    # Hash of everything that must be the same for old rows to count.
-    fingerprint: str
-    # Columns that name a row.
-    key_columns: list[str]
+    path: Path  # the JSON-lines file; its folder is made when it is opened
+    fingerprint: str  # hash of everything that must be the same for old rows to count
+    key_columns: list[str]  # columns that name a row
     # Whether to wait while another process writes this journal: a job that a dead workflow left
     # behind on a cluster, say, which will soon have measured the remaining rows.
     patient: bool = False

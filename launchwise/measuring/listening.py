@@ -22,8 +22,7 @@ from launchwise.measuring.telemetry import Telemetry
 from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.space import label
 
-NOTICE_S = 0.5
-"""Interval at which the supervisor checks for a request to stop, s."""
+NOTICE_S = 0.5  # Interval at which the supervisor checks for a request to stop, s
 
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""

@@ -41,8 +41,7 @@ OnDevice = Launch | LaunchSequence | LibraryRun
 Say = Callable[[dict[str, Any]], None]
 
 WARM_UP_MS = 20.0
-GRAPH_MS = 0.2
-"""Device time of one replayed graph, ms: long enough to hide the cost of its events."""
+GRAPH_MS = 0.2  # Device time of one replayed graph, ms: long enough to hide the cost of its events
 
 MOST_LAUNCHES_PER_GRAPH = 200
 
@@ -111,8 +110,7 @@ class ProblemContext:
     method: Method
     problem: Problem
     attempt: int
-    # The best time so far (a median); infinite at the beginning.
-    best_ms: float
+    best_ms: float  # the best time so far (a median); infinite at the beginning
     # Early-stop threshold: minimum over configurations of max(median, first launch), because first
     # launches are compared with it; infinite at the beginning.
     mark_ms: float

@@ -60,18 +60,12 @@ exec cp "${0%/*}/whole.cubin" "$2"
 class Clang:
     """A Clang that can offload to one architecture."""
 
-    # The compiler.
-    path: str
-    # Architecture, such as ``sm_90``.
-    arch: str
-    # Folder of LLVM's OpenMP libraries.
-    libraries: Path
-    # What runs on the device beside the user's code, as bitcode.
-    device_library: Path
-    # Assembler of CUDA 12.
-    ptxas: Path
-    # Of Clang and ptxas, by their names.
-    releases: Mapping[str, str]
+    path: str  # the compiler
+    arch: str  # architecture, such as `sm_90`
+    libraries: Path  # folder of LLVM's OpenMP libraries
+    device_library: Path  # what runs on the device beside the user's code, as bitcode
+    ptxas: Path  # assembler of CUDA 12
+    releases: Mapping[str, str]  # of Clang and ptxas, by their names
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.

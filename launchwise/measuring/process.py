@@ -27,11 +27,8 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import builds_in_order
 
-KILLED_S = 30.0
-"""Time for a killed process to end, s: a driver that hangs keeps it for good."""
-
-OPENED_S = 120.0
-"""Time that a process may take to open its device, s."""
+KILLED_S = 30.0  # Time for a killed process to end, s: a driver that hangs keeps it for good
+OPENED_S = 120.0  # Time that a process may take to open its device, s
 
 
 class MeasuringProcess:

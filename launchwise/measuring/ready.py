@@ -26,8 +26,7 @@ pycuda.driver.init()
 version = ".".join(map(str, pycuda.VERSION))
 print(json.dumps({"pycuda": version, "cuda_bindings": cuda.bindings.__version__}))
 """
-PATIENCE_S = 120.0
-"""Timeout of the driver, s."""
+PATIENCE_S = 120.0  # Timeout of the driver, s
 
 
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ONE_WAY = ("driver", "toolkit", "backend")
-"""Columns that are the same in all rows of a sweep."""
+ONE_WAY = ("driver", "toolkit", "backend")  # Columns that are the same in all rows of a sweep
 
 NEUTRAL: dict[str, Any] = {
     # JSON has no NaN.
@@ -128,15 +127,13 @@ RESTORED = "restored"
 class Repeated:
     """Times of the repeats of one configuration."""
 
-    # One time per repeat, ms per launch.
-    times_ms: list[float]
+    times_ms: list[float]  # one time per repeat, ms per launch
     # ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
     # several launches, for kernels so short that the events would be a part of them; ``restored``:
     # events around every launch, arrays put back before it; ``host``: the host's clock around a run
     # that the host drives.
     timer: str
-    # Launches (runs of a sequence) in one repeat.
-    launches: int
+    launches: int  # launches (runs of a sequence) in one repeat
 
 
 def repeat(

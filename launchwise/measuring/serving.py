@@ -45,10 +45,8 @@ class Watched:
 
     problem: Problem
     configuration: Configuration
-    # Whether it was measured and verified before.
-    known: bool = False
-    # Its first time on this card, ms; None if not measured yet.
-    reference_ms: float | None = None
+    known: bool = False  # whether it was measured and verified before
+    reference_ms: float | None = None  # its first time on this card, ms; None if not measured yet
 
 
 @dataclass

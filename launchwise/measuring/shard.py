@@ -41,19 +41,15 @@ class Shard:
 
     spec: Spec
     folder: Path
-    # Its known problems; ``claims`` add more.
-    problems: list[Problem]
+    problems: list[Problem]  # its known problems; `claims` add more
     method: Method
     seed: int
-    # Names for constraints (see launchwise.workloads.spec.GPU_NAMES).
-    gpu_facts: Mapping[str, Any]
+    gpu_facts: Mapping[str, Any]  # names for constraints (see launchwise.workloads.spec.GPU_NAMES)
     # Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend, commit.
     labels: Mapping[str, str]
-    # How to start the measuring process; ``job`` is what else it must know.
-    command: list[str]
+    command: list[str]  # how to start the measuring process; `job` is what else it must know
     environment: Mapping[str, str]
-    # Source of its kernels.
-    parts: Parts
+    parts: Parts  # source of its kernels
     job: Mapping[str, Any] = field(default_factory=dict)
     # What is measured of problems by their values (see narrowings); everything of those that it
     # does not name.
@@ -62,8 +58,7 @@ class Shard:
     guesses: Callable[[Problem], list[Configuration]] | None = None
     # Rows of other GPUs, for an explorer that starts from them.
     prior: Callable[[Problem], Prior] | None = None
-    # Source of further problems.
-    claims: Claims | None = None
+    claims: Claims | None = None  # source of further problems
     # Rows of an earlier sweep that stay: only what they lack is measured.
     extension: Extension | None = None
     # Time after which an explorer ends a problem, s; None for as long as it takes.
@@ -155,13 +150,10 @@ class Claims:
     shards take the same problem, and none is half taken by a shard that was killed. Raises
     UserError when marks cannot be made there."""
 
-    # Belongs to one sweep: the same kernels, method and number of shards.
-    _folder: Path
-    # Whose claims these are, and how many take part.
-    _shard: str
-    shards: int
-    # All of the sweep, in the order in which they are taken.
-    _problems: list[Problem]
+    _folder: Path  # belongs to one sweep: the same kernels, method and number of shards
+    _shard: str  # whose claims these are
+    shards: int  # how many take part
+    _problems: list[Problem]  # all of the sweep, in the order in which they are taken
 
     def __post_init__(self) -> None:
         try:

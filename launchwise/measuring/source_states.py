@@ -28,11 +28,8 @@ from launchwise.workloads.loading import host_file
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec import Spec
 
-FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
-"""Options of nvcc."""
-
-MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
-"""Modules that every measuring process runs."""
+FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]  # Options of nvcc
+MEASURING = ROOT / "launchwise" / "cuda" / "child.py"  # Modules that every measuring process runs
 
 SOURCES = ("*.cu", "*.cuh", "*.h", "*.c", "host/*.c", "spec.yaml")
 
@@ -62,10 +59,8 @@ def digest_of_sources(folder: Path) -> str:
 class SourceState:
     """Digests of the files that decide what the rows of a workload's folder mean."""
 
-    # Of all of them.
-    sources: str
-    # Of the Python and C code that prepares inputs, launches kernels and checks outputs.
-    host: str
+    sources: str  # of all of them
+    host: str  # of the Python and C code that prepares inputs, launches kernels and checks outputs
     # Variant to the digest of its source, with what it includes and its compiler's options.
     kernels: Mapping[str, str]
 

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from launchwise.measuring.extension import Extension
 
 
-MAX_BARREN_PROCESSES = 3
-"""Most consecutive measuring processes that die without a new measurement."""
+MAX_BARREN_PROCESSES = 3  # Most consecutive measuring processes that die without a new measurement
 
 
 def measure_shard(

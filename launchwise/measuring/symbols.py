@@ -17,8 +17,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, split_kernel, symbol_path
 
-MARK = "launchwise_names"
-"""First part of the name of the empty kernels."""
+MARK = "launchwise_names"  # First part of the name of the empty kernels
 
 _SYMBOL_TABLE, _OBJECT, _SYMBOL_BYTES = 2, 1, 24
 """Of ELF: type of a section, type of a symbol, size of an entry."""

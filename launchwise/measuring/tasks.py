@@ -258,8 +258,7 @@ def _by_problem(
     return found
 
 
-LEAST_TIMES = 10
-"""Fewer times of the reference kernel do not tell its noise."""
+LEAST_TIMES = 10  # Fewer times of the reference kernel do not tell its noise
 
 NOISE_MULTIPLE = 3.0
 """Standard deviations beyond which a time of the reference kernel is drift, not noise."""

@@ -26,11 +26,8 @@ from launchwise.measuring.cards import NoNvml, nvml
 
 log = logging.getLogger("launchwise")
 
-KEEP_S = 600.0
-"""Age, relative to the newest, at which samples are dropped, s."""
-
-MAX_SAMPLE_GAP_S = 1.0
-"""Largest gap between a sample and a row, or between two samples, s."""
+KEEP_S = 600.0  # Age, relative to the newest, at which samples are dropped, s
+MAX_SAMPLE_GAP_S = 1.0  # Largest gap between a sample and a row, or between two samples, s
 
 REASONS = {
     0x4: "sw_power_cap",
@@ -64,17 +61,14 @@ def reasons_in(throttle: str) -> set[str]:
 class Sample:
     """One sample of a card; NaN or None for unsupported quantities."""
 
-    # ``time.monotonic()``, in seconds.
-    at: float
+    at: float  # `time.monotonic()`, in seconds
     # Current values, in the units of their names.
     sm_clock_mhz: float = math.nan
     memory_clock_mhz: float = math.nan
     temperature_c: float = math.nan
     power_w: float = math.nan
-    # Counter of the energy that the card has used, in joules.
-    energy_j: float | None = None
-    # Bit mask of NVML's clocks-event reasons.
-    throttle: int | None = None
+    energy_j: float | None = None  # counter of the energy that the card has used, in joules
+    throttle: int | None = None  # bit mask of NVML's clocks-event reasons
 
 
 Source = Callable[[], Sample]

@@ -62,20 +62,14 @@ HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
 class SourceCopy:
     """A copy of a source that nvcc reads, with copies of the headers beside it."""
 
-    # Of the copy of the source.
-    path: Path
-    # Where nvcc looks for headers.
-    folders: tuple[Path, ...]
-    # Names that its files define or undefine, sorted.
-    macros: tuple[str, ...]
-    # The source and the headers beside it, without comments.
-    text: str
+    path: Path  # of the copy of the source
+    folders: tuple[Path, ...]  # where nvcc looks for headers
+    macros: tuple[str, ...]  # names that its files define or undefine, sorted
+    text: str  # the source and the headers beside it, without comments
     # Kernels of C beside those of the build: they get names of their own, too.
     c_kernels: tuple[str, ...]
-    # Whether it has other functions of C: two builds cannot share a unit.
-    is_shared: bool
-    # Whether it may not compile inside a namespace.
-    needs_file_scope: bool
+    is_shared: bool  # whether it has other functions of C: two builds cannot share a unit
+    needs_file_scope: bool  # whether it may not compile inside a namespace
 
 
 class Units:

@@ -204,8 +204,7 @@ def fastest_measured_schema(spec: Spec) -> Schema:
     )
 
 
-FOLDS = "folds"
-"""Column of training rows with the names of folds, blanks between them."""
+FOLDS = "folds"  # Column of training rows with the names of folds, blanks between them
 
 
 def fold_name(split: str, fold: str) -> str:

@@ -229,8 +229,7 @@ def peers_schema(spec: Spec) -> Schema:
     )
 
 
-VERDICTS = ("stale", "unknown", "holds", "better")
-"""Order of verdicts, the most urgent first."""
+VERDICTS = ("stale", "unknown", "holds", "better")  # Order of verdicts, the most urgent first
 
 RECHECK_ORIGIN = ("card", "driver", "toolkit")
 

@@ -19,11 +19,8 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, launch, used
 from launchwise.workloads.spec import Spec
 
-IMPORTED = "imported"
-"""``backend`` of rows that another tool measured."""
-
-MOST_NUMBERS = 1 << 62
-"""Numbers that int64 holds with room to spare."""
+IMPORTED = "imported"  # `backend` of rows that another tool measured
+MOST_NUMBERS = 1 << 62  # Numbers that int64 holds with room to spare
 
 
 def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = False) -> np.ndarray:
@@ -158,21 +155,18 @@ def of_formulas(
     return {each.name: each.formula(known) for each in SWEEP if each.formula is not None}
 
 
-TIE = 2.0
-"""Standard errors of a difference within which two times are a tie."""
+TIE = 2.0  # Standard errors of a difference within which two times are a tie
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Configurations of one problem that have the same status."""
 
-    # Their number.
-    count: int
+    count: int  # their number
     # The most frequent reason, '' where rows of this status have none. Reasons that differ only in
     # numbers count as one; this is the first of them.
     reason: str
-    # Number of configurations with such a reason.
-    alike: int
+    alike: int  # number of configurations with such a reason
     # One of them: the variant, and every tunable that it has, to their values.
     configuration: dict[str, Value]
 
@@ -181,26 +175,20 @@ class Outcome:
 class Answer:
     """The fastest configuration of one problem on one GPU."""
 
-    # Problem parameter to its value.
-    problem: dict[str, Value]
+    problem: dict[str, Value]  # problem parameter to its value
     # The variant, and every tunable that it has, to their values; None when nothing was timed.
     configuration: dict[str, Value] | None
-    # Median time, ms, and its relative standard error.
-    time_ms: float | None
-    relative_error: float | None
-    # Time of the default configuration, ms; None when it was not timed.
-    baseline_ms: float | None
+    time_ms: float | None  # median time, ms
+    relative_error: float | None  # its relative standard error
+    baseline_ms: float | None  # time of the default configuration, ms; None when it was not timed
     # Other configurations that are slower by less than two standard errors of the difference.
     tied: int
-    # Least traffic of the problem divided by ``time_ms``, GB/s.
-    bandwidth_gbs: float | None
+    bandwidth_gbs: float | None  # least traffic of the problem divided by `time_ms`, GB/s
     # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
-    # Status to its number of configurations.
-    statuses: dict[str, int]
-    # Status to what it is about; for every status but ``ok``.
-    outcomes: dict[str, Outcome]
+    statuses: dict[str, int]  # status to its number of configurations
+    outcomes: dict[str, Outcome]  # status to what it is about; for every status but `ok`
 
     @property
     def speedup(self) -> float | None:

@@ -33,17 +33,13 @@ from launchwise.tables.schema import (
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
-PAIRS = "pairs"
-"""Basis of a time whose ratio to the usual choice was measured in pairs."""
-
-SWEEP = "sweep"
-"""Basis of a time that stands as the sweep measured it."""
+PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
+SWEEP = "sweep"  # Basis of a time that stands as the sweep measured it
 
 CLOSE = 1.1
 """Times of the fastest in pairs up to which a configuration tells the level of its problem."""
 
-JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")
-"""Columns of a judged time."""
+JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")  # Columns of a judged time
 
 GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
 """Columns of the limits of what was measured in pairs: time of the usual choice, and of the

@@ -37,8 +37,7 @@ ANYWHERE = (
 )
 """Benchmarks that run on any machine."""
 
-WITH_JAVA = ("against_weka",)
-"""Benchmarks that need Java and an archive that no lock file names."""
+WITH_JAVA = ("against_weka",)  # Benchmarks that need Java and an archive that no lock file names
 
 ON_GPU = {
     "against_devito": "devito",

@@ -44,8 +44,7 @@ def build_wheel(folder: Path, tree: Path = ROOT) -> Path:
 class Installed:
     """An environment with the wheel, and a machine for it."""
 
-    # Holds the environment ``env``, a home and the description of made-up cards.
-    folder: Path
+    folder: Path  # holds the environment `env`, a home and the description of made-up cards
 
     @classmethod
     def make(cls, folder: Path, wheel: Path) -> Installed:

@@ -14,11 +14,8 @@ from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
 from launchwise.report.study import Run, StudyData
 
-MOST_PROBLEMS = 6
-"""Problems of a GPU: the number of GPUs is the question, not that of rows."""
-
-WITH_MODELS = 30
-"""GPUs that evaluation and predictions hold: more than a study's page shows."""
+MOST_PROBLEMS = 6  # Problems of a GPU: the number of GPUs is the question, not that of rows
+WITH_MODELS = 30  # GPUs that evaluation and predictions hold: more than a study's page shows
 
 SLOWEST = 8.0
 RUN = Run("0" * 40, "2026-01-01T00:00:00+00:00", "0" * 16, 0, {})

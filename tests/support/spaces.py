@@ -15,8 +15,7 @@ from launchwise.workloads.spec import Spec
 Outcome = Callable[[Configuration], float | None]
 PROBLEM: Problem = {"m": 4}
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128]
-LARGE = list("abcdefg")
-"""Tunables of :func:`large`, each with the values :data:`POWERS`."""
+LARGE = list("abcdefg")  # Tunables of `large`, each with the values `POWERS`
 
 
 def made(

@@ -27,8 +27,7 @@ FACTS = {
 }
 """Limits of a card, where there is none."""
 
-FOUND = ("wrong", "failed")
-"""Statuses of a fault that was found."""
+FOUND = ("wrong", "failed")  # Statuses of a fault that was found
 
 
 class Fault(Strict):
@@ -57,8 +56,7 @@ class Expectation(Strict):
     problem: dict[str, Any]
     gpu_problem: dict[str, Any]
     faults: list[Fault] = Field(min_length=1)
-    # What the CPU device lacks for it.
-    needs: str = ""
+    needs: str = ""  # what the CPU device lacks for it
 
 
 def expectation(name: str) -> Expectation:
