@@ -76,12 +76,8 @@ class Estimate:
 class CostModel:
     """Predicts the time of any configuration of a workload on any GPU that has a profile.
 
-    Parameters
-    ----------
-    spec
-        The workload; where it has no ``cost.yaml`` its ``work`` stands for one.
-    profiles
-        GPUs that may be asked for.
+    ``spec``: the workload; where it has no ``cost.yaml`` its ``work`` stands for one.
+    ``profiles``: GPUs that may be asked for.
     """
 
     def __init__(self, spec: Spec, profiles: Mapping[str, GpuProfile]) -> None:

@@ -71,17 +71,12 @@ def answers(
     more than 2 %, and the next fastest after it; any other by the fitted model. The usual choice is
     always among the candidates.
 
-    Parameters
-    ----------
-    cases
-        GPUs of the product's domain, and problems of its workload.
-    top
-        Suggestions per problem.
-    least_gain
-        Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
-        interval. What does not reach it, or has no interval, is answered by the usual choice.
-    processes
-        The model is asked in so many processes at once; answers do not depend on it.
+    ``cases``: GPUs of the product's domain, and problems of its workload.
+    ``top``: suggestions per problem.
+    ``least_gain``: gain over the usual choice that must be sure: the measured one, or the lower end
+        of the 90 % interval. What does not reach it, or has no interval, is answered by the usual
+        choice.
+    ``processes``: the model is asked in so many processes at once; answers do not depend on it.
     """
     domain = final.domain
     # Asked twice, a problem's candidates would be there twice.

@@ -264,16 +264,11 @@ def boosted(
 ) -> LightgbmBooster:
     """Trees that LightGBM fits.
 
-    Parameters
-    ----------
-    parameters
-        :class:`BoostingParameters`; others are left out.
-    features, target, weights
-        float32 (rows, features); float64 (rows,); float64 (rows,), all alike when left out.
-    group
-        Lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
-    **more
-        Further options of LightGBM.
+    ``parameters``: :class:`BoostingParameters`; others are left out.
+    ``features``, ``target``, ``weights``: float32 (rows, features); float64 (rows,); float64
+        (rows,), all alike when left out.
+    ``group``: lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
+    ``**more``: further options of LightGBM.
     """
     import lightgbm
 

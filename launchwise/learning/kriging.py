@@ -193,13 +193,8 @@ class Kriging:
         """What each measured case shows when it is predicted from the others.
 
         By the closed form for leaving one out (Rasmussen and Williams, 2006, section 5.4.2).
-
-        Returns
-        -------
-        deviations
-            Posterior standard deviation: float64, shape (cases,).
-        regrets
-            log(time / best) of the configuration that is predicted to be the fastest, likewise.
+        Returns the posterior standard deviation, float64, shape (cases,), and, likewise, log(time /
+        best) of the configuration that is predicted to be the fastest.
         """
         inverse = np.linalg.inv(self._noisy(known.cases))
         variances = 1 / np.diag(inverse)

@@ -50,18 +50,12 @@ def held_against(
 ) -> Held:
     """Predict published run times.
 
-    Parameters
-    ----------
-    domain
-        The study's; its profiles hold the GPUs of ``cards``.
-    times
-        As :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other cards
-        are left out.
-    cards
-        Datasheet-only GPU to its card.
-    predictors
-        Fitted predictors, by kind. The roofline is added; phases are predicted by the cost model
-        alone.
+    ``domain``: the study's; its profiles hold the GPUs of ``cards``.
+    ``times``: as :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other
+        cards are left out.
+    ``cards``: datasheet-only GPU to its card.
+    ``predictors``: fitted predictors, by kind. The roofline is added; phases are predicted by the
+        cost model alone.
     """
     rows: list[pd.DataFrame] = []
     unfit: dict[str, int] = {}

@@ -219,19 +219,13 @@ def write_product(
 ) -> Final:
     """Write the product of a study.
 
+    ``fitted``, ``folder``: of the fitted model (:func:`fit_answering`), and of the product, which
+        is written anew.
+    ``times``: GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the
+        fastest to answer with. Models learn from the sweeps.
+    ``sources``: files of the sweeps: their digest names what was learnt from.
+    ``intervals``: situation to the interval of its answers.
     Raises UserError when the folder of the fitted model is damaged.
-
-    Parameters
-    ----------
-    fitted, folder
-        Of the fitted model (:func:`fit_answering`), and of the product, which is written anew.
-    times
-        GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
-        answer with. Models learn from the sweeps.
-    sources
-        Files of the sweeps: their digest names what was learnt from.
-    intervals
-        Situation to the interval of its answers.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
     if facts.pop("files") != _files_in(fitted):

@@ -151,26 +151,18 @@ def search(
 
     A search that was stopped and goes on finds what it would have found in one go.
 
-    Parameters
-    ----------
-    kind
-        Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
-    rows
-        Training rows of one fold.
-    fixed
-        Hyper-parameters that are not searched.
-    trials
-        Trials in all, earlier ones counted; of a longer earlier search the first ones are used, so
-        that the outcome depends on the settings and not on history.
-    folds, max_rows
-        Grouped folds, and rows that a trial may learn from.
-    journal
-        File that keeps trials; in memory when None. Searches at the same time may share it.
-    name
-        What is searched (split and fold): part of the journal's key.
-    objective
-        ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best trial wins.
-        A kind that predicts no time is judged by regret.
+    ``kind``: class of the recommender; its ``suggest`` is the search space, its defaults the first
+        trial.
+    ``rows``: training rows of one fold.
+    ``fixed``: hyper-parameters that are not searched.
+    ``trials``: trials in all, earlier ones counted; of a longer earlier search the first ones are
+        used, so that the outcome depends on the settings and not on history.
+    ``folds``, ``max_rows``: grouped folds, and rows that a trial may learn from.
+    ``journal``: file that keeps trials; in memory when None. Searches at the same time may share
+        it.
+    ``name``: what is searched (split and fold): part of the journal's key.
+    ``objective``: ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best
+        trial wins. A kind that predicts no time is judged by regret.
     """
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)

@@ -122,12 +122,8 @@ def keys_among(keys: Iterable[tuple[Any, ...]], cases: Iterable[Case]) -> np.nda
 def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
     """Number the cases of a table.
 
-    Returns
-    -------
-    codes
-        int64, shape (rows,): the number of each row's case, by first appearance.
-    keys
-        The key (see :attr:`Case.key`) of each number.
+    Returns the number of each row's case, by first appearance: int64, shape (rows,); and the key
+    (see :attr:`Case.key`) of each number.
     """
     if rows.empty:
         return np.empty(0, dtype=np.int64), []
@@ -166,16 +162,11 @@ def make_splits(
     Raises UserError when a split overlaps itself, has nothing to learn from or nothing to be tested
     on.
 
-    Parameters
-    ----------
-    name, splits
-        The study and its splits, from the settings.
-    sweeps
-        GPU to its measurements (see :func:`launchwise.tables.measurements.measurement_schema`).
-    blamed
-        Split to the file that holds it and its key there, for messages.
-    leave_out
-        GPU to problems that take no part on it.
+    ``name``, ``splits``: the study and its splits, from the settings.
+    ``sweeps``: GPU to its measurements (see
+        :func:`launchwise.tables.measurements.measurement_schema`).
+    ``blamed``: split to the file that holds it and its key there, for messages.
+    ``leave_out``: GPU to problems that take no part on it.
     """
     measured = {
         gpu: _measured_cases(sweep[~_left_out(sweep, leave_out or {})], spec)

@@ -38,12 +38,8 @@ ORACLE = "oracle"
 class Truth:
     """Measured rows of every case, outliers included.
 
-    Parameters
-    ----------
-    sweeps
-        GPU to its measurements, with judged times or with the sweep's own.
-    domain
-        Its candidates bound what counts as the best.
+    ``sweeps``: GPU to its measurements, with judged times or with the sweep's own.
+    ``domain``: its candidates bound what counts as the best.
     """
 
     def __init__(self, sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> None:

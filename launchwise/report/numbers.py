@@ -45,17 +45,14 @@ def cases_of(study: StudyData) -> np.ndarray:
 def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.
 
-    Returns
-    -------
-    DataFrame
-        ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
-        standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
-        ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` =
-        baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
-        a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
-        ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
-        ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and
-        ``configuration``, the name of the best one.
+    Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
+    standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
+    ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` = baseline over best; ``noise`` =
+    relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
+    of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and
+    its FLOP take at the GPU's measured ceilings (see
+    :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
+    the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]

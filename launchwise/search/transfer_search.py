@@ -106,16 +106,12 @@ all before. Time and memory grow with their number."""
 class TransferSearch:
     """Proposes which candidate to measure next.
 
+    ``points``: tunables of each candidate, texts as one column per value: float64, shape
+        (candidates, tunables).
+    ``losses``: log(time / best time) of each candidate on each other GPU: float64, shape
+        (candidates, GPUs); inf where it failed, NaN where it was not measured. No column without
+        other GPUs.
     Raises ValueError when there is no candidate, or the shapes do not fit.
-
-    Parameters
-    ----------
-    points
-        Tunables of each candidate, texts as one column per value: float64, shape (candidates,
-        tunables).
-    losses
-        log(time / best time) of each candidate on each other GPU: float64, shape (candidates,
-        GPUs); inf where it failed, NaN where it was not measured. No column without other GPUs.
     """
 
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:

@@ -78,16 +78,10 @@ def start(
 ) -> Experiment:
     """Check the settings before any rule is defined; stops with one line on an error.
 
-    Parameters
-    ----------
-    config
-        What Snakemake merged.
-    path
-        The file that the Snakefile names.
-    overlays
-        Files from the command line, the last one strongest.
-    in_job
-        Whether models were checked by the process that started this one.
+    ``config``: what Snakemake merged.
+    ``path``: the file that the Snakefile names.
+    ``overlays``: files from the command line, the last one strongest.
+    ``in_job``: whether models were checked by the process that started this one.
     """
     files = settings_of(path, overlays)
     try:

@@ -72,22 +72,16 @@ def consensus(
 ) -> Consensus:
     """What members expect of every candidate of some cases, and the answers.
 
-    Parameters
-    ----------
-    losses
-        Member to its log times but for a constant of each case: float64, shape (rows,). One that
-        says nothing of some row has no part.
-    log_times
-        Logarithms of predicted times (ms), each of shape (rows,).
-    cases
-        Number of each row's case, from 0 and none left out: int64, shape (rows,).
-    usual, baseline
-        Rows with the usual choice and the baseline of their case: booleans, shape (rows,).
-    contenders
-        Rows of which one is the reference: booleans, shape (rows,); where a case has none, the
-        usual choice is, else the baseline.
-    caution
-        Factor of each case's deviation: float64, shape (cases,); infinite: the reference answers.
+    ``losses``: member to its log times but for a constant of each case: float64, shape (rows,). One
+        that says nothing of some row has no part.
+    ``log_times``: logarithms of predicted times (ms), each of shape (rows,).
+    ``cases``: number of each row's case, from 0 and none left out: int64, shape (rows,).
+    ``usual``, ``baseline``: rows with the usual choice and the baseline of their case: booleans,
+        shape (rows,).
+    ``contenders``: rows of which one is the reference: booleans, shape (rows,); where a case has
+        none, the usual choice is, else the baseline.
+    ``caution``: factor of each case's deviation: float64, shape (cases,); infinite: the reference
+        answers.
     """
     # Relative to the usual choice; without it to the baseline, else to any row.
     start = first_rows(cases, ~usual, ~baseline)

@@ -96,12 +96,8 @@ class BuildFacts:
     A build is known by the GPU's architecture, the variant, the build tunables and whatever of a
     problem has listed values (a type, an order): nothing else of a row changes its code.
 
-    Parameters
-    ----------
-    domain
-        The workload and the GPUs.
-    table
-        Index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
+    ``domain``: the workload and the GPUs.
+    ``table``: index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
     """
 
     def __init__(self, domain: Domain, table: pd.DataFrame) -> None:
