@@ -110,9 +110,7 @@ class CostModel:
 
     def copies_at_unknown_rate(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows that copy between host and a GPU whose link is unknown: booleans, shape (rows,).
-
-        Nothing that is computed of them is known to be near their time.
-        """
+        Nothing that is computed of them is known to be near their time."""
         unknown = [gpu for gpu, one in self._profiles.items() if not one.host_link_is_known]
         found = rows["gpu"].isin(unknown).to_numpy(dtype=bool, copy=True)
         if self._cost.transfers and found.any():
@@ -157,10 +155,8 @@ class CostModel:
         return self._cost
 
     def shape(self, variant: str, which: str) -> str:
-        """Expression for the product of a variant's ``grid`` or ``block``.
-
-        Imported sweeps have neither: they count as a full block on every SM.
-        """
+        """Expression for the product of a variant's ``grid`` or ``block``. Imported sweeps have
+        neither: they count as a full block on every SM."""
         texts = getattr(self._spec.variants[variant], which) or (FULL[which],)
         return " * ".join(f"({text})" for text in texts)
 

@@ -41,11 +41,9 @@ together does not depend on the number of processes."""
 
 
 def why_none(domain: Domain, case: Case) -> str | None:
-    """Why no configuration may run a problem on a GPU; None where one may.
-
-    The baseline is a candidate everywhere: a study's constraints do not apply to it. Where the
-    workload's do not hold for it, and it is the only candidate, there is no answer.
-    """
+    """Why no configuration may run a problem on a GPU; None where one may. The baseline is a
+    candidate everywhere: a study's constraints do not apply to it. Where the workload's do not hold
+    for it, and it is the only candidate, there is no answer."""
     spec, default = domain.spec, baseline(domain.spec)
     facts = gpu_facts(domain.profiles[case.gpu].model_dump())
     if feasible(spec, case.problem, default, facts) or len(domain.choices([case])) > 1:

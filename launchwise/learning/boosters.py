@@ -133,10 +133,8 @@ class BoostingParameters(Hyperparameters):
 
 
 def lightgbm_trees(text: str) -> Trees | None:
-    """Trees of a model in LightGBM's own text; None where this is left to LightGBM.
-
-    Raises ValueError when it is no such text.
-    """
+    """Trees of a model in LightGBM's own text; None where this is left to LightGBM. Raises
+    ValueError when it is no such text."""
     head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
     width = re.search(r"^max_feature_idx=(\d+)$", head, re.MULTILINE)
     if width is None or not parts:
@@ -174,10 +172,8 @@ def _lightgbm_tree(lines: dict[str, str]) -> tuple[np.ndarray, ...]:
 
 
 def xgboost_trees(text: str) -> Trees | None:
-    """Trees of a model in XGBoost's JSON; None where this is left to XGBoost.
-
-    Raises ValueError when it is no such model.
-    """
+    """Trees of a model in XGBoost's JSON; None where this is left to XGBoost. Raises ValueError
+    when it is no such model."""
     try:
         learner = json.loads(text)["learner"]
         booster, parameters = learner["gradient_booster"], learner["learner_model_param"]

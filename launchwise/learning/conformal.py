@@ -114,11 +114,9 @@ def _real(table: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def asked_situations(rows: pd.DataFrame, folds: Iterable[Fold], domain: Domain) -> np.ndarray:
-    """Situation of each test case in its fold: objects, shape (rows,).
-
-    ``unlike`` where all training cases are of one card and the case is of another: leaving out
-    slices of a card measures the error on a slice, not on another card.
-    """
+    """Situation of each test case in its fold: objects, shape (rows,). ``unlike`` where all
+    training cases are of one card and the case is of another: leaving out slices of a card measures
+    the error on a slice, not on another card."""
     found = np.full(len(rows), "", dtype=object)
     for fold in folds:
         mine = ((rows["split"] == fold.split) & (rows["fold"] == fold.fold)).to_numpy()
@@ -146,11 +144,9 @@ def unlike_all(
 
 
 def quantiles(errors: np.ndarray) -> tuple[float, float] | None:
-    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these.
-
-    Of n finite errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2,
-    between two errors in proportion; None where k is below 1.
-    """
+    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these. Of n finite
+    errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2, between two
+    errors in proportion; None where k is below 1."""
     errors, tail = errors[np.isfinite(errors)], (1 - SHARE) / 2
     if (len(errors) + 1) * tail < 1 - 1e-9:
         return None

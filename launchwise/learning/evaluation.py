@@ -174,10 +174,8 @@ def write_evaluation(
     processes: int,
 ) -> Mapping[Situation, Offsets]:
     """Evaluate what models say of a study's test cases; intervals of its answers by situation.
-
     Writes ``files``: rows (:func:`evaluate`), curves, and a summary, with errors of predicted times
-    that are counted in so many ``processes``.
-    """
+    that are counted in so many ``processes``."""
     timed, shares = truth.timed(learnt.predicted_times), reached(learnt, truth)
     rows, errors = evaluate(
         study, learnt, folds, truth, timed, shares, domain, random_draws, answering

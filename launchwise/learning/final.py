@@ -93,10 +93,8 @@ class Final:
 
     @cached_property
     def recommender(self) -> Recommender:
-        """The fitted model, loaded when it is first asked: measured problems need none.
-
-        Raises UserError when it is missing or damaged.
-        """
+        """The fitted model, loaded when it is first asked: measured problems need none. Raises
+        UserError when it is missing or damaged."""
         path = self.folder / FACTS_FILE
         kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
         return kind.load(self.folder / MODEL_FOLDER, self.domain)
@@ -108,10 +106,8 @@ class Final:
 
 
 def read_final(folder: Path, domain: Domain) -> Final:
-    """Read a study's product.
-
-    Raises UserError when the folder holds none, one of another workload, or damaged tables.
-    """
+    """Read a study's product. Raises UserError when the folder holds none, one of another workload,
+    or damaged tables."""
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
         raise UserError(folder, "", message)
@@ -161,10 +157,8 @@ def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | 
 
 
 def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
-    """Limits around the same geometric mean, as wide in logarithms times ``stretch``.
-
-    float64, shape (rows, 2); ``stretch`` is a number or has shape (rows,).
-    """
+    """Limits around the same geometric mean, as wide in logarithms times ``stretch``. float64,
+    shape (rows, 2); ``stretch`` is a number or has shape (rows,)."""
     centre, half = _centre_and_half(limits)
     wide = half * stretch
     return np.exp(np.column_stack([centre - wide, centre + wide]))

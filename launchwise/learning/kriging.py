@@ -58,12 +58,9 @@ class Landscapes:
         return Landscapes(tuple(self.cases[place] for place in places), self.regret[list(places)])
 
     def correlation(self, one: int, other: int) -> float:
-        """Correlation of two cases over configurations near the best of either.
-
-        Times the share of these that have a time in both: what a case cannot run, or did not
-        measure, it tells nothing of. NaN of fewer than :data:`FEWEST_COMMON`, or where one case has
-        the same time for all.
-        """
+        """Correlation of two cases over configurations near the best of either. Times the share of
+        these that have a time in both: what a case cannot run, or did not measure, it tells nothing
+        of. NaN of fewer than :data:`FEWEST_COMMON`, or where one case has the same time for all."""
         left, right = self.regret[one], self.regret[other]
         near = np.fmin(left, right) < NEAR
         common = near & np.isfinite(left) & np.isfinite(right)
@@ -190,12 +187,10 @@ class Kriging:
         return self.covariance(measured, measured) + NUGGET * np.eye(len(measured))
 
     def left_out(self, known: Landscapes) -> tuple[np.ndarray, np.ndarray]:
-        """What each measured case shows when it is predicted from the others.
-
-        By the closed form for leaving one out (Rasmussen and Williams, 2006, section 5.4.2).
-        Returns the posterior standard deviation, float64, shape (cases,), and, likewise, log(time /
-        best) of the configuration that is predicted to be the fastest.
-        """
+        """What each measured case shows when it is predicted from the others. By the closed form
+        for leaving one out (Rasmussen and Williams, 2006, section 5.4.2). Returns the posterior
+        standard deviation, float64, shape (cases,), and, likewise, log(time / best) of the
+        configuration that is predicted to be the fastest."""
         inverse = np.linalg.inv(self._noisy(known.cases))
         variances = 1 / np.diag(inverse)
         values = np.where(np.isnan(known.regret), UNMEASURED, known.regret)

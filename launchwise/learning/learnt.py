@@ -116,12 +116,9 @@ class Learnt:
         return [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
 
     def recommended(self, method: str, most: int = LONGEST) -> pd.DataFrame:
-        """The first ``most`` candidates of every case by a method.
-
-        Columns of the candidates, ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and
-        ``spread``. One method at a time: those of all methods together take gigabytes of a study
-        of many GPUs.
-        """
+        """The first ``most`` candidates of every case by a method. Columns of the candidates,
+        ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and ``spread``. One method at a
+        time: those of all methods together take gigabytes of a study of many GPUs."""
         ranks = self.said[method]["rank"].to_numpy()
         rows = np.flatnonzero((ranks > 0) & (ranks <= most))
         reals = ("predicted_ms", "expected_gain", "spread")

@@ -59,11 +59,9 @@ JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMIT
 
 
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
-    """The fastest candidates of each measured case, its usual choice and its baseline.
-
-    Returns a table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the
-    cases in order, of each the configurations by ascending time. ``times``: GPU to judged times.
-    """
+    """The fastest candidates of each measured case, its usual choice and its baseline. Returns a
+    table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the cases in
+    order, of each the configurations by ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
     columns = [*JUDGED_COLUMNS, "status", "blind"]
     rows = pd.concat(
@@ -131,11 +129,9 @@ def fit_answering(
     made_from: str = "",
 ) -> None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
-
     ``folder`` is written anew; nothing happens where it was made from the same: ``made_from`` is
     the digest of the training rows and of what else all models are made from. Raises UserError when
-    the model cannot be fitted.
-    """
+    the model cannot be fitted."""
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
         return
@@ -266,10 +262,8 @@ def _what_was_learnt(
 
 
 def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
-    """With what and when a sweep was measured, as far as it says so.
-
-    Returns ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
-    """
+    """With what and when a sweep was measured, as far as it says so. Returns ``drivers`` and
+    ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD."""
 
     def known(column: str) -> list[str]:
         return sorted({str(one) for one in rows[column].dropna().unique()} - {""})

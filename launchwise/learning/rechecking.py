@@ -71,10 +71,8 @@ def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Gain:
-    """Time of the default over that of the recommendation, and limits of its interval.
-
-    NaN where nothing is known.
-    """
+    """Time of the default over that of the recommendation, and limits of its interval. NaN where
+    nothing is known."""
 
     value: float = math.nan
     low: float = math.nan

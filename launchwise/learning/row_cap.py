@@ -135,11 +135,9 @@ def quota(sizes: np.ndarray, most: int) -> int:
 
 
 def in_turn(keys: Sequence[tuple[Any, ...]], seed: int) -> tuple[np.ndarray, int]:
-    """Cases in the order in which they are taken, and how many GPUs there are.
-
-    GPUs take turns, each with one problem. All go round the same circle of problems, which is drawn
-    at random, from starts that lie evenly apart. ``keys``: of each case: its GPU, then its problem.
-    """
+    """Cases in the order in which they are taken, and how many GPUs there are. GPUs take turns,
+    each with one problem. All go round the same circle of problems, which is drawn at random, from
+    starts that lie evenly apart. ``keys``: of each case: its GPU, then its problem."""
     gpus = _numbers([key[0] for key in keys])
     problems = _numbers([key[1:] for key in keys])
     many, count = int(gpus.max()) + 1, int(problems.max()) + 1

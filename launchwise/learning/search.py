@@ -45,11 +45,9 @@ JUDGED_RECOMMENDATIONS = 3
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a search.
-
-    ``parameters`` is empty where the defaults stay; ``value`` is the objective (0 is perfect, .03
-    is 3 % slower than the best, or times that are 3 % off), None when nothing was searched.
-    """
+    """Outcome of a search. ``parameters`` is empty where the defaults stay; ``value`` is the
+    objective (0 is perfect, .03 is 3 % slower than the best, or times that are 3 % off), None when
+    nothing was searched."""
 
     parameters: dict[str, Any]
     value: float | None
@@ -94,10 +92,8 @@ def held_out_regret(
     seed: int,
     judged: int = JUDGED_RECOMMENDATIONS,
 ) -> np.ndarray:
-    """Mean regret of the first recommendations for each case, from folds that left it out.
-
-    Returns log(time / best), float64, shape (cases,), cases fold by fold.
-    """
+    """Mean regret of the first recommendations for each case, from folds that left it out. Returns
+    log(time / best), float64, shape (cases,), cases fold by fold."""
     regret = regrets(rows, recommender.domain.spec)
     found = []
     for held, asked, codes in _held_out_rows(recommender, rows, folds, seed):
@@ -111,9 +107,7 @@ def held_out_time_error(
     recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int
 ) -> np.ndarray:
     """Mean |predicted / measured - 1| over the rows of each case, from folds that left it out.
-
-    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
-    """
+    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted."""
     found = []
     for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
         errors = np.abs(recommender.predict(asked) / asked["time_ms"].to_numpy(dtype=float) - 1)

@@ -44,10 +44,8 @@ class Case:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Hashable name of the case: the GPU, then the problem's values by name.
-
-        Not in the spec's order: JSON objects come back sorted.
-        """
+        """Hashable name of the case: the GPU, then the problem's values by name. Not in the spec's
+        order: JSON objects come back sorted."""
         return (self.gpu, *(self.problem[name] for name in sorted(self.problem)))
 
     def plain(self) -> dict[str, Any]:
@@ -66,10 +64,8 @@ class Fold:
 
 
 def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
-    """Which rows are of problems that a split of a study trains or tests on, on their GPU.
-
-    Returns booleans, shape (rows,).
-    """
+    """Which rows are of problems that a split of a study trains or tests on, on their GPU. Returns
+    booleans, shape (rows,)."""
     splits = study.splits.values()
     selections = [
         selection
@@ -120,11 +116,8 @@ def keys_among(keys: Iterable[tuple[Any, ...]], cases: Iterable[Case]) -> np.nda
 
 
 def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
-    """Number the cases of a table.
-
-    Returns the number of each row's case, by first appearance: int64, shape (rows,); and the key
-    (see :attr:`Case.key`) of each number.
-    """
+    """Number the cases of a table. Returns the number of each row's case, by first appearance:
+    int64, shape (rows,); and the key (see :attr:`Case.key`) of each number."""
     if rows.empty:
         return np.empty(0, dtype=np.int64), []
     codes = case_numbers(rows, spec)
@@ -310,11 +303,9 @@ def _transfer_folds(
 
 
 def left_out_together(cards: Mapping[str, str], most: int = MOST_TRANSFER_FOLDS) -> list[list[str]]:
-    """GPUs that are held out at once: whole cards with their slices, each GPU in one group.
-
-    Where all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as
-    many. ``cards``: GPU to the model of its card.
-    """
+    """GPUs that are held out at once: whole cards with their slices, each GPU in one group. Where
+    all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as many.
+    ``cards``: GPU to the model of its card."""
     whole: dict[str, list[str]] = {}
     for gpu, card in cards.items():
         whole.setdefault(card, []).append(gpu)
@@ -340,10 +331,8 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
 
 
 def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
-    """Folds in a ``splits.json``, of one split or of all, in order.
-
-    Raises UserError when the file is broken or a fold tests what it learns from.
-    """
+    """Folds in a ``splits.json``, of one split or of all, in order. Raises UserError when the file
+    is broken or a fold tests what it learns from."""
     content = read_json(path)
     try:
         folds = [

@@ -30,9 +30,8 @@ _ARRAYS = ("starts", "feature", "threshold", "children", "value")
 @dataclass(frozen=True)
 class Trees:
     """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
-
-    Raises ValueError when an array has another length, or a way from a root may not end in a leaf.
-    """
+    Raises ValueError when an array has another length, or a way from a root may not end in a
+    leaf."""
 
     FILE: ClassVar[str] = "model.npz"
 

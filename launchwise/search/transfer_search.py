@@ -38,12 +38,10 @@ LEAST_MEASURED = 5
 
 
 def least_measured(candidates: int) -> int:
-    """Measurements before which no search among so many ``candidates`` is sure.
-
-    Of what is fast alone, unlike all that resembles it, no process can know. The more candidates
-    there are, the likelier there is one; their square root is what two such cards of the public
-    convolution need.
-    """
+    """Measurements before which no search among so many ``candidates`` is sure. Of what is fast
+    alone, unlike all that resembles it, no process can know. The more candidates there are, the
+    likelier there is one; their square root is what two such cards of the public convolution
+    need."""
     return max(LEAST_MEASURED, math.isqrt(candidates - 1) + 1)
 
 
@@ -177,11 +175,9 @@ class TransferSearch:
         return near
 
     def chance_left(self, within: float) -> float:
-        """Chance that an open candidate is faster than the best by more than ``within``.
-
-        1 before the first success, 0 when all were measured. Held against cards that were kept
-        apart. ``within``: part of the best time, such as 0.02.
-        """
+        """Chance that an open candidate is faster than the best by more than ``within``. 1 before
+        the first success, 0 when all were measured. Held against cards that were kept apart.
+        ``within``: part of the best time, such as 0.02."""
         if not self._open.any():
             return 0.0
         if not np.isfinite(self._logs).any():

@@ -107,9 +107,7 @@ def consensus(
 
 def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
     """Row that comes first in each case, criterion by criterion the smallest, then in their order.
-
-    int64, shape (cases,); ``cases`` and each criterion have shape (rows,).
-    """
+    int64, shape (cases,); ``cases`` and each criterion have shape (rows,)."""
     # lexsort is stable and compares its last key first.
     order = np.lexsort((*reversed(criteria), cases))
     return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
@@ -148,12 +146,9 @@ class CommitteeState(Strict):
 
 
 class CommitteeRecommender(Recommender):
-    """Answers by the consensus (:func:`consensus`) of other methods of a study.
-
-    ``members`` names models of the study and simple rules, with commas between them; ``caution``
-    is the weight of the members' deviation where there is one training problem
-    (:func:`caution_of`).
-    """
+    """Answers by the consensus (:func:`consensus`) of other methods of a study. ``members`` names
+    models of the study and simple rules, with commas between them; ``caution`` is the weight of the
+    members' deviation where there is one training problem (:func:`caution_of`)."""
 
     class Parameters(Hyperparameters):
         members: str = ", ".join(MEMBERS)

@@ -151,10 +151,8 @@ class GaussianProcessRecommender(Recommender):
         iterations: int = Field(20, ge=0)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the residuals (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
-        """
+        """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows, or only rows that stopped early (``slow``)."""
         rows, random = self._drawn(measurements)
         features = self.domain.features(rows)
         columns = [str(name) for name in features if features[name].nunique() > 1]

@@ -51,10 +51,8 @@ class LearntRecommender(OfTrees, Recommender):
         return table.astype(np.float32), estimate.time_ms
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the residuals (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
-        """
+        """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows, or only rows that stopped early (``slow``)."""
         timed = measurements
         if "status" in measurements:
             timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
