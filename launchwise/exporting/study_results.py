@@ -38,8 +38,7 @@ class StudySettings(Strict):
     entry: dict[str, Any]  # the study without titles
     folder: Path  # of its workload
     own_folder: Path
-    # See :func:`launchwise.learning.features.read_domain`.
-    question: dict[str, Any]
+    question: dict[str, Any]  # see `launchwise.learning.features.read_domain`
     # Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
     # hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources
     # and of the spec), and ``inputs`` (files that decide what it learns).

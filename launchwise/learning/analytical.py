@@ -47,8 +47,7 @@ SHARPNESS = 3.0
 RESOURCES = ("dram", "l2", "l1", "shared", "instructions", "arithmetic", "waiting")
 """Resources that may limit a kernel."""
 
-PARTS = (*RESOURCES, "launches", "transfers", "host")
-"""Parts that may limit a run."""
+PARTS = (*RESOURCES, "launches", "transfers", "host")  # Parts that may limit a run
 
 
 FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
@@ -59,8 +58,7 @@ FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
 class Estimate:
     """Predicted times and what they are made of."""
 
-    # float64, ms, shape (rows,).
-    time_ms: np.ndarray
+    time_ms: np.ndarray  # float64, ms, shape (rows,)
     # Name of `PARTS` to ms, shape (rows,): what each would take alone, summed over phases.
     parts: dict[str, np.ndarray]
     # Phase of the cost to ms, shape (rows,), without what streams hide of it; phases of variants

@@ -193,7 +193,6 @@ def _of_measured(
     top: int,
     least_gain: float | None,
 ) -> Answer:
-    """The answer to a case of these measured rows."""
     usual = next((row for row in rows if row["is_usual"]), None)
     baseline_row = next((row for row in rows if row["is_baseline"]), None)
     first, reference = rows[0], usual or baseline_row
@@ -277,7 +276,6 @@ def _of_model(
 
 
 def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec) -> Suggestion:
-    """A row of :func:`_suggestions` as a suggestion."""
     own = used(_plain(row, spec.tunable_columns), spec)
     return Suggestion(
         rank=int(row["rank"]),

@@ -82,8 +82,7 @@ class MostFrequentBest(Recommender):
     title = "most frequent best"
 
     class Fitted(Strict):
-        # Number of a configuration to the training cases that it won.
-        wins: dict[Code, Count]
+        wins: dict[Code, Count]  # number of a configuration to the training cases that it won
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""

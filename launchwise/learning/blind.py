@@ -37,11 +37,8 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
 
-LISTED = 20
-"""Recorded configurations per problem, best first."""
-
-MOST_DRAWS = 1000
-"""Draws per problem before the range counts as used up."""
+LISTED = 20  # Recorded configurations per problem, best first
+MOST_DRAWS = 1000  # Draws per problem before the range counts as used up
 
 MOST_MOVED = 10
 """Further draws per problem, moved to the nearest sizes that meet constraints of the problem."""

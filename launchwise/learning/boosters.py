@@ -26,14 +26,9 @@ from launchwise.base.storage import write_bytes
 from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.trees import LEAF, Trees, joined
 
-FAST = 4
-"""Level of deflating: the next ones take twice as long for a tenth."""
-
-MOST_BYTES = 1 << 30
-"""Longest text of a model that is read."""
-
-FEW = 1_000_000
-"""Rows times trees that NumPy asks faster than a library is imported."""
+FAST = 4  # Level of deflating: the next ones take twice as long for a tenth
+MOST_BYTES = 1 << 30  # Longest text of a model that is read
+FEW = 1_000_000  # Rows times trees that NumPy asks faster than a library is imported
 
 _NUMERIC = {"0", "2"}
 """Decisions of LightGBM by ``<=`` alone: no category, and nothing that stands for a missing one."""
@@ -43,8 +38,7 @@ _NUMERIC = {"0", "2"}
 class Library:
     """A library of boosted trees."""
 
-    # Name of its module.
-    name: str
+    name: str  # name of its module
     # Arrays of the trees in a text; None where only the library can ask them.
     arrays: Callable[[str], Trees | None]
     # Its booster of a text; like the arrays a ValueError when it is none.

@@ -28,14 +28,9 @@ if TYPE_CHECKING:
     from launchwise.learning.truth import Truth
 
 
-SEARCHED = 20
-"""Measurements after which a simulated search ends."""
-
-MOST_CASES = 6
-"""Test cases of each GPU of a fold on which a search is simulated."""
-
-Losses = Mapping[Key, float]
-"""Configuration to log(time / best time); inf where it failed."""
+SEARCHED = 20  # Measurements after which a simulated search ends
+MOST_CASES = 6  # Test cases of each GPU of a fold on which a search is simulated
+Losses = Mapping[Key, float]  # Configuration to log(time / best time); inf where it failed
 
 
 def searched(
@@ -148,14 +143,12 @@ def _shares(
     return shares + (shares[-1:] or [0.0]) * (SEARCHED - len(shares))
 
 
-RANDOM = "random"
-"""Model of a curve that measures in random order: an expectation."""
+RANDOM = "random"  # Model of a curve that measures in random order: an expectation
 
 SEARCH = "search"
 """Model of a curve that measures what a search proposes (:mod:`launchwise.learning.curves`)."""
 
-ALL_GPUS = "all"
-"""Name of all GPUs together in the evaluation."""
+ALL_GPUS = "all"  # Name of all GPUs together in the evaluation
 
 KEYS = ["model", "split", "fold", "gpu", "case"]
 

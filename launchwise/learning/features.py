@@ -51,10 +51,8 @@ _KEPT = "feature:"
 class Domain:
     """A workload, the GPUs, and which configurations may be recommended."""
 
-    # The workload.
-    spec: Spec
-    # Every GPU that may be asked for, trained on or not.
-    profiles: Mapping[str, GpuProfile]
+    spec: Spec  # the workload
+    profiles: Mapping[str, GpuProfile]  # every GPU that may be asked for, trained on or not
     # Tunable to the values that may be recommended; every tunable when empty. The baseline is
     # always among the candidates, a variant that is not verified never.
     candidates: Selection = field(default_factory=dict)

@@ -43,14 +43,10 @@ PREDICTOR_FOLDER = "predictor"
 class Final:
     """A study's product, read from its folder."""
 
-    # Where it lies.
-    folder: Path
-    # Workload, GPUs and candidates that it answers for.
-    domain: Domain
-    # See `launchwise.learning.product.fastest_measured`.
-    fastest: pd.DataFrame
-    # What `launchwise.learning.product.write_product` wrote.
-    facts: Mapping[str, Any]
+    folder: Path  # where it lies
+    domain: Domain  # workload, GPUs and candidates that it answers for
+    fastest: pd.DataFrame  # see `launchwise.learning.product.fastest_measured`
+    facts: Mapping[str, Any]  # what `launchwise.learning.product.write_product` wrote
 
     @property
     def spec(self) -> Spec:
@@ -119,8 +115,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     return Final(folder, domain, fastest, facts)
 
 
-FEWEST = 20
-"""Fewest blind problems that say how far intervals reach."""
+FEWEST = 20  # Fewest blind problems that say how far intervals reach
 
 CALIBRATED = "within"
 """Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""

@@ -82,22 +82,16 @@ def null_accuracy(classes: Sequence[Hashable]) -> float:
 
 
 RESAMPLES = 2000
-SHARE = 0.95
-"""Share of the resampled means that an interval holds."""
-
-FEWEST = 5
-"""Fewest problems of an interval: of fewer, the resampled means say nothing."""
-
-LEAST_FRACTION = 1e-6
-"""Logarithm of the speed of a recommendation without a time."""
+SHARE = 0.95  # Share of the resampled means that an interval holds
+FEWEST = 5  # Fewest problems of an interval: of fewer, the resampled means say nothing
+LEAST_FRACTION = 1e-6  # Logarithm of the speed of a recommendation without a time
 
 
 @dataclass(frozen=True)
 class Means:
     """Resampled geometric means of methods over the same problems."""
 
-    # Their names.
-    methods: list[str]
+    methods: list[str]  # their names
     # Logarithms of the means: float64, shape (resamples, methods); no resample where there are
     # fewer than `FEWEST` problems.
     logs: np.ndarray

@@ -63,10 +63,8 @@ def correlations(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> n
 
 
 ALL = "all"
-BOUND = "bound by"
-"""Group by the resource that limits a row in the cost model."""
-MIN_GROUP_ROWS = 20
-"""Fewest rows of a group that is reported."""
+BOUND = "bound by"  # Group by the resource that limits a row in the cost model
+MIN_GROUP_ROWS = 20  # Fewest rows of a group that is reported
 
 
 def prediction_errors(

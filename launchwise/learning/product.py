@@ -51,8 +51,7 @@ from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads.metrics import MEASURED
 
-RANKED = 10
-"""Measured configurations of each case that a product holds, the fastest first."""
+RANKED = 10  # Measured configurations of each case that a product holds, the fastest first
 
 JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMITS)
 """What a product holds of judged times."""
@@ -83,22 +82,18 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     return rows.loc[kept, [*fastest_measured_schema(spec).columns]].reset_index(drop=True)
 
 
-FITTED_FILE = "fitted.json"
-"""Facts of the folder of a fitted model."""
+FITTED_FILE = "fitted.json"  # Facts of the folder of a fitted model
 
 
 @dataclass(frozen=True)
 class Measured:
     """Training data of a study's product."""
 
-    # GPU to the measurements that the study asks about.
-    asked: dict[str, pd.DataFrame]
-    # Their problems, GPU by GPU.
-    cases: tuple[Case, ...]
+    asked: dict[str, pd.DataFrame]  # GPU to the measurements that the study asks about
+    cases: tuple[Case, ...]  # their problems, GPU by GPU
     # The rows that models are fitted to: candidates only where the study says so, filtered.
     training: pd.DataFrame
-    # Rows that ``cap`` left out of them.
-    left_out: int = 0
+    left_out: int = 0  # rows that `cap` left out of them
 
 
 def learnt_from(

@@ -21,8 +21,7 @@ from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-WIDEST = 0.1
-"""Half the width of an interval, relative to its gain, above which it is inconclusive."""
+WIDEST = 0.1  # Half the width of an interval, relative to its gain, above which it is inconclusive
 
 
 def drawn_answers(

@@ -45,8 +45,7 @@ class MeanRegret(Strict):
     measured: others' sweeps keep what ours would stop early, and a failure is no better than that.
     Tunables that never varied in training tell nothing and are left out of its name."""
 
-    # Tunables that name a configuration.
-    columns: list[str]
+    columns: list[str]  # tunables that name a configuration
     # Number of a configuration (`launchwise.learning.row_arrays.configuration_codes`) to its mean.
     regrets: dict[Code, Log]
 
@@ -87,10 +86,8 @@ class MeanRegret(Strict):
 class Levels(Strict):
     """log(best time / bound) of the training cases, and between them by distance."""
 
-    # Features of problem and GPU that vary.
-    columns: list[str]
-    # Those features of each training case: shape (cases, features).
-    points: list[list[FiniteFloat]]
+    columns: list[str]  # features of problem and GPU that vary
+    points: list[list[FiniteFloat]]  # those features of each training case: shape (cases, features)
     levels: Annotated[list[Log], Field(min_length=1)]
 
     @classmethod

@@ -99,8 +99,7 @@ def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> n
     return codes
 
 
-FLOP_USE = "_flop"
-"""Suffix of an arithmetic demand of ``cost.yaml``, after its type."""
+FLOP_USE = "_flop"  # Suffix of an arithmetic demand of `cost.yaml`, after its type
 
 
 def limits_ms(

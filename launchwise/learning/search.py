@@ -33,11 +33,8 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
-REGRETS = "regrets"
-"""Trial attribute with the objective of each held-out problem."""
-
-Objective = Literal["regret", "time_error"]
-"""Objectives of a search."""
+REGRETS = "regrets"  # Trial attribute with the objective of each held-out problem
+Objective = Literal["regret", "time_error"]  # Objectives of a search
 
 JUDGED_RECOMMENDATIONS = 3
 """Recommendations judged per problem: the first alone makes a noisy objective."""

@@ -28,8 +28,7 @@ from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
-ALL = "all"
-"""Name of the only fold of a problem split."""
+ALL = "all"  # Name of the only fold of a problem split
 
 MOST_TRANSFER_FOLDS = 6
 """Most folds of a transfer split: what is trained must not grow with the square of the GPUs."""

@@ -225,10 +225,8 @@ def check_training(
 class TrainingRows:
     """Training rows of a study and its folds."""
 
-    # As `launchwise.tables.learning.training_schema` declares them.
-    rows: pd.DataFrame
-    # In the order of the splits.
-    folds: Sequence[Fold]
+    rows: pd.DataFrame  # as `launchwise.tables.learning.training_schema` declares them
+    folds: Sequence[Fold]  # in the order of the splits
 
     def of_fold(self, fold: Fold, spec: Spec) -> pd.DataFrame:
         """Rows that a fold learns from. Raises UserError when one is of a test problem, or of none

@@ -30,8 +30,7 @@ NEEDLE_PERCENT = 5.0
 harder it is to find one."""
 
 NOT_MEASURED = "not measured"
-EXPECTED = "expected"
-"""Status of random draws: an expected value, without a configuration."""
+EXPECTED = "expected"  # Status of random draws: an expected value, without a configuration
 ORACLE = "oracle"
 
 

@@ -30,11 +30,8 @@ CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
 
 LEAST_EXPECTED = 1e-6
 
-SURE = 0.1
-"""A search ends once the chance that something clearly faster is left is at most this."""
-
-LEAST_MEASURED = 5
-"""Measurements before which no search is sure, however few candidates there are."""
+SURE = 0.1  # A search ends once the chance that something clearly faster is left is at most this
+LEAST_MEASURED = 5  # Measurements before which no search is sure, however few candidates there are
 
 
 def least_measured(candidates: int) -> int:
@@ -49,12 +46,9 @@ def least_measured(candidates: int) -> int:
 class Evidence:
     """What a process says of the candidates that were not measured."""
 
-    # Expected number of them that are faster than the best by more than asked.
-    expected: float
-    # Measurements since the best one.
-    since: int
-    # How many there are.
-    left: int
+    expected: float  # expected number of them that are faster than the best by more than asked
+    since: int  # measurements since the best one
+    left: int  # how many there are
 
 
 def terms(evidence: Evidence) -> tuple[float, float, float, float]:

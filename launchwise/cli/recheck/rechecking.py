@@ -42,8 +42,7 @@ class Rechecked:
     study: str
     gpu: str
     spec: Spec
-    # As :func:`launchwise.tables.measurements.recheck_schema` declares it.
-    table: pd.DataFrame
+    table: pd.DataFrame  # as `launchwise.tables.measurements.recheck_schema` declares it
 
 
 def rechecked(

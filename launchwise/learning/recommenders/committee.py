@@ -42,12 +42,9 @@ LARGEST_LOSS = 3.0
 class Consensus:
     """What members expect together of candidates; each attribute has shape (rows,)."""
 
-    # Whether a row is the answer to its case: booleans, one a case.
-    answers: np.ndarray
-    # Mean log time relative to the usual choice: float64; the others follow by it.
-    loss: np.ndarray
-    # Deviation of the members' log times: float64.
-    spread: np.ndarray
+    answers: np.ndarray  # whether a row is the answer to its case: booleans, one a case
+    loss: np.ndarray  # mean log time relative to the usual choice: float64; the others follow by it
+    spread: np.ndarray  # deviation of the members' log times: float64
     # Geometric mean of the predicted times: float64; NaN where none is predicted.
     times_ms: np.ndarray
 
@@ -116,8 +113,7 @@ def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
 ANYWHERE = "best_on_average"
 """Rule that answers on a new GPU where all training rows are of one problem."""
 
-CONTENDERS = (ANYWHERE, "nearest_size")
-"""Simple rules whose choices contend with the usual choice."""
+CONTENDERS = (ANYWHERE, "nearest_size")  # Simple rules whose choices contend with the usual choice
 
 
 @dataclass(frozen=True)
@@ -126,9 +122,7 @@ class Experience:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    # Distinct problems, whatever their GPUs.
-    problems: Count
-    # GPUs.
+    problems: Count  # distinct problems, whatever their GPUs
     gpus: tuple[str, ...]
 
     @classmethod
