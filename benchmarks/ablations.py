@@ -86,10 +86,8 @@ def of_gpu_features(material: Material, name: str, seeds: int) -> list[dict[str,
 
 
 def some_rows(material: Material, percent: float, seed: int) -> dict[str, pd.DataFrame]:
-    """A share of the rows of each problem on each GPU, at least one, drawn at random.
-
-    With the same seed a smaller share is a part of a larger one.
-    """
+    """A share of the rows of each problem on each GPU, at least one, drawn at random. With the same
+    seed a smaller share is a part of a larger one."""
     drawn = {}
     for number, (gpu, sweep) in enumerate(material.sweeps.items()):
         order = np.random.default_rng((seed, number)).permutation(len(sweep))
@@ -101,10 +99,8 @@ def some_rows(material: Material, percent: float, seed: int) -> dict[str, pd.Dat
 
 
 def some_problems(material: Material, percent: float, seed: int) -> dict[str, pd.DataFrame]:
-    """All rows of a share of the training problems, at least one, drawn at random.
-
-    A problem is drawn with all its GPUs; with the same seed a smaller share is a part of a larger.
-    """
+    """All rows of a share of the training problems, at least one, drawn at random. A problem is
+    drawn with all its GPUs; with the same seed a smaller share is a part of a larger."""
     (fold,) = material.folds[SPLIT]
     problems = sorted({case.key[1:] for case in fold.train}, key=str)
     order = np.random.default_rng(seed).permutation(len(problems))
@@ -124,10 +120,8 @@ SAMPLED = {"rows": some_rows, "problems": some_problems}
 def of_size(
     material: Material, name: str, seeds: int, percents: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Quality on held-out sizes after training on a share of the rows, or of the problems.
-
-    The filter sees only what was drawn, as if nothing else had been measured.
-    """
+    """Quality on held-out sizes after training on a share of the rows, or of the problems. The
+    filter sees only what was drawn, as if nothing else had been measured."""
     usual = Variant(USUAL, USUAL, material.sweeps, material.study.fences, 0)
     found = []
     for sampled, sample in SAMPLED.items():

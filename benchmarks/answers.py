@@ -85,11 +85,9 @@ def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]
 
 
 def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
-    """Share of answers with the best's variant, and their mean fraction of the best.
-
-    Also the median fraction, and the share of the loss (1 - fraction, summed) that the worst tenth
-    of the problems has.
-    """
+    """Share of answers with the best's variant, and their mean fraction of the best. Also the
+    median fraction, and the share of the loss (1 - fraction, summed) that the worst tenth of the
+    problems has."""
     fractions = rows["fraction"].fillna(0.0)
     same = fractions[rows["variant"] == rows["variant_of_best"]]
     loss = (1 - fractions).sort_values(ascending=False)
@@ -103,10 +101,8 @@ def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def slower(speeds: pd.Series[float], percent: float) -> int:
-    """Number of relative speeds below 1 by more than ``percent``.
-
-    ``speeds`` holds time of the other divided by time of the answer; NaN counts as slower.
-    """
+    """Number of relative speeds below 1 by more than ``percent``. ``speeds`` holds time of the
+    other divided by time of the answer; NaN counts as slower."""
     return int((speeds.fillna(0.0) < 1 / (1 + percent / 100)).sum())
 
 

@@ -71,11 +71,8 @@ def tutorial() -> list[Configuration]:
 
 
 def of_tutorial(feasible: Sequence[Configuration]) -> list[Configuration]:
-    """Those of the tutorial that are feasible, in its order.
-
-    The space has no groups of tiles where no tile lies below another: such a configuration is the
-    one without groups.
-    """
+    """Those of the tutorial that are feasible, in its order. The space has no groups of tiles where
+    no tile lies below another: such a configuration is the one without groups."""
     either = [(each, {**each, "GROUP_M": 1}) for each in tutorial()]
     found = [next((each for each in both if each in feasible), None) for both in either]
     return [each for each in found if each is not None]

@@ -121,10 +121,8 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
 
 def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[str, Any]:
     """Mean fraction and slower answers of every method, and the answers beside the best of them.
-
     ``answers_slower`` counts problems to which the recorded answer is slower than the method's;
-    ``answers_least`` is its speed over the method's where it is worst.
-    """
+    ``answers_least`` is its speed over the method's where it is worst."""
     means = resampled_means(rows, problem_columns, test.frozen.seed)
     harm = 1 / (1 + HARM_PERCENT / 100)
     recorded = rows[rows["model"] == ANSWERS].set_index(problem_columns)["fraction"]

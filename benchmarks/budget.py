@@ -21,11 +21,8 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import Strict, validated
 from launchwise.base.work import ASKED, COUNTED, FITTED, FOLDER
 
-BUDGET_FILE = "benchmarks/budget.json"
-"""Of the default project."""
-
-TOLERATED = 0.03
-"""Share above the budget, and below it, that is no change."""
+BUDGET_FILE = "benchmarks/budget.json"  # Of the default project
+TOLERATED = 0.03  # Share above the budget, and below it, that is no change
 
 UNITS = {
     FITTED: "rows x trees fitted",
@@ -38,12 +35,10 @@ UNITS = {
 
 
 class Budget(Strict):
-    """Work of the main job.
-
-    ``why`` is the reason of the last change; ``whole`` maps a key of :data:`UNITS` to its amount,
-    ``studies`` a study to its rows x trees, fitted and asked. ``calibrated`` are core-seconds of
-    the whole over those of a fixed work beside it (``benchmarks/main_job.py``).
-    """
+    """Work of the main job. ``why`` is the reason of the last change; ``whole`` maps a key of
+    :data:`UNITS` to its amount, ``studies`` a study to its rows x trees, fitted and asked.
+    ``calibrated`` are core-seconds of the whole over those of a fixed work beside it
+    (``benchmarks/main_job.py``)."""
 
     why: str
     whole: dict[str, int]
@@ -52,13 +47,8 @@ class Budget(Strict):
 
 
 def measured(results: Path = Path("results")) -> Budget:
-    """Work of the run whose results lie in a folder.
-
-    Raises
-    ------
-    UserError
-        When no job has counted anything.
-    """
+    """Work of the run whose results lie in a folder. Raises UserError when no job has counted
+    anything."""
     folder = results / FOLDER.name
     jobs = {path: read_json(path) for path in sorted(folder.rglob("*.json"))}
     if not jobs:

@@ -36,10 +36,8 @@ FOLDERS = ("export", "report")  # stages of which an output without a suffix is 
 
 
 def project(folder: Path, gpus: int, studies: list[str]) -> None:
-    """A copy of the project with these studies, on so many live GPUs of six architectures.
-
-    Imported GPUs stay: the studies of workloads without kernels have no others.
-    """
+    """A copy of the project with these studies, on so many live GPUs of six architectures. Imported
+    GPUs stay: the studies of workloads without kernels have no others."""
     copy_project(folder)
     keep_studies(folder, studies)
     settings = read_settings(folder)
@@ -109,11 +107,9 @@ def make_everything(folder: Path, plan: str) -> None:
 def measure(
     gpus: int, studies: list[str], plan_only: bool = False, smallest: bool = False
 ) -> dict[str, Any]:
-    """One row of the result.
-
-    But for the smallest size, the plan is made twice, and the second one counts: Snakemake compiles
-    bytecode in the first, and the workflow notes what its code consists of.
-    """
+    """One row of the result. But for the smallest size, the plan is made twice, and the second one
+    counts: Snakemake compiles bytecode in the first, and the workflow notes what its code consists
+    of."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         project(folder, gpus, studies)

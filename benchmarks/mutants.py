@@ -104,10 +104,8 @@ def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def outcome(
     mutant: Mutant, tests: list[str], root: Path, most: int, unsound: set[str]
 ) -> dict[str, Any]:
-    """What becomes of a mutant in the copy ``root``: ``noticed``, ``survived`` or ``not run``.
-
-    A test that fails without the mutant, too, joins the ``unsound`` and says nothing.
-    """
+    """What becomes of a mutant in the copy ``root``: ``noticed``, ``survived`` or ``not run``. A
+    test that fails without the mutant, too, joins the ``unsound`` and says nothing."""
     began = time.monotonic()
     file = root / mutant.path
     text = file.read_text()

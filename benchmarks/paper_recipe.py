@@ -71,9 +71,7 @@ def runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def program_runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Further runs, on the rows of the paper's program; none where no recorded sweep has them.
-
-    Tiles are candidates at the sizes that every GPU with such rows measured.
-    """
+    Tiles are candidates at the sizes that every GPU with such rows measured."""
     sizes = {gpu: found for gpu in recorded_gpus() if (found := program_sizes(gpu))}
     if not sizes:
         return {}

@@ -101,10 +101,8 @@ def summary(ledger: Ledger) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Compare, write the file, and fail where something differs.
-
-    Raises SystemExit: status 1, when figures differ; status 2, where no report was written.
-    """
+    """Compare, write the file, and fail where something differs. Raises SystemExit: status 1, when
+    figures differ; status 2, where no report was written."""
     given = arguments(__doc__, results="folder of finished results with their report")
     given.add_argument(
         "--settings",

@@ -61,10 +61,8 @@ PART = 20  # seeds that one process runs
 def guided(
     table: pd.DataFrame, gpu: str, others: Sequence[str], budget: int
 ) -> tuple[list[float | None], int | None]:
-    """Times in the order in which launchwise's search evaluates configurations of ``gpu``.
-
-    Until one is within 1 % of the best and the search would have ended; after how many that was.
-    """
+    """Times in the order in which launchwise's search evaluates configurations of ``gpu``. Until
+    one is within 1 % of the best and the search would have ended; after how many that was."""
     search = searches.search_of(table.index, [table[each] for each in others])
     target = searches.NEAR["within_1_percent"] * table[gpu].min()
     found: list[float | None] = []

@@ -44,10 +44,8 @@ CAUTION = 0.6  # added to the log odds: where a search ends is where they happen
 
 @dataclass(frozen=True)
 class Case:
-    """A sweep to search: times in ms of all candidates on each card.
-
-    inf where it failed, NaN where it was not measured, which is nowhere so on ``gpu``.
-    """
+    """A sweep to search: times in ms of all candidates on each card. inf where it failed, NaN where
+    it was not measured, which is nowhere so on ``gpu``."""
 
     workload: str
     gpu: str

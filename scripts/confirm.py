@@ -37,18 +37,12 @@ def main(
 ) -> None:
     """Run the contests on a free card of the profile's kind and write their tables.
 
-    Parameters
-    ----------
-    bundle
-        Bundle of the compile stage; None to compile what the contests need here, on ``threads``
-        cores, while measuring.
-    sweep
-        The sweep whose times chose the entrants.
-    peers
-        Table of the libraries that took part; none when left out.
-    once
-        Whether the journal is of one driver, toolkit and card, and ends with the table: the same
-        contests are measured anew by the next run.
+    ``bundle``: bundle of the compile stage; None to compile what the contests need here, on
+        ``threads`` cores, while measuring.
+    ``sweep``: the sweep whose times chose the entrants.
+    ``peers``: table of the libraries that took part; none when left out.
+    ``once``: whether the journal is of one driver, toolkit and card, and ends with the table: the
+        same contests are measured anew by the next run.
     """
     spec, known = load_spec(folder), read_profile(profile, gpu)
     wanted = contests_in_order(contests, spec, gpu)

@@ -19,15 +19,9 @@ def main(
     output: Path,
     answers: Path | None = None,
 ) -> None:
-    """Write the contests of every problem of the study that the sweep measured.
-
-    What ``model`` recommends first of the candidates ``answers`` takes part.
-
-    Raises
-    ------
-    UserError
-        When the study names a library that the workload does not have.
-    """
+    """Write the contests of every problem of the study that the sweep measured. What ``model``
+    recommends first of the candidates ``answers`` takes part. Raises UserError when the study names
+    a library that the workload does not have."""
     from launchwise.experiment.method import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
     from launchwise.learning.contests import check_peers, contests_of_sweep

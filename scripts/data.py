@@ -15,12 +15,8 @@ def main(
 ) -> None:
     """Check every recorded file and write what is made of it.
 
-    Parameters
-    ----------
-    wanted
-        See :class:`launchwise.workflow.recorded.RecordedWorkload`.
-    gpus, profiles
-        GPUs that blind tests asked about, and the profile of each.
+    ``wanted``: see :class:`launchwise.workflow.recorded.RecordedWorkload`.
+    ``gpus``, ``profiles``: GPUs that blind tests asked about, and the profile of each.
     """
     from launchwise.workflow.bringing import bring
     from launchwise.workflow.recorded import RecordedWorkload

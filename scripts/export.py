@@ -20,16 +20,11 @@ def main(
 ) -> None:
     """Write every format into one folder.
 
-    Parameters
-    ----------
-    final
-        Facts of the study's product.
-    gpus, profiles
-        Names, and the file of each; those that the product did not learn from are answered as well.
-    least_gain
-        See ``least_gain`` of the settings.
-    device_names
-        Table of what CUDA calls the cards.
+    ``final``: facts of the study's product.
+    ``gpus``, ``profiles``: names, and the file of each; those that the product did not learn from
+        are answered as well.
+    ``least_gain``: see ``least_gain`` of the settings.
+    ``device_names``: table of what CUDA calls the cards.
     """
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import answer_table

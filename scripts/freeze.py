@@ -23,14 +23,10 @@ def main(
 ) -> None:
     """Write the answers, and the problems that are to be measured.
 
-    Parameters
-    ----------
-    final
-        Facts of the study's product.
-    sweeps, gpus, profiles
-        What it learnt from; with a held-out GPU, the profile of this too.
-    before
-        Other rows of the GPU, whose problems are left out.
+    ``final``: facts of the study's product.
+    ``sweeps``, ``gpus``, ``profiles``: what it learnt from; with a held-out GPU, the profile of
+        this too.
+    ``before``: other rows of the GPU, whose problems are left out.
     """
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json

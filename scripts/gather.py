@@ -15,12 +15,8 @@ def main(
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
-    Parameters
-    ----------
-    extends
-        Recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    method
-        How the rows in ``shards`` were measured.
+    ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    ``method``: how the rows in ``shards`` were measured.
     """
     from launchwise.measuring.extension import gather
 

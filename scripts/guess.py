@@ -16,10 +16,7 @@ def main(
 ) -> None:
     """Write some configurations per problem.
 
-    Parameters
-    ----------
-    guesses
-        ``model``: folder of a fitted model, or of one of its splits and folds; ``count``:
+    ``guesses``: ``model``: folder of a fitted model, or of one of its splits and folds; ``count``:
         configurations per problem.
     """
     from launchwise.learning.features import read_domain

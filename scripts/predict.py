@@ -18,14 +18,9 @@ def main(
 ) -> None:
     """Predict the test problems of the first split.
 
-    Parameters
-    ----------
-    described
-        GPUs to predict for.
-    final
-        Facts of the study's product.
-    gpus, profiles
-        Of those and of the GPUs that were measured.
+    ``described``: GPUs to predict for.
+    ``final``: facts of the study's product.
+    ``gpus``, ``profiles``: of those and of the GPUs that were measured.
     """
     from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final

@@ -16,12 +16,8 @@ def main(
 ) -> None:
     """Write the rows of each problem, or of the nearest one that was measured.
 
-    Parameters
-    ----------
-    gpus, sweeps
-        Other GPUs, and the sweep of each.
-    extended
-        Other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
+    ``gpus``, ``sweeps``: other GPUs, and the sweep of each.
+    ``extended``: other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
     """
     from launchwise.measuring.priors import write_prior
     from launchwise.tables.files import read_tables

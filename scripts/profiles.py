@@ -16,16 +16,11 @@ def main(
 ) -> None:
     """Write the profile of each GPU.
 
-    Parameters
-    ----------
-    gpus, recorded
-        Recorded GPUs, and the file of each.
-    described, host_gbs
-        Datasheet-only GPUs to their cards, and to what is known of their link to the host.
-    cards, reference
-        Table of cards; profile whose efficiency they are taken to have.
-    output
-        Of ``gpus``, then of ``described``.
+    ``gpus``, ``recorded``: recorded GPUs, and the file of each.
+    ``described``, ``host_gbs``: datasheet-only GPUs to their cards, and to what is known of their
+        link to the host.
+    ``cards``, ``reference``: table of cards; profile whose efficiency they are taken to have.
+    ``output``: of ``gpus``, then of ``described``.
     """
     from launchwise.base.errors import UserError
     from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency

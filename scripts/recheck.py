@@ -16,14 +16,9 @@ def main(
 ) -> None:
     """Write a verdict per problem.
 
-    Parameters
-    ----------
-    expected
-        What the study's product expects.
-    pairs
-        What was measured now.
-    before
-        Pairs that were measured before; None without any.
+    ``expected``: what the study's product expects.
+    ``pairs``: what was measured now.
+    ``before``: pairs that were measured before; None without any.
     """
     from launchwise.base.storage import read_json
     from launchwise.learning.rechecking import verdicts

@@ -22,14 +22,9 @@ def main(
 ) -> None:
     """Write the contests, and what the product expects of each answer.
 
-    Parameters
-    ----------
-    final
-        Facts of the study's product.
-    problems
-        Most problems.
-    least_gain
-        See ``least_gain`` of the settings.
+    ``final``: facts of the study's product.
+    ``problems``: most problems.
+    ``least_gain``: see ``least_gain`` of the settings.
     """
     from launchwise.base.storage import write_json
     from launchwise.experiment.method import Contests, write_contests

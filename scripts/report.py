@@ -24,14 +24,9 @@ def main(
 
     A study that cannot be read is named in its place.
 
-    Parameters
-    ----------
-    settings_files
-        Files of the settings; none where config.yaml is all.
-    prices
-        Table of prices; None without one.
-    gpus
-        Names that it may hold.
+    ``settings_files``: files of the settings; none where config.yaml is all.
+    ``prices``: table of prices; None without one.
+    ``gpus``: names that it may hold.
     """
     begun = time.monotonic()
 

@@ -20,10 +20,7 @@ def main(
 ) -> None:
     """See :mod:`launchwise.exporting.study_results`; as long as there is no report, show answers.
 
-    Parameters
-    ----------
-    front, archive
-        See :func:`launchwise.report.site.stand_ins.write_first_page`.
+    ``front``, ``archive``: see :func:`launchwise.report.site.stand_ins.write_first_page`.
     """
     from launchwise.exporting.study_results import (
         StudyFiles,

@@ -46,16 +46,12 @@ def main(
 
     With several ``shards``, it measures problems that no other shard has taken.
 
-    Parameters
-    ----------
-    problems, blocks, asked
-        See :func:`launchwise.measuring.sweep.asked_problems`.
-    guesses, prior
-        Files of configurations to measure first, and of rows of other GPUs, if there are any.
-    extends
-        Recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
-    bundle
-        Bundle of the compile stage; None to compile here, on ``threads`` cores, while measuring.
+    ``problems``, ``blocks``, ``asked``: see :func:`launchwise.measuring.sweep.asked_problems`.
+    ``guesses``, ``prior``: files of configurations to measure first, and of rows of other GPUs, if
+        there are any.
+    ``extends``: recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
+    ``bundle``: bundle of the compile stage; None to compile here, on ``threads`` cores, while
+        measuring.
     """
     spec, known = load_spec(folder), read_profile(profile, gpu)
     wanted, entries = asked_problems(spec, asked or (problems, blocks))

@@ -242,10 +242,8 @@ def fractions(outcomes: list[Trained], material: Material) -> pd.DataFrame:
 
 
 def judged_by(truth: Truth, answers: pd.DataFrame) -> pd.DataFrame:
-    """Answers with ``fraction`` of the best and ``gain`` over the usual choice.
-
-    Both 0 where the answer has no time.
-    """
+    """Answers with ``fraction`` of the best and ``gain`` over the usual choice. Both 0 where the
+    answer has no time."""
     found = truth.beside(answers)
     return found.assign(
         fraction=(found["best_ms"] / found["time_ms"]).fillna(0.0),

@@ -33,10 +33,8 @@ def arguments(description: str | None, **inputs: str) -> argparse.ArgumentParser
 
 
 def provenance(**peers: str) -> dict[str, Any]:
-    """Commit, time, versions and cores of this run.
-
-    ``**peers``: versions of the tools that launchwise is compared with.
-    """
+    """Commit, time, versions and cores of this run. ``**peers``: versions of the tools that
+    launchwise is compared with."""
     return {
         "commit": commit(ROOT),
         "measured_at": now(),

@@ -102,7 +102,6 @@ def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:
 
 @cache
 def _module(name: str) -> Any:
-    """A file of the workload."""
     known = importlib.util.spec_from_file_location(name, WORKLOAD / f"{name}.py")
     assert known is not None
     assert known.loader is not None
@@ -181,10 +180,8 @@ def launch(kernel: Any, shape: Shape, arrays: tuple[Any, ...], **chosen: Any) ->
 
 
 def times_ms(shape: Shape, choices: Sequence[Mapping[str, int]]) -> list[float]:
-    """Times of configurations of a shape in turns: medians of rounds, ms.
-
-    Every k that is timed is a multiple of ``BLOCK_K``: ``EVEN_K`` holds.
-    """
+    """Times of configurations of a shape in turns: medians of rounds, ms. Every k that is timed is
+    a multiple of ``BLOCK_K``: ``EVEN_K`` holds."""
     from triton.testing import do_bench_cudagraph
 
     kernel, arrays = function(), given(shape)

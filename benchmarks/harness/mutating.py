@@ -98,9 +98,7 @@ def _nodes(
     node: ast.AST, statement: ast.stmt | None, at_import: bool
 ) -> Iterator[tuple[ast.expr | ast.stmt, ast.stmt, bool]]:
     """Statements and expressions with logic, the statement of each, and whether it runs at import.
-
-    ``at_import`` tells whether ``statement`` does.
-    """
+    ``at_import`` tells whether ``statement`` does."""
     function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     skipped = SKIPPED | ({"keywords"} if isinstance(node, ast.ClassDef) else set())
     for name, value in ast.iter_fields(node):

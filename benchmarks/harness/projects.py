@@ -24,10 +24,8 @@ COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels
 
 
 def copy_project(folder: Path, commit: str = WORKING_TREE) -> None:
-    """Copy the project to ``folder`` without results: the working tree, or a commit.
-
-    Raises SystemExit when git does not know the commit.
-    """
+    """Copy the project to ``folder`` without results: the working tree, or a commit. Raises
+    SystemExit when git does not know the commit."""
     if commit != WORKING_TREE:
         git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
         git(folder, "checkout", "--quiet", "--detach", resolved(commit))

@@ -108,12 +108,10 @@ def _tested(one: Material, gpu: str, shown: Sequence[Any], table: Table) -> None
 
 
 def _measured(one: Material, least_gain: float | None, table: Table) -> None:
-    """Answers to measured problems, beside the judged times.
-
-    A problem of a blind test counts where no sweep has it. The fastest candidate is the answer, or
-    the usual choice (without a time of it the baseline), if the fastest does not beat it by more
-    than 2 % or by what the settings ask; the next fastest follow it.
-    """
+    """Answers to measured problems, beside the judged times. A problem of a blind test counts where
+    no sweep has it. The fastest candidate is the answer, or the usual choice (without a time of it
+    the baseline), if the fastest does not beat it by more than 2 % or by what the settings ask; the
+    next fastest follow it."""
     rows = one.judged[one.judged["status"].isin(TIMED)]
     swept = set(rows.loc[~rows["blind"], one.case].itertuples(index=False, name=None))
     cases = list(rows[one.case].itertuples(index=False, name=None))

@@ -18,10 +18,8 @@ Wanted = str | Figure | Sequence[Figure]  # what a text must be, or the numbers 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell must say; its small print counts where ``detail`` is given.
-
-    ``digits`` are significant ones, of numbers whose last digits before the point may be rounded.
-    """
+    """What a cell must say; its small print counts where ``detail`` is given. ``digits`` are
+    significant ones, of numbers whose last digits before the point may be rounded."""
 
     text: Wanted
     detail: Wanted = None

@@ -53,11 +53,9 @@ def entries(one: Material, factor: float | None) -> list[Entry]:
 
 
 def _measured(one: Material) -> list[Entry]:
-    """The fastest candidate of each problem.
-
-    Its interval: 1.96 relative standard errors of its row to either side. The gain is the largest
-    of the problem's pairs. Energies are those of the rows of the fastest and of the baseline.
-    """
+    """The fastest candidate of each problem. Its interval: 1.96 relative standard errors of its row
+    to either side. The gain is the largest of the problem's pairs. Energies are those of the rows
+    of the fastest and of the baseline."""
     swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
     best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
     start = one.timed[one.timed["is_baseline"]].merge(swept, on=["gpu", "sweep_row"], how="left")
@@ -108,13 +106,10 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def least_ms(one: Material, row: dict[str, Any]) -> float:
-    """Time that no run of a problem can beat, ms.
-
-    The longest of: all its bytes through L2; those that exceed L2 at the memory's rate; its FLOP
-    at the highest rate of the problem's type and of the types that the kernels' costs name, which
-    tensor cores have at the highest clock where that is known. On top a launch, of a graph or of
-    the host, whichever is shorter.
-    """
+    """Time that no run of a problem can beat, ms. The longest of: all its bytes through L2; those
+    that exceed L2 at the memory's rate; its FLOP at the highest rate of the problem's type and of
+    the types that the kernels' costs name, which tensor cores have at the highest clock where that
+    is known. On top a launch, of a graph or of the host, whichever is shorter."""
     profile, work = one.profiles[row["gpu"]], one.spec.work
     machine = Machine.of(profile)
     problem = {name: row[name] for name in one.problem}
@@ -134,10 +129,8 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
 
 
 def _predicted(one: Material, factor: float | None) -> list[Entry]:
-    """The lookup's answers on datasheet-only GPUs that have a time.
-
-    The interval: ``factor`` to either side, and nothing below the least time.
-    """
+    """The lookup's answers on datasheet-only GPUs that have a time. The interval: ``factor`` to
+    either side, and nothing below the least time."""
     found = []
     for row in one.answers.values():
         time = row["time_ms"]
@@ -175,10 +168,8 @@ def published(materials: Sequence[Material]) -> dict[str, pd.DataFrame]:
 
 
 def spread_of(materials: Sequence[Material]) -> tuple[float, int] | None:
-    """Factor within which 90 % of published whole runs lie of what trees predict; how many.
-
-    The 0.9 quantile of |log(predicted / published)|, as a factor; None of fewer than ten.
-    """
+    """Factor within which 90 % of published whole runs lie of what trees predict; how many. The 0.9
+    quantile of |log(predicted / published)|, as a factor; None of fewer than ten."""
     every = list(published(materials).values())
     if not every:
         return None

@@ -97,10 +97,9 @@ def _pays(interval: Sequence[float]) -> str:
 
 def _worth(one: Material) -> dict[str, Cell] | None:
     """Speeds relative to the usual choice, their intervals, problems, times in pairs, and the GPU.
-
     Of the evaluation only what each method chose is taken. The speed of a choice is the judged time
-    of the usual choice divided by its own, 0 without a time; means over the problems are geometric.
-    """
+    of the usual choice divided by its own, 0 without a time; means over the problems are
+    geometric."""
     rows = one.evaluation[one.evaluation["split"] == one.first_split]
     gpu = next((each for each in one.whole if each in set(rows["gpu"])), None)
     name = one.committee if one.committee in set(rows["model"]) else _best_model(rows)

@@ -55,7 +55,6 @@ def _datasheet(one: GpuProfile) -> Cells:
 
 
 def _of_card(one: GpuProfile) -> Cells:
-    """What both tables have."""
     return {
         "CUDA cores": one.cores,
         "SM clock (MHz)": Cell(one.clock_mhz, digits=4),
@@ -110,7 +109,6 @@ def compare(
 
 
 def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
-    """Every ceiling of a GPU by its title."""
     found = {}
     for name in one.ceilings.model_dump():
         title, _, end = name.rpartition("_")

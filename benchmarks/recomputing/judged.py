@@ -31,12 +31,9 @@ def compare(materials: Sequence[Material], ledger: Ledger) -> None:
 def _times(
     one: Material, gpu: str, sweep: pd.DataFrame, pairs: pd.DataFrame | None, table: Table
 ) -> None:
-    """Times of one GPU.
-
-    Of each problem the configurations that ran in pairs have their paired ratios to the usual
-    choice, at the median of (time in the sweep x gain) over those with at least ten elevenths of
-    the largest gain; others have the sweep's time.
-    """
+    """Times of one GPU. Of each problem the configurations that ran in pairs have their paired
+    ratios to the usual choice, at the median of (time in the sweep x gain) over those with at least
+    ten elevenths of the largest gain; others have the sweep's time."""
     own = one.swept[one.swept["gpu"] == gpu].reset_index(drop=True)
     row = sweep.iloc[own["sweep_row"].to_numpy()].reset_index(drop=True)
     table.same(f"{gpu}, statuses", list(own["status"]), list(row["status"]))

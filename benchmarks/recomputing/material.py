@@ -105,10 +105,8 @@ class Material:
     @cached_property
     def judged(self) -> pd.DataFrame:
         """Candidates of the study with a judged time, or that failed; ``blind`` ones at the end.
-
         Candidates are the baseline, and rows of verified variants that the study's ``candidates``
-        and ``constraints`` allow. ``is_baseline`` tells the former.
-        """
+        and ``constraints`` allow. ``is_baseline`` tells the former."""
         tables = [
             pd.read_parquet(self.results / f"times/{gpu}/{self.name}.parquet") for gpu in self.gpus
         ]
@@ -143,10 +141,8 @@ class Material:
         return self.swept[self.swept["status"].isin(TIMED)].reset_index(drop=True)
 
     def fastest(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The fastest row of each problem on each GPU, by GPU and problem.
-
-        Of equal times the first in the order of tunables.
-        """
+        """The fastest row of each problem on each GPU, by GPU and problem. Of equal times the first
+        in the order of tunables."""
         ordered = rows.sort_values([*self.case, "time_ms", *self.spec.tunable_columns])
         return ordered.drop_duplicates(self.case).reset_index(drop=True)
 

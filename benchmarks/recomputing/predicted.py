@@ -57,10 +57,8 @@ def _parts(materials: Sequence[Material]) -> Iterator[tuple[tuple[str, str, str]
 
 
 def _published(own: pd.DataFrame) -> Cells:
-    """Errors of predicted / published, and of the same over its geometric mean.
-
-    The former only where the source says how many runs all times cover.
-    """
+    """Errors of predicted / published, and of the same over its geometric mean. The former only
+    where the source says how many runs all times cover."""
     ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
     mean = geometric_mean(ratio)
     absolute = bool((own["runs"] > 0).all())
@@ -110,11 +108,9 @@ def _lead(said: Shown, materials: Sequence[Material], table: Table) -> None:
 
 
 def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], Cells]]:
-    """Errors |predicted / measured - 1| of each split's test rows that were timed repeatedly.
-
-    Bias: geometric mean of predicted / measured. Rho: Spearman's, over all rows, and the mean over
-    the problems that have one.
-    """
+    """Errors |predicted / measured - 1| of each split's test rows that were timed repeatedly. Bias:
+    geometric mean of predicted / measured. Rho: Spearman's, over all rows, and the mean over the
+    problems that have one."""
     predicted = one.table(f"learnt/{one.name}/candidates.parquet")
     timed = one.timed[one.timed["status"] == "ok"]
     if predicted is None:

@@ -57,11 +57,8 @@ def _throttled(reason: Any) -> float:
 
 @dataclass
 class Sweep:
-    """A workload's measurements on a GPU.
-
-    ``studies`` use it; ``newest`` is a driver of the report with a higher major version than any of
-    its own, or nothing.
-    """
+    """A workload's measurements on a GPU. ``studies`` use it; ``newest`` is a driver of the report
+    with a higher major version than any of its own, or nothing."""
 
     workload: str
     gpu: str
@@ -140,10 +137,8 @@ class Sweep:
 
     @cached_property
     def worst(self) -> list[str]:
-        """Problems beyond a limit that the sweep exceeds, most affected first.
-
-        All of them where another sweep has a newer driver.
-        """
+        """Problems beyond a limit that the sweep exceeds, most affected first. All of them where
+        another sweep has a newer driver."""
         exceeded = [name for name, multiple in self.multiples.items() if multiple > 1]
         over = []
         for _, own in self.rows.groupby(self.spec.problem_columns):
@@ -170,10 +165,8 @@ class Sweep:
 
     @cached_property
     def repair_s(self) -> float:
-        """Time from each row's predecessor to it, over the rows of :attr:`worst`, or all; s.
-
-        NaN where time stamps do not tell.
-        """
+        """Time from each row's predecessor to it, over the rows of :attr:`worst`, or all; s. NaN
+        where time stamps do not tell."""
         ordered = self.rows.sort_values("measured_at", kind="stable")
         stamps = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
         taken = stamps.diff().dt.total_seconds().clip(lower=0.0)

@@ -59,14 +59,9 @@ class Span:
 class Marked:
     """What the marks of a document say.
 
-    Attributes
-    ----------
-    spans
-        Parts that marks speak for.
-    attached
-        Where marks stand directly behind a figure: start and end.
-    complaints
-        What is wrong with marks: one line each.
+    ``spans``: parts that marks speak for.
+    ``attached``: where marks stand directly behind a figure: start and end.
+    ``complaints``: what is wrong with marks: one line each.
     """
 
     name: str

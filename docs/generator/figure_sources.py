@@ -27,8 +27,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 
 RESULTS = "benchmarks/results"
-NOTHING = "–"
-"""What stands where a source has no value (null)."""
+NOTHING = "–"  # What stands where a source has no value (null)
 
 _OPERATOR = re.compile(r" (over|times|plus|minus) ")
 _INDIRECT = re.compile(r"\[([^\[\]]*)\]")
@@ -50,10 +49,7 @@ class Element:
 class Sources:
     """Sources by name: files, computations, and short names that a document gives them.
 
-    Parameters
-    ----------
-    root
-        Folder of the repository.
+    ``root``: folder of the repository.
     """
 
     def __init__(self, root: Path) -> None:
@@ -61,13 +57,8 @@ class Sources:
         self._named: dict[str, Any] = {}
 
     def name(self, definitions: str) -> None:
-        """Give short names: ``NAME = SOURCE PATH; ...``.
-
-        Raises
-        ------
-        NoValueError
-            When there is no such source or path.
-        """
+        """Give short names: ``NAME = SOURCE PATH; ...``. Raises NoValueError when there is no such
+        source or path."""
         for definition in definitions.split(";"):
             name, _, rest = " ".join(definition.split()).partition(" = ")
             source, _, path = rest.partition(" ")
@@ -82,13 +73,8 @@ class Sources:
         return elements_at(path, self.content(source))
 
     def content(self, source: str) -> Any:
-        """What a source holds.
-
-        Raises
-        ------
-        NoValueError
-            When there is no such file or computation, or the file is an output of the pipeline.
-        """
+        """What a source holds. Raises NoValueError when there is no such file or computation, or
+        the file is an output of the pipeline."""
         if source in self._named:
             return self._named[source]
         if "/" not in source and not source.endswith((".json", ".csv")):
@@ -121,15 +107,9 @@ def _file_content(path: Path) -> Any:
 
 
 def value_at(value: str, content: Any, source: Any = None) -> Any:
-    """What stands in ``content`` at a path, or the number that a computation gives.
-
-    A path that begins with ``/`` is one in ``source``, the whole source.
-
-    Raises
-    ------
-    NoValueError
-        When nothing stands there, or the computation names no value.
-    """
+    """What stands in ``content`` at a path, or the number that a computation gives. A path that
+    begins with ``/`` is one in ``source``, the whole source. Raises NoValueError when nothing
+    stands there, or the computation names no value."""
     terms = _OPERATOR.split(value)
     if all(map(_is_number, terms[::2])):
         raise NoValueError(f"{value!r} names no value")
@@ -149,13 +129,8 @@ def value_at(value: str, content: Any, source: Any = None) -> Any:
 
 
 def elements_at(path: str, content: Any) -> list[Element]:
-    """The elements that a path takes; one, without a name, where it has no ``*``.
-
-    Raises
-    ------
-    NoValueError
-        When there is none.
-    """
+    """The elements that a path takes; one, without a name, where it has no ``*``. Raises
+    NoValueError when there is none."""
     try:
         elements = list(_elements(path.split("/") if path else [], content, ""))
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -226,16 +201,9 @@ def _at(content: Any, steps: list[str]) -> Any:
 def formatted(value: Any, form: str = "") -> str:
     """A value as a table shows it: "0.9 to 1.1" for a list, a dash for null.
 
-    Parameters
-    ----------
-    form
-        Python's format, such as ``.2f``, ``.3g`` (which keeps zeros at the end) or, of text,
+    ``form``: Python's format, such as ``.2f``, ``.3g`` (which keeps zeros at the end) or, of text,
         ``.7``; none for whole numbers. Thousands are separated by spaces.
-
-    Raises
-    ------
-    NoValueError
-        When a number that is not whole has no format.
+    Raises NoValueError when a number that is not whole has no format.
     """
     if value is None:
         return NOTHING

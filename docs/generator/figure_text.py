@@ -40,8 +40,7 @@ _NAMED = re.compile(
 _TABLE_ROW = re.compile(r"^\s*\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 _CELL = re.compile(rf"\s*\(?{NUMBER}")
 _NAMES = re.compile(r"[^\W\d_]{3,}")
-MOST_WORDS = 3
-"""Most words, of three letters or more, of a table's cell that holds a number."""
+MOST_WORDS = 3  # Most words, of three letters or more, of a table's cell that holds a number
 _TABLE_LINE = re.compile(r"^\s*\|(?:\s*:?-+:?\s*\|)+\s*$", re.MULTILINE)
 
 
@@ -101,10 +100,8 @@ def _figure(match: re.Match[str]) -> Figure:
 
 
 def _cells_of_numbers(plain: str) -> Iterator[tuple[int, int]]:
-    """Where tables hold cells that begin with a number and say little else: start and end.
-
-    Heads and first columns are left out.
-    """
+    """Where tables hold cells that begin with a number and say little else: start and end. Heads
+    and first columns are left out."""
     lines = {match.start() for match in _TABLE_LINE.finditer(plain)}
     for row in _TABLE_ROW.finditer(plain):
         if row.end() + 1 in lines or row.start() in lines:

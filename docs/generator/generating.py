@@ -32,13 +32,8 @@ def stale_files(files: Mapping[Path, str]) -> list[Path]:
 
 
 def generated(root: Path) -> dict[Path, str]:
-    """Every generated file of the project in ``root``: path to text.
-
-    Raises
-    ------
-    UserError
-        When the example of a page is missing.
-    """
+    """Every generated file of the project in ``root``: path to text. Raises UserError when the
+    example of a page is missing."""
     every = schemas()
     texts = {
         root / SCHEMAS / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False)

@@ -51,12 +51,8 @@ def model_page(page: Page, schema: Json, example: str, writer: PageWriter) -> st
 class PageWriter:
     """Tables of one page.
 
-    Parameters
-    ----------
-    page
-        Its name, without suffix.
-    links
-        Title of every described type to its page and its anchor there.
+    ``page``: its name, without suffix.
+    ``links``: title of every described type to its page and its anchor there.
     """
 
     def __init__(self, page: str, links: Mapping[str, tuple[str, str]]) -> None:
@@ -131,8 +127,7 @@ class PageWriter:
         return f"[{title}{plural}]({target})"
 
 
-_WORDS = {"string": "text"}
-"""Types by names other than those of JSON."""
+_WORDS = {"string": "text"}  # Types by names other than those of JSON
 
 
 def _limits(schema: Json) -> Iterator[str]:

@@ -14,26 +14,13 @@ from launchwise.workloads.cost import Uses, Waits
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the reference that describes one file.
+    """A page of the reference that describes one file."""
 
-    Parameters
-    ----------
-    name
-        Of the page, without its suffix.
-    file
-        Of :data:`docs.generator.schemas.MODELS`.
-    about
-        Where the file lies and what it is.
-    types
-        Types of the page that are no models.
-    modules
-        Modules with models of the page, beside that of the file's model.
-    """
-
-    name: str
-    file: str
-    about: str
-    types: tuple[Any, ...] = ()
+    name: str  # of the page, without its suffix
+    file: str  # of `docs.generator.schemas.MODELS`
+    about: str  # where the file lies and what it is
+    types: tuple[Any, ...] = ()  # types of the page that are no models
+    # Modules with models of the page, beside that of the file's model.
     modules: tuple[str, ...] = ()
 
     @property

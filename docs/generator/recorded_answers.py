@@ -27,13 +27,11 @@ from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 
-EXPERTS = "expert_product_tile"
-"""A study whose figures stand apart."""
+EXPERTS = "expert_product_tile"  # A study whose figures stand apart
 
 
 @cache
 def _workloads() -> dict[str, str]:
-    """Study to its workload."""
     paths = sorted(KERNELS.glob("*/studies/*/study.yaml"))
     return {path.parent.name: path.parents[2].name for path in paths}
 
@@ -52,10 +50,8 @@ def blind() -> dict[str, Any]:
 
 @cache
 def blind_new_gpu() -> dict[str, Any]:
-    """Recorded blind tests of the H100, when no study had a row of it; as :func:`blind`.
-
-    ``range`` holds least and most over the studies of what is a fraction of the best.
-    """
+    """Recorded blind tests of the H100, when no study had a row of it; as :func:`blind`. ``range``
+    holds least and most over the studies of what is a fraction of the best."""
     found = _blind("h100", _tested("h100"))
     names = ("fraction_geometric_mean", "best_of_5", "best_of_20")
     of_studies = [each for name, each in found.items() if name != "all"]
@@ -75,12 +71,10 @@ def blind_experts() -> dict[str, Any]:
 
 @cache
 def experts_beside_pytorch() -> dict[str, Any]:
-    """Recorded pairs of products of experts beside PyTorch, eager: its time over the fastest.
-
-    By GPU ``dense`` (one expert), ``grouped`` (several, bfloat16) and ``float16`` (several experts,
+    """Recorded pairs of products of experts beside PyTorch, eager: its time over the fastest. By
+    GPU ``dense`` (one expert), ``grouped`` (several, bfloat16) and ``float16`` (several experts,
     which PyTorch multiplies one after the other): problems, how many of them ended its process,
-    least and median of the others.
-    """
+    least and median of the others."""
     spec = load_spec(KERNELS / "expert_product")
     found: dict[str, Any] = {}
     for gpu in ("h100", "h200"):
@@ -103,9 +97,7 @@ def experts_beside_pytorch() -> dict[str, Any]:
 @cache
 def autotuned_of_triton() -> dict[str, float]:
     """Fraction of the fastest Triton configuration that ``triton.autotune`` chose, by its list.
-
-    Geometric mean over problems of the blind test, by rows of its sweep.
-    """
+    Geometric mean over problems of the blind test, by rows of its sweep."""
     known = read_json(RESULTS / "autotuned_blind.json")
     spec = load_spec(KERNELS / "expert_product")
     path = RECORDED / known["gpu"] / "blind" / f"{known['study']}.sweep.parquet"
@@ -146,9 +138,7 @@ def _blind(gpu: str, studies: Sequence[str]) -> dict[str, Any]:
 @cache
 def judged() -> dict[str, Any]:
     """How far times that pairs judged differ from the sweep's, %: recorded pairs of both cards.
-
-    ``rows`` that pairs judge, median and largest difference, and share of those above 1 %.
-    """
+    ``rows`` that pairs judge, median and largest difference, and share of those above 1 %."""
     found = []
     for gpu in ("h100", "h200"):
         for name in _tested("h100"):
@@ -182,11 +172,9 @@ def paired_h100() -> dict[str, Any]:
 
 def _paired(gpu: str) -> dict[str, Any]:
     """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
-
     Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
     ``contests`` problems, whose fastest is not the usual choice, the share where its gain over that
-    is known (:func:`launchwise.tables.measurements.gains_known`).
-    """
+    is known (:func:`launchwise.tables.measurements.gains_known`)."""
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
@@ -213,11 +201,9 @@ def _paired(gpu: str) -> dict[str, Any]:
 
 @cache
 def device_choices() -> dict[str, Any]:
-    """Speed of what is usual for a tridiagonal system on the device, over that of the fastest.
-
-    By GPU, from recorded pairs: ``mean`` (geometric), ``least``; ``problems``; ``largest``: by
-    type, how much faster than what is usual the fastest is at 10^8 rows, %.
-    """
+    """Speed of what is usual for a tridiagonal system on the device, over that of the fastest. By
+    GPU, from recorded pairs: ``mean`` (geometric), ``least``; ``problems``; ``largest``: by type,
+    how much faster than what is usual the fastest is at 10^8 rows, %."""
     spec = load_spec(KERNELS / "tridiagonal")
     columns = spec.tunable_columns
     found = {}

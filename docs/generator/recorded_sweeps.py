@@ -25,11 +25,9 @@ def _sweep(workload: str, gpu: str = "h200") -> pd.DataFrame:
 
 
 def _stencil_rates(gpu: str, n: int) -> pd.DataFrame:
-    """Updated points per second of the fastest of each kind of kernel, 1e9/s.
-
-    Index: dtype and order; columns: ``untiled``, ``best tile`` of the published ladder, and the
-    streaming kernels.
-    """
+    """Updated points per second of the fastest of each kind of kernel, 1e9/s. Index: dtype and
+    order; columns: ``untiled``, ``best tile`` of the published ladder, and the streaming
+    kernels."""
     rows = _sweep("acoustic", gpu)
     rows = rows[(rows["n"] == n) & rows["time_ms"].notna()]
     # Points at the border, as wide as the stencil's arm, are not updated.
@@ -88,10 +86,8 @@ def stencil() -> dict[str, Any]:
 
 @cache
 def stencil_slices() -> list[dict[str, Any]]:
-    """Recorded acoustic sweeps of the H100 and its slices: updated points at 512^3, 1e9/s.
-
-    Rows by dtype, order (2 and 16) and kernel; a column per GPU.
-    """
+    """Recorded acoustic sweeps of the H100 and its slices: updated points at 512^3, 1e9/s. Rows by
+    dtype, order (2 and 16) and kernel; a column per GPU."""
     gpus = ("h100", "h100.sm72", "h100.sm32", "h100.sm16")
     rates = {gpu: _stencil_rates(gpu, 512).rename_axis(columns="kernel").stack() for gpu in gpus}
     return as_rows(pd.DataFrame(rates).query("order in [2, 16] and kernel != 'untiled'"))
@@ -223,10 +219,8 @@ def _held_out(variants: list[str]) -> dict[str, int]:
 
 @cache
 def bounds() -> dict[str, Any]:
-    """What the stencil's kernels use of an H100 at 1024^3 in float32, % of the peak.
-
-    ``rows`` by variant and order; least and most over the streaming kernels of ``dram`` and ``l2``.
-    """
+    """What the stencil's kernels use of an H100 at 1024^3 in float32, % of the peak. ``rows`` by
+    variant and order; least and most over the streaming kernels of ``dram`` and ``l2``."""
     rows = pd.read_parquet(RECORDED / "h100" / "acoustic_kernels.counters.parquet")
     rows = rows[(rows["n"] == 1024) & (rows["dtype"] == "float32")].sort_values(
         ["variant", "order"]
@@ -246,11 +240,9 @@ def bounds() -> dict[str, Any]:
 
 @cache
 def openmp() -> dict[str, Any]:
-    """The published program in C with OpenMP, by GPU and order; both element types, every grid.
-
-    As the study's page has it, without rows that were stopped early: ``gain`` of the best tile over
-    untiled loops (mean and most), and the untiled time over that of untiled CUDA (mean).
-    """
+    """The published program in C with OpenMP, by GPU and order; both element types, every grid. As
+    the study's page has it, without rows that were stopped early: ``gain`` of the best tile over
+    untiled loops (mean and most), and the untiled time over that of untiled CUDA (mean)."""
     found: dict[str, Any] = {}
     keys = ["n", "dtype", "order"]
     for gpu in ("h100", "h200"):
@@ -273,10 +265,8 @@ def openmp() -> dict[str, Any]:
 
 @cache
 def repeats() -> dict[str, Any]:
-    """How many rows of the H200 and its slices the device timed, and how many were disturbed.
-
-    Of visits that measured no disturbed row once more.
-    """
+    """How many rows of the H200 and its slices the device timed, and how many were disturbed. Of
+    visits that measured no disturbed row once more."""
     timed = disturbed = 0
     for path in sorted(RECORDED.glob("h200*/*.provenance.json")):
         facts = read_json(path)

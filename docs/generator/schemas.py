@@ -31,17 +31,13 @@ MODELS: dict[str, type[BaseModel]] = {
 }
 """File, without its suffix, to the model of its content."""
 
-FEATURES = "features"
-"""``features.yaml``, the one file whose content is no model but a mapping."""
+FEATURES = "features"  # `features.yaml`, the one file whose content is no model but a mapping
 
 OVERRIDES: dict[str, type[BaseModel]] = {"sweeps": Sweep, "studies": StudyFile}
 """Keys of the settings that override keys of a file, to the model of that file."""
 
-PARTIAL = "Partial"
-"""Prefix of definitions whose keys are all optional."""
-
-EVERY_KEY_OPTIONAL = ", every key optional"
-"""How their titles end."""
+PARTIAL = "Partial"  # Prefix of definitions whose keys are all optional
+EVERY_KEY_OPTIONAL = ", every key optional"  # How their titles end
 
 Json = dict[str, Any]
 
@@ -115,10 +111,8 @@ def _name(reference: str) -> str:
 
 
 def _partial(schema: Json, definitions: dict[str, Json]) -> Json:
-    """``schema`` for overrides of a complete value (:func:`launchwise.base.typed.merged`).
-
-    No key is required and each may be null; lists and plain values are replaced whole.
-    """
+    """``schema`` for overrides of a complete value (:func:`launchwise.base.typed.merged`). No key
+    is required and each may be null; lists and plain values are replaced whole."""
     if "$ref" in schema:
         name = _name(schema["$ref"])
         made = PARTIAL + name

@@ -13,10 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def documents(root: Path = ROOT) -> list[str]:
-    """README.md, the pages of ``docs/`` and the READMEs of benchmarks and workloads.
-
-    Generated pages hold defaults and examples, and a test of their own compares them with the code.
-    """
+    """README.md, the pages of ``docs/`` and the READMEs of benchmarks and workloads. Generated
+    pages hold defaults and examples, and a test of their own compares them with the code."""
     paths = [
         root / "README.md",
         *(root / "docs").rglob("*.md"),

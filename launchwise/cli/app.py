@@ -23,10 +23,8 @@ from launchwise.cli.recommend.command import export, recommend
 from launchwise.cli.tune.command import tune
 
 NAME = "launchwise"
-MISTAKE = 2
-"""Exit code for a mistake of the user, that of a wrong option included."""
-STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+MISTAKE = 2  # Exit code for a mistake of the user, that of a wrong option included
+STOPPED = 130  # Exit code after Ctrl-C, as shells have it
 
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -85,15 +83,8 @@ def _without_command(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
-    Parameters
-    ----------
-    arguments
-        Words after ``launchwise``; those of the process when left out.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or :data:`MISTAKE` after one line on stderr.
+    ``arguments``: words after ``launchwise``; those of the process when left out.
+    Returns the exit code: 0, or :data:`MISTAKE` after one line on stderr.
     """
     try:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)

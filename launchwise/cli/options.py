@@ -30,13 +30,8 @@ ConfigFiles = Annotated[
 
 
 def settings_files(given: Sequence[Path] | None) -> list[Path]:
-    """Files of ``--configfile``, or the one that is read without it.
-
-    Raises
-    ------
-    UserError
-        When neither is there.
-    """
+    """Files of ``--configfile``, or the one that is read without it. Raises UserError when neither
+    is there."""
     usual = Path("config.yaml")
     if not given and not usual.is_file():
         for path in sorted(Path("kernels").glob("*/settings.yaml")):
@@ -47,15 +42,8 @@ def settings_files(given: Sequence[Path] | None) -> list[Path]:
 
 
 def workload_folder(named: str) -> Path:
-    """Folder of a workload: a path that holds ``spec.yaml``, or a name below ``kernels/``.
-
-    That is the folder here, then launchwise's own.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
+    """Folder of a workload: a path that holds ``spec.yaml``, or a name below ``kernels/``. That is
+    the folder here, then launchwise's own. Raises UserError when there is none."""
     path = Path(named)
     if path.name == SPEC_FILE:
         path = path.parent

@@ -13,15 +13,9 @@ from launchwise.workloads.spec import Spec
 
 
 def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[str, list[Any]]:
-    """Problems from words such as ``n=512,1024`` of a command.
-
-    Parameters without a word have their only value, if they have but one.
-
-    Raises
-    ------
-    UserError
-        When a word is none of these, or a parameter has no value.
-    """
+    """Problems from words such as ``n=512,1024`` of a command. Parameters without a word have their
+    only value, if they have but one. Raises UserError when a word is none of these, or a parameter
+    has no value."""
     given: dict[str, list[Any]] = {}
     for name, values in named_values(words, command).items():
         word = f"{name}={values}"
@@ -49,13 +43,8 @@ def problems_of(spec: Spec, words: Sequence[str], command: str) -> list[dict[str
 
 
 def problem_of(spec: Spec, words: Sequence[str], command: str) -> dict[str, Any]:
-    """The one problem that words such as ``n=512`` name; see :func:`block_of`.
-
-    Raises
-    ------
-    UserError
-        Also when they name several.
-    """
+    """The one problem that words such as ``n=512`` name; see :func:`block_of`. Raises UserError
+    also when they name several."""
     found = problems_of(spec, words, command)
     if len(found) > 1:
         raise UserError(command, "problem", f"{len(found)} are named: give one value each")

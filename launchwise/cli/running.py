@@ -44,13 +44,8 @@ def print_line(line: Sequence[str]) -> None:
 
 
 def run_snakemake(line: Sequence[str], say: bool = True) -> None:
-    """Print a line that begins with ``snakemake``, unless that was done, and run it.
-
-    Raises
-    ------
-    SystemExit
-        With Snakemake's exit code when it fails; it has said why.
-    """
+    """Print a line that begins with ``snakemake``, unless that was done, and run it. Raises
+    SystemExit with Snakemake's exit code when it fails; it has said why."""
     if say:
         print_line(line)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))

@@ -37,18 +37,11 @@ def known_cards(experiment: Experiment) -> dict[str, Datasheet]:
 def gpu_named(words: str, experiment: Experiment, command: str, key: str = "gpu") -> str:
     """GPU of the settings, or else card, that is meant.
 
-    Parameters
-    ----------
-    words
-        Its name; or the name of its device, such as ``NVIDIA A100-PCIE-40GB``, or whole words of it
-        that fit one alone. Maker, product line, punctuation and case make no difference.
-    command, key
-        What asks, for messages.
-
-    Raises
-    ------
-    UserError
-        When there is none, or the part fits several.
+    ``words``: its name; or the name of its device, such as ``NVIDIA A100-PCIE-40GB``, or whole
+        words of it that fit one alone. Maker, product line, punctuation and case make no
+        difference.
+    ``command``, ``key``: what asks, for messages.
+    Raises UserError when there is none, or the part fits several.
     """
     gpus, cards = experiment.settings.gpus, known_cards(experiment)
     if words in gpus or words in cards:
@@ -82,10 +75,8 @@ def _devices(experiment: Experiment, cards: Mapping[str, Datasheet]) -> dict[str
 
 
 def _whole_gpus(experiment: Experiment) -> dict[str, str]:
-    """Card, and name of the device, to the GPU of the settings that is all of it.
-
-    Of several the one of the same name, else the first.
-    """
+    """Card, and name of the device, to the GPU of the settings that is all of it. Of several the
+    one of the same name, else the first."""
     found: dict[str, str] = {}
     gpus = experiment.settings.gpus
     for gpu, entry in gpus.items():
@@ -111,10 +102,7 @@ def profile_file(gpu: str, experiment: Experiment) -> Path:
 def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
     """The settings of the project in ``root``: ``files``, each overriding those before it.
 
-    Parameters
-    ----------
-    study
-        What is asked about, if nothing else is: other studies are not read.
+    ``study``: what is asked about, if nothing else is: other studies are not read.
     """
     config: dict[str, Any] = {}
     for path in files:
@@ -146,12 +134,7 @@ def study_domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -
 
 def find_profile(gpu: str, experiment: Experiment, command: str) -> GpuProfile:
     """Profile of a GPU of the settings (recorded, datasheet-only, or measured here), or of a card.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
+    Raises UserError when there is none."""
     root, gpus = experiment.root, experiment.settings.gpus
     entry = gpus.get(gpu)
     if entry is None or entry.source == "described":

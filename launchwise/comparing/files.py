@@ -19,8 +19,7 @@ from launchwise.comparing.sweep_comparison import (
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec
 
-VERSION = 1
-"""Of the JSON document."""
+VERSION = 1  # Of the JSON document
 
 _RATIO = ["ratio", "ratio_low", "ratio_high"]
 
@@ -28,7 +27,7 @@ _RATIO = ["ratio", "ratio_low", "ratio_high"]
 def as_json(comparison: Comparison, complaints: Sequence[str]) -> dict[str, Any]:
     """Everything of a comparison, JSON-able; docs/how-to/compare_sweeps.md describes it.
 
-    - ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
+    ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
     """
     return {
         "version": VERSION,
@@ -95,10 +94,8 @@ def _answers(one: SweepComparison) -> list[dict[str, Any]]:
 
 
 def csv_text(comparison: Comparison) -> str:
-    """One line per row of every sweep, with a head.
-
-    Problem and configuration are texts such as ``n=512 dtype=float32`` and ``tiled bx=32 by=8``.
-    """
+    """One line per row of every sweep, with a head. Problem and configuration are texts such as
+    ``n=512 dtype=float32`` and ``tiled bx=32 by=8``."""
     tables = []
     for one in comparison.sweeps:
         keys = {

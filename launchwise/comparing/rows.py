@@ -14,8 +14,7 @@ from scipy import stats
 from launchwise.workloads.metrics import MEASURED, STATUSES, TIMED, UNKNOWN
 from launchwise.workloads.spec import Spec
 
-LEAST_REPEATS = 3
-"""Fewest repeats on either side for an interval: two may agree by chance."""
+LEAST_REPEATS = 3  # Fewest repeats on either side for an interval: two may agree by chance
 
 
 def ratio_intervals(
@@ -28,11 +27,7 @@ def ratio_intervals(
     is too narrow for 3 repeats against 25.
 
     ``old``, ``new``: repeats of each row, ms (> 0), of any number. ``confidence``: between 0 and 1.
-
-    Returns
-    -------
-    low, high
-        float64, shape (rows,); NaN where a side has fewer than :data:`LEAST_REPEATS`.
+    Returns float64, shape (rows,); NaN where a side has fewer than :data:`LEAST_REPEATS`.
     """
     sizes = np.array([[len(one), len(other)] for one, other in zip(old, new, strict=True)])
     low, high = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
@@ -69,8 +64,7 @@ class Rule:
     # Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
     # faster below 1 / (1 + threshold).
     threshold: float = 0.02
-    # Of the intervals of ratios, such as 0.99.
-    confidence: float = 0.99
+    confidence: float = 0.99  # of the intervals of ratios, such as 0.99
 
     def differ(self, ratios: np.ndarray) -> np.ndarray:
         """Whether ratios of times are beyond the threshold: bool; False for NaN."""
@@ -78,8 +72,7 @@ class Rule:
             return np.asarray(np.abs(np.log(ratios)) > math.log1p(self.threshold))
 
 
-OK = "ok"
-"""Status of rows with several launches and a verified result."""
+OK = "ok"  # Status of rows with several launches and a verified result
 
 
 OUTCOMES: dict[str, str] = {
@@ -115,15 +108,10 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
     """Rows of two sweeps of one workload, one per problem and configuration of either.
 
     ``old``, ``new``: as :func:`launchwise.tables.measurements.measurement_schema` declares them, of
-    one GPU each.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Sorted by key: the columns of problem and configuration; :data:`COMPARED` and
-        :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
-        ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
-        (:data:`OUTCOMES`).
+    one GPU each. Returns, sorted by key, the columns of problem and configuration; :data:`COMPARED`
+    and :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
+    ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
+    (:data:`OUTCOMES`).
     """
     keys = [*spec.problem_columns, *spec.tunable_columns]
     sides = [
@@ -172,9 +160,7 @@ def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
 
 def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
     """Whether a row that was timed stopped early now, with a first launch longer than any before.
-
-    Without that, a row near the limit of stopping would count as slower by chance.
-    """
+    Without that, a row near the limit of stopping would count as slower by chance."""
     found = np.array((rows["old_status"] == OK) & (rows["new_status"] == "slow"), dtype=bool)
     stopped = rows[found]
     longest = np.array([max(times) for times in stopped["old_times_ms"]], dtype=float)
@@ -194,21 +180,18 @@ CLOCK_TOLERANCE = 0.01
 class Difference:
     """A measuring condition that differs between the sides."""
 
-    # One of LABELS, ``sm_clock_mhz`` or ``throttle``.
-    what: str
+    what: str  # one of LABELS, `sm_clock_mhz` or `throttle`
     # Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
     old: list[str]
     new: list[str]
-    # Matched rows in which both differ.
-    rows: int
-    # Matched rows where both are known.
-    of: int
+    rows: int  # matched rows in which both differ
+    of: int  # matched rows where both are known
 
 
 def differences(rows: pd.DataFrame) -> list[Difference]:
     """Measuring conditions of the common rows that differ between the sides.
 
-    - ``rows``: from :func:`launchwise.comparing.rows.matched`.
+    ``rows``: from :func:`launchwise.comparing.rows.matched`.
     """
     both = rows[rows["old_status"].notna() & rows["new_status"].notna()]
     found = [_label(both, name) for name in LABELS]
@@ -217,11 +200,9 @@ def differences(rows: pd.DataFrame) -> list[Difference]:
 
 
 def remeasured(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a row is in both and its measurements are two: bool, shape (rows,).
-
-    An extension carries rows over: those are the same measurement. Imported rows without a time
-    stamp count as two.
-    """
+    """Whether a row is in both and its measurements are two: bool, shape (rows,). An extension
+    carries rows over: those are the same measurement. Imported rows without a time stamp count as
+    two."""
     both = rows["old_status"].notna() & rows["new_status"].notna()
     same_time = rows["old_time_ms"].eq(rows["new_time_ms"]) | (
         rows["old_time_ms"].isna() & rows["new_time_ms"].isna()

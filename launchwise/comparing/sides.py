@@ -21,26 +21,18 @@ from launchwise.tables.files import kind_of, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
-SWEEPS = "sweeps"
-"""Folder of ``results/`` that holds sweeps."""
-
-BLIND = "blind"
-"""Folder of a recorded GPU that holds the sweeps of its blind tests."""
-
-Key = tuple[str, str]
-"""GPU and workload."""
+SWEEPS = "sweeps"  # Folder of `results/` that holds sweeps
+BLIND = "blind"  # Folder of a recorded GPU that holds the sweeps of its blind tests
+Key = tuple[str, str]  # GPU and workload
 
 
 @dataclass(frozen=True)
 class Side:
     """Sweeps of one side."""
 
-    # As the user named it.
-    name: str
-    # Parquet file of each sweep.
-    files: Mapping[Key, Path]
-    # Folder of files that were taken out of a commit.
-    scratch: Path | None = None
+    name: str  # as the user named it
+    files: Mapping[Key, Path]  # parquet file of each sweep
+    scratch: Path | None = None  # folder of files that were taken out of a commit
 
     def shown(self, path: Path) -> str:
         """A file as the user knows it."""
@@ -49,10 +41,8 @@ class Side:
         return f"{self.name}: {path.relative_to(self.scratch).as_posix()}"
 
     def read(self, key: Key, spec: Spec) -> pd.DataFrame:
-        """Rows of a sweep, with the columns of today's schema.
-
-        Raises UserError when the file does not fit the workload.
-        """
+        """Rows of a sweep, with the columns of today's schema. Raises UserError when the file does
+        not fit the workload."""
         path = self.files[key]
         try:
             return read_table(path, measurement_schema(spec))
@@ -67,7 +57,6 @@ def opened(named: str, repository: Path) -> Iterator[Side]:
     ``named``: ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one
     GPU, a Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
     ``repository``: a folder inside the repository of commits.
-
     Raises UserError when it is missing, holds no sweep or two of one workload on one GPU, or a file
     cannot be read.
     """
@@ -113,10 +102,8 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _key(path: Path) -> Key:
-    """GPU and workload of a sweep.
-
-    Raises UserError when the file is no sweep of one workload on one GPU, or cannot be read.
-    """
+    """GPU and workload of a sweep. Raises UserError when the file is no sweep of one workload on
+    one GPU, or cannot be read."""
     if (kind := kind_of(path)) != "measurements":
         raise UserError(path, "", f"holds {kind}, not measurements")
     names = ("gpu", "workload")
@@ -136,10 +123,8 @@ def _key(path: Path) -> Key:
 
 
 PREFIX = "git:"
-RECORDED = "data/recorded"
-"""Folder that is read where none is named."""
-_FILE = "100"
-"""Start of git's mode of a plain file, neither link nor submodule."""
+RECORDED = "data/recorded"  # Folder that is read where none is named
+_FILE = "100"  # Start of git's mode of a plain file, neither link nor submodule
 
 
 def write_sweeps(named: str, repository: Path, folder: Path) -> None:
@@ -148,7 +133,6 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     ``named``: ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the
     repository and is :data:`RECORDED` when left out. ``repository``: a folder inside the
     repository.
-
     Raises UserError when git is not installed, there is no repository, commit or folder.
     """
     commit, _, inside = named.removeprefix(PREFIX).partition(":")
@@ -176,10 +160,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> bytes | None:
-    """Output of git; None where it fails.
-
-    Raises UserError when git is not installed.
-    """
+    """Output of git; None where it fails. Raises UserError when git is not installed."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=repository, capture_output=True, check=False, timeout=600

@@ -34,22 +34,17 @@ VERDICTS: dict[str, str] = {
 }
 """Whether an answer still holds, in words."""
 
-NONE = -1
-"""Index of no row."""
+NONE = -1  # Index of no row
 
 
 def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Best configurations of OLD and NEW for each problem, by rows with status ``ok``.
 
-    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per problem that is in both and has a best in OLD: its columns; ``old_best`` and
-        ``new_best``, positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW);
-        ``ratio``, NEW's time of the old best / that of the new best, with ``ratio_low`` and
-        ``ratio_high`` (NaN where the old best is not ``ok`` in NEW); ``verdict``.
+    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index. Returns one row per
+    problem that is in both and has a best in OLD: its columns; ``old_best`` and ``new_best``,
+    positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW); ``ratio``, NEW's time of
+    the old best / that of the new best, with ``ratio_low`` and ``ratio_high`` (NaN where the old
+    best is not ``ok`` in NEW); ``verdict``.
     """
     numbers = row_numbers(rows, spec.problem_columns)
     old, new = (_best(rows, numbers, side, spec) for side in ("old", "new"))
@@ -98,8 +93,7 @@ def _best(rows: pd.DataFrame, numbers: np.ndarray, side: str, spec: Spec) -> np.
 
 COMMAND = "compare"
 SHIFT_PERCENTILES = (5, 50, 95)
-MOST_LISTED = 4
-"""Most sweeps that a complaint lists of a side."""
+MOST_LISTED = 4  # Most sweeps that a complaint lists of a side
 
 
 @dataclass(frozen=True)
@@ -107,16 +101,11 @@ class SweepComparison:
     """Two sweeps of a workload."""
 
     spec: Spec
-    # Name of the GPU in OLD.
-    gpu: str
-    # Name of the GPU in NEW.
-    new_gpu: str
-    # From launchwise.comparing.rows.matched.
-    rows: pd.DataFrame
-    # From launchwise.comparing.sweep_comparison.best_answers.
-    answers: pd.DataFrame
-    # How the rows were measured differently.
-    differences: list[Difference]
+    gpu: str  # name of the GPU in OLD
+    new_gpu: str  # name of the GPU in NEW
+    rows: pd.DataFrame  # from launchwise.comparing.rows.matched
+    answers: pd.DataFrame  # from launchwise.comparing.sweep_comparison.best_answers
+    differences: list[Difference]  # how the rows were measured differently
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -143,9 +132,7 @@ class SweepComparison:
     @cached_property
     def shift(self) -> tuple[int, tuple[float, float, float] | None]:
         """Number of rows measured twice with status ``ok``, and percentiles of their new / old.
-
-        Percentiles are :data:`SHIFT_PERCENTILES`; None without such a row.
-        """
+        Percentiles are :data:`SHIFT_PERCENTILES`; None without such a row."""
         ok = (self.rows["old_status"] == "ok") & (self.rows["new_status"] == "ok")
         ratios = self.rows.loc[ok.to_numpy(bool) & remeasured(self.rows), "ratio"].to_numpy(float)
         if not len(ratios):
@@ -188,10 +175,9 @@ def compared(
 ) -> Comparison:
     """Compare every sweep that both sides have.
 
-    - ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
-    - ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
-    - ``only``: workloads that are compared; all where it is empty.
-
+    ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
+    ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
+    ``only``: workloads that are compared; all where it is empty.
     Raises UserError when no sweep is in both, a name is in neither, or a file does not fit its
     workload.
     """
@@ -221,7 +207,6 @@ def compared(
 
 
 def _check_names(old: Side, new: Side, gpus: Mapping[str, str], only: Collection[str]) -> None:
-    """Reject GPUs and workloads that no side has."""
     for side, names in ((old, gpus.keys()), (new, gpus.values())):
         known = {gpu for gpu, _ in side.files}
         for name in names:
@@ -234,7 +219,6 @@ def _check_names(old: Side, new: Side, gpus: Mapping[str, str], only: Collection
 
 
 def _listed(keys: Collection[Key]) -> str:
-    """The first sweeps, and how many more there are."""
     names = [f"{workload} on {gpu}" for gpu, workload in sorted(keys)]
     more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
     return ", ".join([*names[:MOST_LISTED], *more]) or "none"
@@ -261,8 +245,8 @@ def complaints(
 ) -> list[str]:
     """A line for each complaint about each sweep; none where nothing got worse.
 
-    - ``wanted``: what counts.
-    - ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
+    ``wanted``: what counts.
+    ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
     """
     return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
 

@@ -37,7 +37,6 @@ def measured_ceilings(
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
 
     ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.
-
     Raises UserError when the device is lost on the way, as after an illegal address.
     """
     kernels = Kernels(module)
@@ -60,10 +59,8 @@ def measured_ceilings(
 def attempted(
     name: str, benchmark: Benchmark, device: CudaDevice, errors: tuple[type[Exception], ...]
 ) -> float | None:
-    """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed.
-
-    Raises UserError when the device is lost: nothing could be measured after that.
-    """
+    """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed. Raises
+    UserError when the device is lost: nothing could be measured after that."""
     try:
         value = float(benchmark())
         # Whatever it queued and did not wait for fails here, and not in the next one.

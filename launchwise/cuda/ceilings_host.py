@@ -29,13 +29,10 @@ GRAPH_KERNELS = 2000
 COPY_BYTES = 1 << 28
 PAGEABLE_COPIES = 7
 SMALL_COPIES = 1000
-STREAMS = 32
-"""Streams that are created in a row: one for each hardware queue of a card."""
-STREAM_ROUNDS = 9
-"""Rounds of :data:`STREAMS` streams; the first is a warm-up."""
+STREAMS = 32  # Streams that are created in a row: one for each hardware queue of a card
+STREAM_ROUNDS = 9  # Rounds of `STREAMS` streams; the first is a warm-up
 SOLVED_ROWS = 1_000_000
-HOST_SOLVES = 7
-"""Systems that the host solves; the first is a warm-up."""
+HOST_SOLVES = 7  # Systems that the host solves; the first is a warm-up
 
 
 def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
@@ -155,10 +152,8 @@ def copy_overhead_us(device: CudaDevice) -> float:
 
 
 def stream_creation_us(device: CudaDevice) -> float:
-    """Host time for the driver to create one stream (cuStreamCreate), us; the device is idle.
-
-    No stream is destroyed before the last one exists, so none is a destroyed one used again.
-    """
+    """Host time for the driver to create one stream (cuStreamCreate), us; the device is idle. No
+    stream is destroyed before the last one exists, so none is a destroyed one used again."""
     device.synchronize()
     kept: list[Any] = []
 
@@ -169,10 +164,8 @@ def stream_creation_us(device: CudaDevice) -> float:
 
 
 def host_solve_ns() -> float:
-    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns.
-
-    The host solves one such system; its four arrays are overwritten.
-    """
+    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns. The host solves
+    one such system; its four arrays are overwritten."""
     from scipy.linalg import get_lapack_funcs
 
     (gtsv,) = get_lapack_funcs(("gtsv",), dtype=np.float64)

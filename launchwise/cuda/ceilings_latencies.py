@@ -19,14 +19,12 @@ DRAM_FACTOR = 4
 """Size of the pointer chase through device memory divided by L2: no line survives in L2."""
 
 L2_PART = 4
-L2_MOST_BYTES = 1 << 22
-"""Most bytes of the pointer chase through L2: far more than an L1 holds."""
+L2_MOST_BYTES = 1 << 22  # Most bytes of the pointer chase through L2: far more than an L1 holds
 
 L1_BYTES = 1 << 14
 
 DRAM_STEPS = 1 << 14
-L2_STEPS = 1 << 15
-"""Number of lines in :data:`L2_MOST_BYTES`: the warm-up run reads each line once."""
+L2_STEPS = 1 << 15  # Number of lines in `L2_MOST_BYTES`: the warm-up run reads each line once
 
 L1_STEPS = SHARED_STEPS = BARRIER_STEPS = 1 << 16
 BARRIER_THREADS = 256
@@ -80,24 +78,18 @@ def _empty_l2(device: CudaDevice) -> None:
 
 
 def links(base: int, lines: int, rng: np.random.Generator) -> np.ndarray:
-    """Content of a pointer chase at address ``base``: each line holds the address of the next.
-
-    The order is random, and the chase visits all lines before it repeats one.
-
-    Returns
-    -------
-    uint64, shape (lines * 16,): 128 bytes a line, all but the first 8 of them zero.
-    """
+    """Content of a pointer chase at address ``base``: each line holds the address of the next. The
+    order is random, and the chase visits all lines before it repeats one. Returns uint64, shape
+    (lines * 16,): 128 bytes a line, all but the first 8 of them zero."""
     words = np.zeros((lines, LINE_BYTES // 8), np.uint64)
     words[:, 0] = base + LINE_BYTES * cycle(lines, rng).astype(np.uint64)
     return words.reshape(-1)
 
 
 def cycle(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Random cycle through ``count`` places, as the successor of each: int64, shape (count,).
-
-    A random permutation would fall into several cycles, and a chase would be caught in a short one.
-    """
+    """Random cycle through ``count`` places, as the successor of each: int64, shape (count,). A
+    random permutation would fall into several cycles, and a chase would be caught in a short
+    one."""
     order = rng.permutation(count)
     after = np.empty_like(order)
     after[order] = np.roll(order, -1)

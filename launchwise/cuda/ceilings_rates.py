@@ -18,17 +18,14 @@ WARPS = THREADS // 32
 
 COPY_BYTES = 1 << 32
 
-L2_PART = 3
-"""The benchmark reads at most a third of L2: each half may cache the lines of the other."""
+L2_PART = 3  # The benchmark reads at most a third of L2: each half may cache the lines of the other
 
 L2_BLOCKS_PER_SM = 8
-L2_READS = 2048
-"""Reads of 16 bytes per thread."""
+L2_READS = 2048  # Reads of 16 bytes per thread
 
 FLOP_BLOCKS_PER_SM = 32
 CHAINS = 8
-STEPS = 1024
-"""Chains per thread and steps per chain, as in ceilings_rates.cu."""
+STEPS = 1024  # Chains per thread and steps per chain, as in ceilings_rates.cu
 
 MULTIPLY_ADDS_PER_STEP = {"tf32": 16 * 8 * 8, "float16": 16 * 8 * 16, "bfloat16": 16 * 8 * 16}
 """Multiply-adds per step of a chain, per warp."""

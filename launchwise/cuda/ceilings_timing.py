@@ -17,15 +17,11 @@ from launchwise.workloads.device import Buffer
 if TYPE_CHECKING:
     from launchwise.cuda.device import CudaDevice
 
-Benchmark = Callable[[], float]
-"""Measures one ceiling, in the unit of its name."""
+Benchmark = Callable[[], float]  # Measures one ceiling, in the unit of its name
 
 RUNS = 15
-WARM_UP = 3
-"""Warm-up runs, which are not counted: clocks rise, caches fill."""
-
-PAIRS = 9
-"""Pairs of runs, with all steps and with half of them; the first pair is a warm-up."""
+WARM_UP = 3  # Warm-up runs, which are not counted: clocks rise, caches fill
+PAIRS = 9  # Pairs of runs, with all steps and with half of them; the first pair is a warm-up
 
 
 class Unmeasured(Exception):
@@ -41,7 +37,7 @@ class Kernels:
     def ready(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[..., None]:
         """Function that queues one launch, on the default stream or on a given one.
 
-        - ``arguments``: buffers, and NumPy numbers of the kernel's types.
+        ``arguments``: buffers, and NumPy numbers of the kernel's types.
         """
         kernel = self._module.get_function(name)
         kinds = ["P" if hasattr(each, "allocation") else each.dtype.char for each in arguments]
@@ -65,10 +61,8 @@ def lent(device: CudaDevice, nbytes: int) -> Iterator[Buffer]:
 
 
 def fill(device: CudaDevice, buffer: Buffer) -> None:
-    """Fill a buffer (a multiple of 4 bytes) with random uint32 words below 2^31.
-
-    Not with zeros: memory systems may treat them better than real data.
-    """
+    """Fill a buffer (a multiple of 4 bytes) with random uint32 words below 2^31. Not with zeros:
+    memory systems may treat them better than real data."""
     words = noise()
     for start in range(0, buffer.nbytes, words.nbytes):
         piece = words[: (buffer.nbytes - start) // 4]
@@ -109,8 +103,7 @@ def step_ns(full_ms: Sequence[float], half_ms: Sequence[float], steps: int) -> f
 
     Constant costs of a run cancel.
 
-    - ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2`` steps, in
-      pairs.
+    ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2`` steps, in pairs.
     """
     longer = [full - half for full, half in zip(full_ms, half_ms, strict=True)]
     return statistics.median(longer) / (steps - steps // 2) * 1e6

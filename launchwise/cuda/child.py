@@ -30,10 +30,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def _obey_the_supervisor_alone() -> None:
-    """End with the supervisor; ignore SIGTERM and SIGINT, which the supervisor handles.
-
-    Slurm sends SIGTERM to every process of a job step; this one must finish its row.
-    """
+    """End with the supervisor; ignore SIGTERM and SIGINT, which the supervisor handles. Slurm sends
+    SIGTERM to every process of a job step; this one must finish its row."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":

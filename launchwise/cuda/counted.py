@@ -49,15 +49,12 @@ class Recorded:
         self._device.launch(launch, stream)
 
 
-Profiling = Callable[[], AbstractContextManager[None]]
-"""Turns the profiler on for a block of code."""
+Profiling = Callable[[], AbstractContextManager[None]]  # Turns the profiler on for a block of code
 
 
 def run(job: Mapping[str, Any], device: Device, profiling: Profiling) -> list[list[dict[str, Any]]]:
-    """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads.
-
-    Raises UserError when a configuration of a verified variant computes something wrong.
-    """
+    """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads. Raises
+    UserError when a configuration of a verified variant computes something wrong."""
     folder = Path(job["folder"])
     workload = load_workload(folder, load_spec(folder))
     recorded = Recorded(device)

@@ -20,7 +20,7 @@ from launchwise.measuring.compile import compile_unit, nvcc_release
 def describe(job: dict[str, Any]) -> GpuProfile:
     """Profile of the first visible device (or its slice).
 
-    - ``job``: name, card, driver and slice_sms (or None).
+    ``job``: name, card, driver and slice_sms (or None).
     """
     device = CudaDevice(slice_sms=job["slice_sms"])
     attributes = attributes_of(device)

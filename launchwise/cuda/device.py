@@ -58,13 +58,9 @@ class _Prepared:
 
 
 class CudaDevice(CudaMemory):
-    """The first visible CUDA device, or about ``slice_sms`` of its SMs.
-
-    Implements :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's
-    default stream, in order.
-
-    Raises UserError when there is no device, or it cannot be sliced.
-    """
+    """The first visible CUDA device, or about ``slice_sms`` of its SMs. Implements
+    :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's default
+    stream, in order. Raises UserError when there is no device, or it cannot be sliced."""
 
     guards_buffers = False
 
@@ -337,10 +333,8 @@ class CudaDevice(CudaMemory):
 
 
 def attributes_of(device: CudaDevice) -> dict[str, Any]:
-    """Fields of :class:`launchwise.gpus.profile.GpuProfile` that the driver knows.
-
-    SMs and cores are those of the slice, if the device is one.
-    """
+    """Fields of :class:`launchwise.gpus.profile.GpuProfile` that the driver knows. SMs and cores
+    are those of the slice, if the device is one."""
     facts = {str(key): value for key, value in device.device.get_attributes().items()}
     capability = device.device.compute_capability()
     clock, bus = facts["MEMORY_CLOCK_RATE"] / 1e3, facts["GLOBAL_MEMORY_BUS_WIDTH"]

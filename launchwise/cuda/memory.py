@@ -185,9 +185,7 @@ class Graphs:
 
     def replay(self, queue: Callable[[Any], None], repeats: int) -> list[float]:
         """Milliseconds of each of ``repeats`` replays of what ``queue`` launches on a stream.
-
-        Raises CaptureRefused when the launches cannot be captured.
-        """
+        Raises CaptureRefused when the launches cannot be captured."""
         handle = self._driver.CUstream(self.stream.handle)
         executable = self._captured(queue, handle)
         begin, end = self._events
@@ -206,10 +204,8 @@ class Graphs:
         return times
 
     def capture(self, queue: Callable[[], None], streams: Sequence[Any]) -> CapturedGraph:
-        """Capture what ``queue`` puts on ``streams``, copies included, as one graph.
-
-        Raises CaptureRefused when it cannot be captured.
-        """
+        """Capture what ``queue`` puts on ``streams``, copies included, as one graph. Raises
+        CaptureRefused when it cannot be captured."""
 
         def forked(own: Any) -> None:
             begin = cuda.Event().record(own)
@@ -257,10 +253,8 @@ class Libraries:
 
     def call(self, launch: Launch, bundle: Bundle, function: Kernel) -> None:
         """Call a function of a bundle, after everything that is queued, and wait for its end.
-
         Raises LaunchFailed when it cannot be loaded here, or when its work or what came before
-        fails.
-        """
+        fails."""
         if not self._whole_card:
             message = "OpenMP runs in the primary context: on the whole card, not on a slice of it"
             raise LaunchFailed(message, fatal=False)
@@ -275,11 +269,8 @@ class Libraries:
 
 
 def loaded(content: bytes, name: str) -> ctypes.CDLL:
-    """The library with this content.
-
-    Raises LaunchFailed when it, or LLVM's libraries that it needs, cannot be loaded, or these see
-    no GPU.
-    """
+    """The library with this content. Raises LaunchFailed when it, or LLVM's libraries that it
+    needs, cannot be loaded, or these see no GPU."""
     with tempfile.TemporaryDirectory(prefix="launchwise-openmp-") as scratch:
         # It stays in memory; the file is needed no longer than this.
         path = Path(scratch, name)

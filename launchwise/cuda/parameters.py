@@ -19,10 +19,8 @@ class ParameterMismatch(Exception):
 
 
 def parameter_places(cubin_function: Any) -> list[tuple[int, int]] | None:
-    """Offset and size of each parameter of a function of cuda-bindings, bytes.
-
-    None where the driver cannot tell (before CUDA 12.4).
-    """
+    """Offset and size of each parameter of a function of cuda-bindings, bytes. None where the
+    driver cannot tell (before CUDA 12.4)."""
     from cuda.bindings import driver
 
     if not hasattr(driver, "cuFuncGetParamInfo"):
@@ -50,10 +48,8 @@ def natural_places(arguments: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def check_sizes(arguments: Sequence[Any], places: Sequence[tuple[int, int]]) -> None:
-    """Compare number and sizes of arguments with a kernel's parameters.
-
-    Raises ParameterMismatch with the first argument that does not fit, counted from 1.
-    """
+    """Compare number and sizes of arguments with a kernel's parameters. Raises ParameterMismatch
+    with the first argument that does not fit, counted from 1."""
     if len(arguments) != len(places):
         raise ParameterMismatch(f"{len(arguments)} arguments, it has {len(places)} parameters")
     for number, (argument, (_, size)) in enumerate(zip(arguments, places, strict=True), 1):
@@ -102,16 +98,11 @@ def encode_tensor_map(
 
     Elements outside the array are copied as zeros.
 
-    - ``pointer``: address of the first element, a multiple of 16.
-    - ``dtype``: ``float32`` or ``float64``.
-    - ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
-    - ``box``: elements of a copied box along each axis, the slowest first.
-
-    Returns
-    -------
-    uint8, shape (128,).
-
-    Raises TensorMapRefused with what the driver says.
+    ``pointer``: address of the first element, a multiple of 16.
+    ``dtype``: ``float32`` or ``float64``.
+    ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
+    ``box``: elements of a copied box along each axis, the slowest first.
+    Returns uint8, shape (128,). Raises TensorMapRefused with what the driver says.
     """
     from cuda.bindings import driver
 
@@ -142,15 +133,12 @@ def encode_tensor_map(
     return np.array([int(word) for word in encoded.opaque], np.uint64).view(np.uint8)
 
 
-WARP = 32
-"""Threads of a warp."""
+WARP = 32  # Threads of a warp
 
 
 def enter_slice(sms: int) -> int:
-    """Make a green context of about ``sms`` SMs current; returns its number of SMs.
-
-    Raises UserError when driver or card cannot do that.
-    """
+    """Make a green context of about ``sms`` SMs current; returns its number of SMs. Raises
+    UserError when driver or card cannot do that."""
     from cuda.bindings import driver
 
     def ask(result: tuple[Any, ...], what: str) -> Any:
@@ -172,8 +160,7 @@ def enter_slice(sms: int) -> int:
     return int(groups[0].sm.smCount)
 
 
-STATIC_LIMIT = 48 * 1024
-"""Shared memory per block without opt-in, bytes."""
+STATIC_LIMIT = 48 * 1024  # Shared memory per block without opt-in, bytes
 
 _modules: dict[tuple[Path, str], Any] = {}
 
@@ -186,8 +173,8 @@ def resident_blocks(
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
     limits of the card; None where the driver will not say.
 
-    - ``place``: names the cubin, which is loaded once.
-    - ``shared_bytes``: dynamic shared memory of a block.
+    ``place``: names the cubin, which is loaded once.
+    ``shared_bytes``: dynamic shared memory of a block.
     """
     function = bound_function(cubin, place, symbol)
     if function is None:
@@ -203,17 +190,15 @@ def resident_blocks(
 
 
 def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
-    """Warps of the blocks that an SM holds at once / warps that it holds at most.
-
-    A block of 40 threads takes two warps.
-    """
+    """Warps of the blocks that an SM holds at once / warps that it holds at most. A block of 40
+    threads takes two warps."""
     return blocks * math.ceil(threads / WARP) * WARP / threads_per_sm
 
 
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
     """A kernel as cuda-bindings know it; None where the driver refuses.
 
-    - ``place``: names the cubin, which is loaded once.
+    ``place``: names the cubin, which is loaded once.
     """
     from cuda.bindings import driver
 

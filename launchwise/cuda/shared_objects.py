@@ -8,10 +8,8 @@ from typing import Any
 
 
 def loaded(title: str, names: Sequence[str]) -> ctypes.CDLL:
-    """The first of these libraries that is there.
-
-    Raises OSError without any; ``title`` names the library for people.
-    """
+    """The first of these libraries that is there. Raises OSError without any; ``title`` names the
+    library for people."""
     for name in names:
         try:
             return ctypes.CDLL(name)

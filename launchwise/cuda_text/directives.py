@@ -106,10 +106,8 @@ class Guarded:
 
 
 def guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, Guarded], set[int]]:
-    """Macros that are defined only where nothing else did, to their integers.
-
-    Also groups by the line of their ``#ifndef``, and the lines of their definitions.
-    """
+    """Macros that are defined only where nothing else did, to their integers. Also groups by the
+    line of their ``#ifndef``, and the lines of their definitions."""
     free: dict[str, int] = {}
     groups: dict[int, Guarded] = {}
     within: set[int] = set()

@@ -77,10 +77,8 @@ class HostCode:
         return sorted(found, key=lambda each: each[0].start_byte)
 
     def template_values(self, kernel: str, place: int) -> list[str]:
-        """Texts that the host gives a parameter of a kernel's template, each once.
-
-        Also through a function of its own that is a template: ``launch<64>(...)``.
-        """
+        """Texts that the host gives a parameter of a kernel's template, each once. Also through a
+        function of its own that is a template: ``launch<64>(...)``."""
         found: list[str] = []
         for at, template in self._templates(kernel):
             text = template[place] if place < len(template) else ""
@@ -162,7 +160,6 @@ def _constructed(node: Node | None) -> list[str]:
 
 
 def _values(node: Node) -> Iterator[tuple[str, _Set]]:
-    """Names that a node gives a value."""
     if node.type != "declaration":
         value = child(node, "right") or child(node, "value")
         parts = tuple(_constructed(value))

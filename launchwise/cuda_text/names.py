@@ -25,10 +25,8 @@ def identifiers(nodes: Iterable[Node]) -> set[str]:
 
 def read_names(nodes: Iterable[Node], templates: Mapping[str, Sequence[bool]]) -> dict[str, bool]:
     """Names that are read as values or stand for types, in their order, to whether as types.
-
     Functions that are called, members and what belongs to a namespace are left out. ``templates``
-    are names of templates to whether each of their parameters is a type.
-    """
+    are names of templates to whether each of their parameters is a type."""
     found: dict[str, bool] = {}
     for node in nodes:
         for name, is_type in _read(node, templates):

@@ -55,8 +55,7 @@ class ExpandsTooFar(ValueError):
 
 
 _MARK, _VALUE = "#pragma launchwise", "launchwise_value_of_"
-MISSING = f"{_MARK} missing"
-"""What stands for a header that is not there, before its name."""
+MISSING = f"{_MARK} missing"  # What stands for a header that is not there, before its name
 
 
 @dataclass(frozen=True)
@@ -88,11 +87,9 @@ class Expanded:
 
 
 def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:
-    """A CUDA text without comments as g++ preprocesses it, without any header.
-
-    ``macros`` are what a build defines, such as ``SIDE`` or ``KERNEL(name)``, to its text; a name
-    that stands for itself may have any value.
-    """
+    """A CUDA text without comments as g++ preprocesses it, without any header. ``macros`` are what
+    a build defines, such as ``SIDE`` or ``KERNEL(name)``, to its text; a name that stands for
+    itself may have any value."""
     return _Marked(joined(text), macros or {}).expanded()
 
 

@@ -82,10 +82,8 @@ class TypeNames:
         return self.structures.get(bare(self.resolved(name)).rpartition("::")[2])
 
     def spec_type(self, written: str) -> tuple[str, int]:
-        """Type of ``spec.yaml`` and elements of a vector; ``("", 1)`` for an unknown type.
-
-        A pair of floats is one complex number.
-        """
+        """Type of ``spec.yaml`` and elements of a vector; ``("", 1)`` for an unknown type. A pair
+        of floats is one complex number."""
         found = elements(written, self.aliases)
         return ("complex64", 1) if found == ("float32", 2) else found
 

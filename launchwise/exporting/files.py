@@ -49,12 +49,9 @@ def write_answers(folder: Path, table: AnswerTable) -> None:
 
 
 def wisdom_text(table: AnswerTable) -> str:
-    """Lines of a wisdom file: a header, then one line per answer with a time.
-
-    Kernel Launcher takes the entry of the same device and size, else of the nearest product of
-    sizes. Only integer parameters are sizes there; of entries that differ in texts alone, the first
-    one counts.
-    """
+    """Lines of a wisdom file: a header, then one line per answer with a time. Kernel Launcher takes
+    the entry of the same device and size, else of the nearest product of sizes. Only integer
+    parameters are sizes there; of entries that differ in texts alone, the first one counts."""
     header = {
         "tunable_parameters": list(table.tunables),
         "version": WISDOM_VERSION,
@@ -83,10 +80,8 @@ def wisdom_text(table: AnswerTable) -> str:
 
 
 def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:
-    """Content of a T4 file per device, by its name in the settings: measured answers alone.
-
-    T4 knows no problems: their parameters stand among those of the configuration.
-    """
+    """Content of a T4 file per device, by its name in the settings: measured answers alone. T4
+    knows no problems: their parameters stand among those of the configuration."""
     return {
         device.name: {
             "results": [
@@ -125,23 +120,10 @@ def write_config_files(
 ) -> list[Path]:
     """Write a file for each name that answers make.
 
-    Parameters
-    ----------
-    table
-        As :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
-    where
-        File of the mapping, for messages.
-
-    Returns
-    -------
-    list
-        The files.
-
-    Raises
-    ------
-    UserError
-        When no problem is meant, or two of them have the same file and key, but not the same
-        configuration.
+    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    ``where``: file of the mapping, for messages.
+    Returns the files. Raises UserError when no problem is meant, or two of them have the same file
+    and key, but not the same configuration.
     """
     files = config_files(table, spec, mapping, where)
     written = []

@@ -35,8 +35,7 @@ LARGEST_INTEGER = 2**63 - 1
 class UsualRule:
     """A usual choice; texts are expressions."""
 
-    # Over the problem: which problems it is for. The first rule that holds counts.
-    when: str
+    when: str  # over the problem: which problems it is for. The first rule that holds counts
     # The variant and tunables to their values, which may read those before; any other tunable is
     # neutral.
     configuration: tuple[tuple[str, str], ...]
@@ -51,8 +50,7 @@ class ExportedFormulas:
 
     # Derived names that the others read, and their texts, each after those that it reads itself.
     derived: tuple[tuple[str, str], ...] = ()
-    # Derived name to the kind of its value.
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # derived name to the kind of its value
     # Usual choices; none where the study has no rule, or one of them cannot be exported.
     usual: tuple[UsualRule, ...] = ()
     # Variant to its kernels; none where host code computes them or they cannot be exported.
@@ -81,10 +79,7 @@ class ExportedFormulas:
     ) -> dict[str, Value] | None:
         """The usual choice for a problem; None where no rule gives one.
 
-        Parameters
-        ----------
-        neutral
-            Value of every tunable where nothing sets it.
+        ``neutral``: value of every tunable where nothing sets it.
         """
         formulas = Formulas(dict(self.derived))
         for rule in self.usual:
@@ -115,10 +110,7 @@ def name_kinds(spec: Spec) -> dict[str, Kind]:
 def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
     """Kind of an expression's value; None where it cannot be exported.
 
-    Parameters
-    ----------
-    kinds
-        Names that it may read, to the kinds of their values.
+    ``kinds``: names that it may read, to the kinds of their values.
     """
     try:
         return _kind(nested(text), kinds)

@@ -64,10 +64,7 @@ _LOGIC = ("and", "or", "not", *COMPARISONS)
 def python_expression(text: str, derived: Collection[str]) -> str:
     """An expression in Python: names are keys of ``names``, derived names functions of ``names``.
 
-    Parameters
-    ----------
-    derived
-        Derived names: keys of ``_DERIVED``.
+    ``derived``: derived names: keys of ``_DERIVED``.
     """
 
     class Names(ast.NodeTransformer):
@@ -89,12 +86,8 @@ def python_expression(text: str, derived: Collection[str]) -> str:
 def cpp_expression(text: str, members: Mapping[str, str], quoted: Callable[[str], str]) -> str:
     """An expression in C++, over integers of 64 bits and texts.
 
-    Parameters
-    ----------
-    members
-        Name to what stands for it in C++.
-    quoted
-        Function that gives a text as a literal.
+    ``members``: name to what stands for it in C++.
+    ``quoted``: function that gives a text as a literal.
     """
 
     def write(node: Any) -> str:
@@ -144,10 +137,8 @@ def rendered(
 ) -> str:
     """A file of ``templates/`` for a table of answers.
 
-    Parameters
-    ----------
-    formula
-        Function, and filter, that writes an expression of the workload in the file's language.
+    ``formula``: function, and filter, that writes an expression of the workload in the file's
+        language.
     """
     environment = Environment(
         loader=PackageLoader("launchwise.exporting"),
@@ -196,11 +187,9 @@ def _conditions(table: AnswerTable, members: Mapping[str, str]) -> list[str]:
 
 
 def macros_text(answer: Answer, spec: Spec) -> str:
-    """Macros of the first suggestion: numbers as they are, the variant by its name.
-
-    Kernels of a workload without host code are built with macros that are named as its tunables,
-    and with ``macros`` of the spec. Host code has names of its own, and macros are in capitals.
-    """
+    """Macros of the first suggestion: numbers as they are, the variant by its name. Kernels of a
+    workload without host code are built with macros that are named as its tunables, and with
+    ``macros`` of the spec. Host code has names of its own, and macros are in capitals."""
     configuration = answer.suggestions[0].configuration
     problem = assigned(answer.problem)
     about = cpp_comment(f"{problem} on {answer.gpu}: {BASES[answer.basis]}")

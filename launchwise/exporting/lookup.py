@@ -22,11 +22,9 @@ UNMEASURED = 12
 
 
 def asked_cases(final: Final, gpus: Sequence[str]) -> list[Case]:
-    """Problems that have answers in exported files and in the lookup, sorted.
-
-    Those of :func:`asked_problems` on GPUs that the product learnt from, and those of blind tests
-    on theirs; on any other GPU measured problems alone, at most :data:`UNMEASURED`.
-    """
+    """Problems that have answers in exported files and in the lookup, sorted. Those of
+    :func:`asked_problems` on GPUs that the product learnt from, and those of blind tests on theirs;
+    on any other GPU measured problems alone, at most :data:`UNMEASURED`."""
     columns = final.spec.problem_columns
     learnt = [gpu for gpu in gpus if gpu in final.facts["gpus"]]
     others = [gpu for gpu in gpus if gpu not in learnt]
@@ -49,12 +47,10 @@ def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -
 
 
 def asked_problems(final: Final) -> list[Problem]:
-    """Measured problems, and a size between each two of them, their geometric mean, sorted.
-
-    The size is the integer parameter with the most values; all others stay. A size between that
-    breaks a constraint of the problem, or that nothing may run, is moved to the nearest that fits,
-    if that lies between them, too.
-    """
+    """Measured problems, and a size between each two of them, their geometric mean, sorted. The
+    size is the integer parameter with the most values; all others stay. A size between that breaks
+    a constraint of the problem, or that nothing may run, is moved to the nearest that fits, if that
+    lies between them, too."""
     spec = final.spec
     columns = spec.problem_columns
     known = list(dict.fromkeys(final.measured[columns].itertuples(index=False, name=None)))
@@ -77,12 +73,10 @@ def asked_problems(final: Final) -> list[Problem]:
 
 
 def spread_problems(final: Final) -> list[Problem]:
-    """Measured problems, at most :data:`UNMEASURED`, as far from each other as they can be.
-
-    Far is what the lookup of an unlisted size means by it (:func:`distance`): each further one is
-    the farthest from those before. Problems that all whole cards measured come first: on these,
-    predictions stand beside the times of every card.
-    """
+    """Measured problems, at most :data:`UNMEASURED`, as far from each other as they can be. Far is
+    what the lookup of an unlisted size means by it (:func:`distance`): each further one is the
+    farthest from those before. Problems that all whole cards measured come first: on these,
+    predictions stand beside the times of every card."""
     spec, columns = final.spec, final.spec.problem_columns
     names = {gpu for gpu, one in final.domain.profiles.items() if not one.is_slice}
     known = final.measured[[*columns, "gpu"]].drop_duplicates()
@@ -104,11 +98,9 @@ def spread_problems(final: Final) -> list[Problem]:
 
 
 def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
-    """Distance of two problems: infinite where texts differ, 1 of equal ones.
-
-    The product over integers of (larger + 1) / (smaller + 1). Divisions and products of doubles are
-    rounded the same everywhere, logarithms are not.
-    """
+    """Distance of two problems: infinite where texts differ, 1 of equal ones. The product over
+    integers of (larger + 1) / (smaller + 1). Divisions and products of doubles are rounded the same
+    everywhere, logarithms are not."""
     found = 1.0
     for one, other in zip(asked, known, strict=True):
         if isinstance(one, str) or isinstance(other, str):
@@ -137,8 +129,7 @@ def _plain(value: Any) -> Value:
     return value if isinstance(value, str) else int(value)
 
 
-SUGGESTIONS = 4
-"""Suggestions of an answer: the one to take, and those to try next."""
+SUGGESTIONS = 4  # Suggestions of an answer: the one to take, and those to try next
 
 
 def _times(one: Suggestion) -> dict[str, float | None]:
@@ -154,15 +145,12 @@ def _ratio(name: str, value: float | None, ends: Interval | None) -> dict[str, f
 def lookup_entry(answer: Answer) -> dict[str, Any]:
     """An answer as JSON values.
 
-    Returns
-    -------
-    dict
-        ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
-        ``percent`` of its intervals, ``blind`` (a blind test alone measured it); ``configuration``
-        (the variant and the tunables that it has), ``is_usual``, ``usual`` (that of the usual
-        choice); ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the baseline,
-        each with ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains were
-        measured in pairs); ``others``: configurations to try next, in order, with their times.
+    Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
+    ``percent`` of its intervals, ``blind`` (a blind test alone measured it); ``configuration`` (the
+    variant and the tunables that it has), ``is_usual``, ``usual`` (that of the usual choice);
+    ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the baseline, each with
+    ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains were measured in
+    pairs); ``others``: configurations to try next, in order, with their times.
     """
     first, *rest = answer.suggestions
     return {
@@ -184,12 +172,8 @@ def lookup_entries(
 ) -> list[dict[str, Any]]:
     """Answers (:func:`lookup_entry`) for what was measured, and for sizes between, on every GPU.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain, processes
-        As of :func:`launchwise.learning.answering.answers`.
+    ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
+    ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     cases = asked_cases(final, names)

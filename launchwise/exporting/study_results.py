@@ -34,35 +34,28 @@ from launchwise.tables.times import times_schema
 class StudySettings(Strict):
     """Settings of a study, as its rules give them."""
 
-    # The study without titles, the folder of its workload, and its own.
     name: str
-    entry: dict[str, Any]
-    folder: Path
+    entry: dict[str, Any]  # the study without titles
+    folder: Path  # of its workload
     own_folder: Path
-    # See :func:`launchwise.learning.features.read_domain`.
-    question: dict[str, Any]
+    question: dict[str, Any]  # see `launchwise.learning.features.read_domain`
     # Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
     # hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources
     # and of the spec), and ``inputs`` (files that decide what it learns).
     models: dict[str, dict[str, Any]]
-    # ``code``, ``spec`` and ``inputs`` of the simple rules, likewise.
-    rules: dict[str, Any]
-    # Model that answers users.
-    answering: str
+    rules: dict[str, Any]  # `code`, `spec` and `inputs` of the simple rules, likewise
+    answering: str  # model that answers users
     # GPUs that it learns from; those and datasheet-only ones, which are answered for.
     gpus: list[str]
     answered: list[str]
-    # Datasheet-only GPUs to their cards.
-    described: dict[str, str]
-    # Split to the file that holds it and its key there.
-    blamed: dict[str, list[str]]
+    described: dict[str, str]  # datasheet-only GPUs to their cards
+    blamed: dict[str, list[str]]  # split to the file that holds it and its key there
     # Search of hyper-parameters; seed of all; parameters of
     # :class:`launchwise.learning.row_cap.RowCap`.
     search: dict[str, Any]
     seed: int
     cap: dict[str, Any]
-    # See ``least_gain`` of the settings.
-    least_gain: float | None
+    least_gain: float | None  # see `least_gain` of the settings
 
 
 class StudyFiles(Strict):
@@ -97,12 +90,8 @@ def learn_study(
 ) -> None:
     """Write splits, training rows, what each model says of test candidates, the fitted model.
 
-    Parameters
-    ----------
-    domain
-        With the GPUs that it learns from, and maybe more.
-    sweeps, profiles
-        Of the GPUs that it learns from, a file each.
+    ``domain``: with the GPUs that it learns from, and maybe more.
+    ``sweeps``, ``profiles``: of the GPUs that it learns from, a file each.
     """
     tables = read_tables(asked.gpus, sweeps, measurement_schema(domain.spec))
     study = Study.model_validate(asked.entry)
@@ -139,14 +128,8 @@ def evaluate_study(
 ) -> None:
     """Write the evaluation, the product, its answers, predictions of published times.
 
-    Parameters
-    ----------
-    domain
-        With the GPUs that are answered for.
-    sweeps, judged
-        Measurements and judged times of the GPUs that it learns from.
-    cards
-        Table of cards.
+    ``domain``: with the GPUs that are answered for.
+    ``sweeps``, ``judged``: measurements and judged times of the GPUs that it learns from.
     """
     folder = files.learnt[0].parent
     methods = [path.stem for path in files.learnt if path.stem != CANDIDATES]

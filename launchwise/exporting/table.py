@@ -33,17 +33,13 @@ from launchwise.workloads.spec import Spec
 class Entry:
     """An answer."""
 
-    # Number of its device.
-    device: int
-    # Values in the order of the parameters.
-    problem: tuple[Value, ...]
-    # Values in the order of the tunables, the variant first.
-    configuration: tuple[Value, ...]
+    device: int  # number of its device
+    problem: tuple[Value, ...]  # values in the order of the parameters
+    configuration: tuple[Value, ...]  # values in the order of the tunables, the variant first
     # Measured or expected, and over the usual choice; None where nothing is known.
     time_ms: float | None
     gain: float | None
-    # See :data:`launchwise.learning.answers.BASES`.
-    basis: str
+    basis: str  # see `launchwise.learning.answers.BASES`
     # How its kernels are launched; none where host code decides.
     launches: tuple[LaunchShape, ...] = ()
     # Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
@@ -62,15 +58,12 @@ class Entry:
 class Device:
     """A GPU that has entries."""
 
-    # In the settings.
-    name: str
-    # What CUDA calls it.
-    cuda_names: tuple[str, ...]
+    name: str  # in the settings
+    cuda_names: tuple[str, ...]  # what CUDA calls it
     # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
     toolkits: tuple[str, ...] = ()
-    # First and last day of measurements, YYYY-MM-DD; likewise.
-    days: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()  # first and last day of measurements, YYYY-MM-DD; likewise
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,38 +86,26 @@ class Device:
 class AnswerTable:
     """Everything that an exported file holds."""
 
-    # What the answers are of.
-    study: str
+    study: str  # what the answers are of
     workload: str
     title: str
-    # Commits at which it was measured.
-    commits: tuple[str, ...]
-    # Names; the variant is the first tunable.
-    parameters: tuple[str, ...]
-    tunables: tuple[str, ...]
-    # Those of them whose values are texts.
-    texts: frozenset[str]
-    # In the order of their numbers.
-    devices: tuple[Device, ...]
-    # Version of launchwise.
-    version: str
-    # Configuration where nothing else is known.
-    default: tuple[Value, ...]
-    # Sorted by device, then by problem.
-    entries: tuple[Entry, ...]
-    # Problems that have an answer.
-    limits: Limits
-    # Value of each tunable where nothing sets it, the variant's empty.
-    neutral: tuple[Value, ...]
+    commits: tuple[str, ...]  # commits at which it was measured
+    parameters: tuple[str, ...]  # names
+    tunables: tuple[str, ...]  # names, the variant first
+    texts: frozenset[str]  # those of them whose values are texts
+    devices: tuple[Device, ...]  # in the order of their numbers
+    version: str  # version of launchwise
+    default: tuple[Value, ...]  # configuration where nothing else is known
+    entries: tuple[Entry, ...]  # sorted by device, then by problem
+    limits: Limits  # problems that have an answer
+    neutral: tuple[Value, ...]  # value of each tunable where nothing sets it, the variant's empty
     # The usual choice for a problem, and how a configuration is launched.
     formulas: ExportedFormulas
 
     @property
     def day(self) -> str:
-        """Day of the newest measurement, YYYY-MM-DD; empty where none is recorded.
-
-        Exports hold no day of their own: equal measurements give equal files.
-        """
+        """Day of the newest measurement, YYYY-MM-DD; empty where none is recorded. Exports hold no
+        day of their own: equal measurements give equal files."""
         return max([day for one in self.devices for day in one.days], default="")
 
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
@@ -171,14 +152,9 @@ def answer_table(
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain, processes
-        As of :func:`launchwise.learning.answering.answers`.
-    cuda_names
-        Card of ``data/cards.csv`` to what CUDA calls its devices.
+    ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
+    ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
+    ``cuda_names``: card of ``data/cards.csv`` to what CUDA calls its devices.
     """
     spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))

@@ -35,15 +35,9 @@ _NO_VALUE = re.compile(r"""['"](tl\.|None['"])""")
 def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
     """Write a folder with the answers, ``<study>.json``, and the module that reads them.
 
-    Parameters
-    ----------
-    table
-        As :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
-
-    Raises
-    ------
-    UserError
-        When the workload has no variant in Triton, several, or answers with another one.
+    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    Raises UserError when the workload has no variant in Triton, several, or answers with another
+    one.
     """
     content = triton_content(table, spec)
     folder.mkdir(parents=True, exist_ok=True)

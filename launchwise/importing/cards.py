@@ -24,18 +24,13 @@ _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|g
 
 
 def read_device_names(path: str | Path | None = None) -> dict[str, str]:
-    """Device name, simplified (:func:`simplified`), to card.
-
-    Raises UserError when the file is no such table.
-    """
+    """Device name, simplified (:func:`simplified`), to card. Raises UserError when the file is no
+    such table."""
     return {simplified(device): card for device, card in _device_names(path)}
 
 
 def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
-    """Card to what drivers call its devices.
-
-    Raises UserError when the file is no such table.
-    """
+    """Card to what drivers call its devices. Raises UserError when the file is no such table."""
     found: dict[str, list[str]] = {}
     for device, card in _device_names(path):
         found.setdefault(card, []).append(device)
@@ -65,7 +60,7 @@ def card_of(
 ) -> Datasheet | None:
     """Datasheet of a device: by its name in the table, else by that of the card; None if unknown.
 
-    - ``names``: simplified device name to card (:func:`read_device_names`).
+    ``names``: simplified device name to card (:func:`read_device_names`).
     """
     wanted = simplified(device)
     if not wanted:
@@ -90,15 +85,11 @@ flagged."""
 class Timed:
     """Times of one sweep."""
 
-    # Name of the GPU, and its card; None where it is unknown.
-    name: str
-    datasheet: Datasheet | None
-    # Values of the problem that the file states.
-    problem: tuple[Any, ...]
-    # Configuration's values to its time, ms.
-    times_ms: Mapping[tuple[Any, ...], float]
-    # Least bytes that the problem moves; None where unknown.
-    least_bytes: float | None
+    name: str  # name of the GPU
+    datasheet: Datasheet | None  # of its card; None where it is unknown
+    problem: tuple[Any, ...]  # values of the problem that the file states
+    times_ms: Mapping[tuple[Any, ...], float]  # configuration's values to its time, ms
+    least_bytes: float | None  # least bytes that the problem moves; None where unknown
     # Work items of the problem if all its sizes are integers; None where one is a text.
     items: float | None
 
@@ -109,9 +100,7 @@ class Timed:
 
     def least_ms(self, moved_bytes: float) -> float:
         """Time that ``moved_bytes`` take at the card's bandwidth, ms; what L2 holds is free.
-
-        Repeats find in L2 what the one before left there.
-        """
+        Repeats find in L2 what the one before left there."""
         if self.datasheet is None or self.bandwidth_gbs is None:
             return 0.0
         beyond = max(0.0, moved_bytes - self.datasheet.figures.get("l2_bytes", 0.0))
@@ -148,11 +137,9 @@ def _faster_than_memory(sweep: Timed) -> str:
 
 
 def unexplained(one: Timed, other: Timed) -> float:
-    """Ratio of the times of two cards beyond the range that the cards explain; 1 if within.
-
-    The ratio is the median over common configurations (of all, where there are none). The cards
-    explain any ratio between that of their bandwidths and that of their peaks.
-    """
+    """Ratio of the times of two cards beyond the range that the cards explain; 1 if within. The
+    ratio is the median over common configurations (of all, where there are none). The cards explain
+    any ratio between that of their bandwidths and that of their peaks."""
     common = one.times_ms.keys() & other.times_ms.keys()
     if common:
         ratio = statistics.median(one.times_ms[key] / other.times_ms[key] for key in common)

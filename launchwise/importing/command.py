@@ -27,8 +27,7 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import load_spec
 
-WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}
-"""Format of an export to its writer."""
+WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}  # Format of an export to its writer
 
 
 def import_sweeps(
@@ -50,17 +49,16 @@ def import_sweeps(
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
-    - ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
-    - ``name``: name of the workload; its folder is ``<folder>/<name>``.
-    - ``recorded``: folder of recorded GPUs.
-    - ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
-      files hold.
-    - ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
-    - ``problem_names``: with commas between them.
-    - ``max_mb``: most megabytes that a file unpacks to.
-    - ``others``: ``flop``, ``title``, ``source``, ``licence``: see
-      :class:`launchwise.importing.members.Options`, also for those above.
-
+    ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
+    ``name``: name of the workload; its folder is ``<folder>/<name>``.
+    ``recorded``: folder of recorded GPUs.
+    ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
+        files hold.
+    ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
+    ``problem_names``: with commas between them.
+    ``max_mb``: most megabytes that a file unpacks to.
+    ``others``: ``flop``, ``title``, ``source``, ``licence``: see
+        :class:`launchwise.importing.members.Options`, also for those above.
     Raises UserError, one line: the file or argument, and what is wrong.
     """
     if not NAME.fullmatch(name):
@@ -91,11 +89,9 @@ def export_sweep(
 ) -> None:
     """Write the rows of a sweep in the format of another tuner.
 
-    - ``table``: Parquet file of a sweep.
-    - ``folder``: folder of its workload.
-    - ``format_``: one of :data:`WRITERS`.
-    - ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
-
+    ``table``: Parquet file of a sweep.
+    ``format_``: one of :data:`WRITERS`.
+    ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
     Raises UserError when the problem is not in the sweep, or is not named and there are several.
     """
     if format_ not in WRITERS:
@@ -147,8 +143,7 @@ def told(found: Imported) -> list[str]:
     return list(map(visible, lines))
 
 
-MOST_FASTEST = 5
-"""Most problems of a GPU whose fastest configuration is printed."""
+MOST_FASTEST = 5  # Most problems of a GPU whose fastest configuration is printed
 
 
 def line_to_run(settings: Path) -> str:

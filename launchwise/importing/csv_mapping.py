@@ -65,22 +65,17 @@ class Mapped(Strict, title="columns of a CSV file"):
 
 
 def read_mapping(path: str | Path) -> Mapped:
-    """Mapping in a YAML file.
-
-    Raises UserError, one line: the key, and what is allowed.
-    """
+    """Mapping in a YAML file. Raises UserError, one line: the key, and what is allowed."""
     return validated(Mapped, read_yaml(path), path)
 
 
-Record = Mapping[str, str]
-"""Column to the text of a field, without spaces around it."""
+Record = Mapping[str, str]  # Column to the text of a field, without spaces around it
 
 
 def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:
     """Sweeps in a CSV file: one per device and problem.
 
     ``text``: content of the file if it has been read.
-
     Raises UserError when the file is no CSV, lacks a column that ``mapped`` names, or has a row of
     more or fewer fields than its first line; when a time is written in a way that ``mapped`` does
     not say.

@@ -61,14 +61,12 @@ EMPTY_ZIP = b"PK\x05\x06"
 
 MEGABYTE = 10**6
 
-MOST_BYTES = 128 * MEGABYTE
-"""Most bytes that are unpacked from a file, unless ``--max-mb`` says more."""
+MOST_BYTES = 128 * MEGABYTE  # Most bytes that are unpacked from a file, unless `--max-mb` says more
 
 BYTES_PER_VALUE = 16
 """Share of these bytes for each value: an empty one takes less in a file and more in memory."""
 
-MOST_MEMBERS = 1_000
-"""Most files in a zip."""
+MOST_MEMBERS = 1_000  # Most files in a zip
 
 _UNPACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Methods of a zip's members that are unpacked no further than asked for."""
@@ -81,11 +79,9 @@ def too_long(path: str | Path, most: int) -> UserError:
 
 
 def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
-    """Name and content of each file in a zip, or the one file itself with an empty name.
-
-    Raises UserError when it is missing, is packed in a way that cannot be read, or unpacks to more
-    than ``most`` bytes.
-    """
+    """Name and content of each file in a zip, or the one file itself with an empty name. Raises
+    UserError when it is missing, is packed in a way that cannot be read, or unpacks to more than
+    ``most`` bytes."""
     content = first_bytes(path, most + 1)
     if len(content) > most:
         raise too_long(path, most)
@@ -122,11 +118,9 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
 
 
 def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
-    """Text of a file's bytes, unpacked by its first bytes, whatever its name.
-
-    Raises UserError when it is cut off, is no text, or unpacks to more than ``most`` bytes or to
-    more values than such a file has.
-    """
+    """Text of a file's bytes, unpacked by its first bytes, whatever its name. Raises UserError when
+    it is cut off, is no text, or unpacks to more than ``most`` bytes or to more values than such a
+    file has."""
     for first, (packer, opened) in UNPACKERS.items():
         if content.startswith(first):
             try:
@@ -153,10 +147,8 @@ def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
 
 
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
-    """Text of a file (see :func:`as_text`).
-
-    Raises UserError when it is missing, a zip, cut off, too long, or no text.
-    """
+    """Text of a file (see :func:`as_text`). Raises UserError when it is missing, a zip, cut off,
+    too long, or no text."""
     (name, content), *more = read_members(path, most) or [("", b"")]
     if name or more:
         raise UserError(path, "", "is a zip: unpack it first")
@@ -183,10 +175,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loaded(text: str) -> Any:
-    """Content of a JSON text that is complete.
-
-    Raises ValueError when it is no JSON. Raises RecursionError when it is nested too deep.
-    """
+    """Content of a JSON text that is complete. Raises ValueError when it is no JSON. Raises
+    RecursionError when it is nested too deep."""
     found = json.loads(text, object_pairs_hook=_object)
     if _SURROGATE.search(text):
         # Half of a pair is no text that a file could hold: this raises a ValueError.
@@ -194,18 +184,14 @@ def loaded(text: str) -> Any:
     return found
 
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape of half a character."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # Escape of half a character
 
 
 def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
-    """Content of a JSON text, and whether it was cut off.
-
-    A run that was killed leaves an object without its last entry or its closing brackets: what
-    stands before the last complete entry is read. A text that is damaged further up is not.
-
-    Raises UserError when it is no JSON even so; with the line of the damage.
-    """
+    """Content of a JSON text, and whether it was cut off. A run that was killed leaves an object
+    without its last entry or its closing brackets: what stands before the last complete entry is
+    read. A text that is damaged further up is not. Raises UserError when it is no JSON even so;
+    with the line of the damage."""
     try:
         return loaded(text), False
     except RecursionError as error:
@@ -233,13 +219,9 @@ LONGEST_CUT = 2
 
 
 def _closed(text: str, path: str | Path) -> str | None:
-    """``text`` up to its last complete entry, with the brackets that are open there closed.
-
-    None where no bracket is open at the end: the text has another fault.
-
-    Raises UserError when more follows than an entry that was cut off: then a bracket is missing
-    further up.
-    """
+    """``text`` up to its last complete entry, with the brackets that are open there closed. None
+    where no bracket is open at the end: the text has another fault. Raises UserError when more
+    follows than an entry that was cut off: then a bracket is missing further up."""
     opened: list[str] = []
     last: tuple[int, str] | None = None
     longest = 0

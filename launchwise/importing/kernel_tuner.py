@@ -48,8 +48,7 @@ OVERHEADS = (
 )
 """Times of an entry that are not the kernel's."""
 
-MARKS = (TIME, "times", ERROR, *OVERHEADS)
-"""Measurements: an entry has at least one."""
+MARKS = (TIME, "times", ERROR, *OVERHEADS)  # Measurements: an entry has at least one
 
 HEAD = (
     *("device_name", "kernel_name", "problem_size", "tune_params_keys", "tune_params"),
@@ -126,7 +125,6 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
 
     ``key``: values of the tunables, joined by commas. ``objective``: key where the words of a
     failure may stand, beside :data:`TIME` and :data:`ERROR`.
-
     Raises UserError when it is no entry, or a tunable's value stands nowhere.
     """
     if not isinstance(entry, Mapping):
@@ -205,7 +203,6 @@ def sweep_of_rows(
 
     ``environment``: what Kernel Tuner returns beside the rows; empty where there is nothing.
     ``space``: T1 of the kernel: then its tunables are taken.
-
     Raises UserError when no key is a tunable, or a row lacks one.
     """
     time_key = next(filter(None, map(_time_key, rows)))
@@ -306,10 +303,8 @@ def _device(rows: Sequence[Entry], environment: Entry, named: str, path: str | P
 
 
 def write_cache(path: str | Path, sweep: ForeignSweep) -> None:
-    """Write ``sweep`` as a cache file.
-
-    A failed row has the words of its failure as its time, as Kernel Tuner writes it.
-    """
+    """Write ``sweep`` as a cache file. A failed row has the words of its failure as its time, as
+    Kernel Tuner writes it."""
     names = list(sweep.tunables)
     cache = {}
     for row in sweep.rows:

@@ -33,9 +33,8 @@ TAKEN = {
 class Options:
     """Facts that the files lack or state wrongly."""
 
-    # T1 of the kernel, and the mapping of the columns of CSV files.
-    space: Space | None = None
-    columns: Mapped | None = None
+    space: Space | None = None  # T1 of the kernel
+    columns: Mapped | None = None  # mapping of the columns of CSV files
     # File, as it was named, to its device's name, and to the name of its GPU in settings.
     devices: Mapping[str, str] = field(default_factory=dict)
     gpus: Mapping[str, str] = field(default_factory=dict)
@@ -43,17 +42,15 @@ class Options:
     problem: Mapping[str, Value] = field(default_factory=dict)
     # Names of the first problem parameters of the files, in their order.
     problem_names: Sequence[str] = ()
-    # Least bytes and FLOP of the problem: expressions over its parameters.
-    bytes: str | None = None
-    flop: str | None = None
+    bytes: str | None = None  # least bytes of the problem: an expression over its parameters
+    flop: str | None = None  # FLOP of the problem, likewise
     # Default configuration by the names of the files.
     baseline: Mapping[str, Value] = field(default_factory=dict)
     # For the report and the provenance.
     title: str = ""
     source: str = ""
     licence: str = ""
-    # Most bytes that a file unpacks to.
-    max_bytes: int = MOST_BYTES
+    max_bytes: int = MOST_BYTES  # most bytes that a file unpacks to
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,7 @@ class Batch:
     """Sweeps of one import, what the user adds to them, and what is said of them."""
 
     members: list[Member]
-    # Tunables of the files to those of the spec.
-    names: dict[str, str]
+    names: dict[str, str]  # tunables of the files to those of the spec
     asked: Options
     # What was converted, repaired, left out or chosen, one sentence each; every step adds its own.
     notes: list[str]
@@ -85,7 +81,6 @@ def _named(options: Mapping[str, str], path: str | Path) -> str | None:
 def _read_files(
     files: Sequence[str | Path], asked: Options, notes: list[str]
 ) -> list[ForeignSweep]:
-    """Sweeps of all files, with the devices that the user names."""
     known = {name for path in files for name in (str(path), Path(path).name)}
     for name in (*asked.devices, *asked.gpus):
         if name not in known:
@@ -130,11 +125,8 @@ def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
 
 
 def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
-    """Sweeps of all files with names of a spec, their GPUs and problems.
-
-    Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
-    others.
-    """
+    """Sweeps of all files with names of a spec, their GPUs and problems. Raises UserError when a
+    file cannot be read, lacks what nothing else states, or does not fit the others."""
     notes: list[str] = []
     read = _read_files(files, asked, notes)
     tunables = _same_tunables(read)
@@ -180,10 +172,8 @@ def _gpu(sweep: ForeignSweep, datasheet: Datasheet | None, asked: Options) -> st
 
 
 def _same_tunables(sweeps: Iterable[ForeignSweep]) -> list[str]:
-    """Tunables of all sweeps, in the order of the first.
-
-    Raises UserError when a file has others.
-    """
+    """Tunables of all sweeps, in the order of the first. Raises UserError when a file has
+    others."""
     first, *rest = sweeps
     for other in rest:
         if difference := sorted(first.tunables.keys() ^ other.tunables.keys()):
@@ -230,10 +220,8 @@ def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> 
 
 def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
     """Problem of a sweep: what the user says, else what the file states, with the user's names.
-
     Raises UserError when neither states one, it has fewer parameters than names, or one is no
-    finite number.
-    """
+    finite number."""
     names = asked.problem_names
     if not asked.problem and len(names) > len(sweep.problem):
         told = assigned(sweep.problem) or "none"

@@ -133,11 +133,8 @@ SUFFIX = ".autotune.json"
 
 CONFIGS = "configs_timings"
 
-ARGUMENTS = "kwargs"
-"""Key of a configuration that holds the kernel's own tunables."""
-
-HOOKS = ("pre_hook",)
-"""Keys of a configuration that are no tunable."""
+ARGUMENTS = "kwargs"  # Key of a configuration that holds the kernel's own tunables
+HOOKS = ("pre_hook",)  # Keys of a configuration that are no tunable
 
 USUAL = {"num_ctas": 1}
 """Options of a launch that are left out where every configuration has the usual value."""
@@ -157,10 +154,8 @@ def is_triton(content: object) -> bool:
 
 
 def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
-    """Sweep in a file of Triton: the configurations of one key. It states no device.
-
-    Raises UserError when an entry is no pair of a configuration and its timing.
-    """
+    """Sweep in a file of Triton: the configurations of one key. It states no device. Raises
+    UserError when an entry is no pair of a configuration and its timing."""
     pairs = [_pair(each, number, path) for number, each in enumerate(content[CONFIGS])]
     names = _tunables([given for given, _ in pairs])
     file = Path(path).name
@@ -222,10 +217,8 @@ def _timed(given: Mapping[str, Any], timing: object, names: Sequence[str]) -> Ro
 
 
 def _problem(key: object) -> dict[str, Value]:
-    """Problem parameters of a key: ``n``, or ``n1``, ``n2``, ... in its order, then ``dtype``.
-
-    The key has no names: ``--problem-names`` gives them.
-    """
+    """Problem parameters of a key: ``n``, or ``n1``, ``n2``, ... in its order, then ``dtype``. The
+    key has no names: ``--problem-names`` gives them."""
     parts = list(key) if isinstance(key, list) else [] if key is None else [key]
     types: list[str] = []
     while parts and isinstance(parts[-1], str) and _TYPE.fullmatch(parts[-1]):

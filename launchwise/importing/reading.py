@@ -49,10 +49,9 @@ def read_sweeps(
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
-    - ``space``: T1 of the kernel.
-    - ``columns``: mapping of the columns, for CSV.
-    - ``most``: most bytes that are unpacked.
-
+    ``space``: T1 of the kernel.
+    ``columns``: mapping of the columns, for CSV.
+    ``most``: most bytes that are unpacked.
     Raises UserError when the file cannot be read, or is of no known format.
     """
     members = read_members(path, most)
@@ -133,12 +132,9 @@ def _ask_for_columns(columns: list[str]) -> str:
 
 
 def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
-    """Objects of a text with one per line, and whether the last was cut off.
-
-    None of them where it is one JSON text.
-
-    Raises UserError with the line that is damaged, where those before it are complete.
-    """
+    """Objects of a text with one per line, and whether the last was cut off. None of them where it
+    is one JSON text. Raises UserError with the line that is damaged, where those before it are
+    complete."""
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):
         return [], False
@@ -186,8 +182,7 @@ def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> For
     return sweep
 
 
-MOST_KEYS = 6
-"""Most keys of an unknown file that a message lists."""
+MOST_KEYS = 6  # Most keys of an unknown file that a message lists
 
 
 def _what(content: object) -> str:

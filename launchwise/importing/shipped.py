@@ -24,8 +24,7 @@ from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_us
 
 HEADER = "# Written by `launchwise import-shipped`, which writes it anew each time.\n"
 REPLACE = "--replace"
-VERSION = "triton_version"
-"""Key of a file that is no size."""
+VERSION = "triton_version"  # Key of a file that is no size
 
 ALWAYS = "1 == 1"
 
@@ -34,12 +33,9 @@ ALWAYS = "1 == 1"
 class Shipped:
     """Configuration files of one device."""
 
-    # The library's name of it.
-    device: str
-    # What it launches for any problem of the files.
-    rules: list[Usual]
-    # Releases of Triton that the files state.
-    versions: tuple[str, ...]
+    device: str  # the library's name of it
+    rules: list[Usual]  # what it launches for any problem of the files
+    versions: tuple[str, ...]  # releases of Triton that the files state
 
 
 def import_shipped(
@@ -53,10 +49,8 @@ def import_shipped(
 ) -> Shipped:
     """Write ``usual.yaml`` of a workload from configuration files.
 
-    - ``folder``: the workload's.
-    - ``variant``: the variant that stands for the library's kernel; left out: the only one.
-    - ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
-
+    ``variant``: the variant that stands for the library's kernel; left out: the only one.
+    ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
     Raises UserError when a file is named or filled otherwise than the mapping says, files are of
     several devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
     """
@@ -155,10 +149,8 @@ def _by_size(
 
 
 def _intervals(sizes: list[int], mapping: ConfigFiles) -> Iterator[tuple[str, int]]:
-    """Condition for each size to be the nearest one, if those before do not hold.
-
-    Of two that are as near the library takes the first of the file.
-    """
+    """Condition for each size to be the nearest one, if those before do not hold. Of two that are
+    as near the library takes the first of the file."""
     known = sorted(sizes)
     for low, high in itertools.pairwise(known):
         sign = "<=" if sizes.index(low) < sizes.index(high) else "<"

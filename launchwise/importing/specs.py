@@ -25,8 +25,7 @@ from launchwise.workloads.spec import Spec
 
 FEASIBLE_FILE = "feasible.parquet"
 
-UNKNOWN_BYTES = "1"
-"""Least bytes of a problem if unknown: one byte holds for every problem."""
+UNKNOWN_BYTES = "1"  # Least bytes of a problem if unknown: one byte holds for every problem
 
 UNKNOWN_FLOP = "0"
 
@@ -53,7 +52,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
 def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
     """Content of ``spec.yaml``, without the feasible set.
 
-    - ``constraints``: conditions that define the space; empty where none do.
+    ``constraints``: conditions that define the space; empty where none do.
     """
     members, asked = batch.members, batch.asked
     if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
@@ -132,10 +131,8 @@ def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
 
 
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
-    """Insist that an expression is a number for each problem of the files.
-
-    Raises UserError with the problem for which it is none.
-    """
+    """Insist that an expression is a number for each problem of the files. Raises UserError with
+    the problem for which it is none."""
     known = problems[0]
     try:
         strange = sorted(names_in(text) - known.keys())
@@ -256,8 +253,7 @@ def _told_by_conditions(spec: Spec, listed: int) -> str | None:
     return "the product of all values" if spanned == listed else None
 
 
-MOST_SPANNED = 2_000_000
-"""Largest product of values of which conditions may tell the feasible ones."""
+MOST_SPANNED = 2_000_000  # Largest product of values of which conditions may tell the feasible ones
 
 NEVER_RAN = ("failed", "out_of_memory")
 """Status of rows that may break a condition: they are what it forbids."""
@@ -266,11 +262,9 @@ Configuration = tuple[tuple[str, Value], ...]
 
 
 def checked_conditions(batch: Batch) -> list[str]:
-    """Conditions of T1 that hold for every row that ran; rows that failed and break one go.
-
-    A condition that cannot be read, or that a row breaks which ran, is told with that row: then
-    there are none, and the listed configurations are the space.
-    """
+    """Conditions of T1 that hold for every row that ran; rows that failed and break one go. A
+    condition that cannot be read, or that a row breaks which ran, is told with that row: then there
+    are none, and the listed configurations are the space."""
     space = batch.asked.space
     if space is None or not (space.constraints or space.unread):
         return []

@@ -16,8 +16,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.workloads.parts import Value
 
-TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
-"""Unit of a time to milliseconds."""
+TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # Unit of a time to milliseconds
 
 SPELLED = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
@@ -55,10 +54,8 @@ def time_unit(name: object) -> str | None:
 
 def is_time_name(name: str) -> bool:
     """Whether a measurement of this name is the time of a kernel: ``kernel_time``, ``us``.
-
     Overheads (``compile_time``), rates (``GB/s``, ``GFLOP per time``), spreads and time stamps are
-    not; nor is ``s``, which may be anything.
-    """
+    not; nor is ``s``, which may be anything."""
     words = _words(name)
     is_unit = len(name) > 1 and time_unit(name) is not None
     return "/" not in name and (is_unit or not _TIMES.isdisjoint(words)) and not is_overhead(name)
@@ -88,14 +85,9 @@ def unit_in_name(name: str) -> str | None:
 NO_TIME = 1e20
 """Times from this on stand for failures: of old Kernel Tuner, or the largest number of a type."""
 
-SHORTEST = 1e-12
-"""Shortest time of a launch, in whatever unit a file has: a picosecond of seconds."""
-
-LARGEST = 2**63 - 1
-"""Largest integer of a table; those beyond stay texts."""
-
-NO_TIME_STATED = "no time"
-"""Reason of a row without a time and without words of a failure."""
+SHORTEST = 1e-12  # Shortest time of a launch, in whatever unit a file has: a picosecond of seconds
+LARGEST = 2**63 - 1  # Largest integer of a table; those beyond stay texts
+NO_TIME_STATED = "no time"  # Reason of a row without a time and without words of a failure
 
 ONE_TIME = "one time per configuration: its repeats are not in the file"
 
@@ -105,9 +97,8 @@ class Row:
     """One configuration of a foreign sweep."""
 
     configuration: dict[str, Value]
-    # One of launchwise.workloads.metrics.STATUSES, and what the file says of a failure.
-    status: str
-    reason: str
+    status: str  # one of launchwise.workloads.metrics.STATUSES
+    reason: str  # what the file says of a failure
     # Of each repeat, and what the file states for the row (of Kernel Tuner the mean), ms.
     times_ms: tuple[float, ...]
     time_ms: float | None
@@ -124,8 +115,7 @@ class ForeignSweep:
     device_name: str
     kernel_name: str
     problem: dict[str, Value]
-    # Tunable to its values, in the order of the file.
-    tunables: dict[str, list[Value]]
+    tunables: dict[str, list[Value]]  # tunable to its values, in the order of the file
     rows: list[Row]
     # What the reader converted, repaired or left out, one sentence each.
     notes: list[str] = field(default_factory=list)
@@ -147,11 +137,11 @@ def row_of(
 ) -> Row:
     """Row of one entry of a file.
 
-    - ``time_ms``: time that the file states; None for a failure.
-    - ``words``: of a failure: they count more than a time.
-    - ``status``: of a failure, where the format tells it otherwise than by words.
-    - ``compiled``, ``measured_at``: ``registers``, ``shared_bytes``, and a time stamp, as the file
-      has them; what is no integer, or no text, is left out.
+    ``time_ms``: time that the file states; None for a failure.
+    ``words``: of a failure: they count more than a time.
+    ``status``: of a failure, where the format tells it otherwise than by words.
+    ``compiled``, ``measured_at``: ``registers``, ``shared_bytes``, and a time stamp, as the file
+        has them; what is no integer, or no text, is left out.
     """
     whole = {name: as_value(value) for name, value in (compiled or {}).items()}
     extra: dict[str, Any] = {name: n for name, n in whole.items() if isinstance(n, int)}
@@ -178,11 +168,10 @@ def sweep_of(
 ) -> ForeignSweep:
     """Sweep of the rows of a file.
 
-    - ``keys``: key of a row's configuration in the file, with ``{}`` for its number.
-    - ``names``: tunables, where something else than the first row states them.
-    - ``listed``: tunable to the values that the file or the space states; those that only rows have
-      follow.
-
+    ``keys``: key of a row's configuration in the file, with ``{}`` for its number.
+    ``names``: tunables, where something else than the first row states them.
+    ``listed``: tunable to the values that the file or the space states; those that only rows have
+        follow.
     Raises UserError when a row has other tunables.
     """
     known = list(names) or list(rows[0].configuration if rows else ())
@@ -226,10 +215,8 @@ def as_mapping(content: object) -> Mapping[str, Any]:
 
 
 def as_value(value: object) -> Value:
-    """A tunable's or problem's value as launchwise has it: an integer, else a text.
-
-    Integers come as texts, floats and booleans in real files.
-    """
+    """A tunable's or problem's value as launchwise has it: an integer, else a text. Integers come
+    as texts, floats and booleans in real files."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
@@ -283,11 +270,9 @@ def failure_status(words: str) -> str:
 
 
 def problem_of(size: object) -> dict[str, Value]:
-    """Problem parameters of a size as files state it: a number, a list, a text of either.
-
-    One size is ``n``, two are ``w`` and ``h``, more are ``n1``, ``n2``, and so on. Trailing ones
-    of a list of three are no sizes. A mapping has names of its own.
-    """
+    """Problem parameters of a size as files state it: a number, a list, a text of either. One size
+    is ``n``, two are ``w`` and ``h``, more are ``n1``, ``n2``, and so on. Trailing ones of a list
+    of three are no sizes. A mapping has names of its own."""
     if isinstance(size, Mapping):
         return {str(name): as_value(value) for name, value in size.items()}
     sizes = list(size) if isinstance(size, list | tuple) else _numbers_in(size)

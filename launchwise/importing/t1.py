@@ -81,10 +81,8 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
 
 
 def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
-    """Space in a T1 file of at most ``most`` bytes, unpacked.
-
-    Raises UserError when it is no T1, or a list of values is none that can be read.
-    """
+    """Space in a T1 file of at most ``most`` bytes, unpacked. Raises UserError when it is no T1, or
+    a list of values is none that can be read."""
     content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
         raise UserError(path, "ConfigurationSpace", "is missing: not a T1 file")
@@ -92,10 +90,8 @@ def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
 
 
 def readable_condition(text: str, tunables: Mapping[str, Any]) -> str:
-    """``text``, Python or C, as an expression of launchwise over ``tunables``.
-
-    Raises ValueError when it is none: why.
-    """
+    """``text``, Python or C, as an expression of launchwise over ``tunables``. Raises ValueError
+    when it is none: why."""
     plain = text.replace("&&", " and ").replace("||", " or ")
     plain = re.sub(r"\s+", " ", re.sub(r"!(?!=)", " not ", plain)).strip()
     names = names_in(plain)
@@ -122,18 +118,15 @@ def _listed_values(values: object, path: str | Path, key: str) -> list[Value]:
     return list(dict.fromkeys(as_value(value) for value in listed))
 
 
-MOST_VALUES = 100_000
-"""Most values of a tunable: a file must not fill the memory."""
+MOST_VALUES = 100_000  # Most values of a tunable: a file must not fill the memory
 
 MOST_CHARACTERS = 1_000
 """Longest text of values that are computed; a list of literals may be longer."""
 
 
 def _evaluated(text: str) -> Any:
-    """Value of literals, ranges, sums of lists and comprehensions; None for all else.
-
-    Nothing is executed: simpleeval walks the tree.
-    """
+    """Value of literals, ranges, sums of lists and comprehensions; None for all else. Nothing is
+    executed: simpleeval walks the tree."""
     left = MOST_VALUES
 
     def counted(values: Sequence[Any]) -> list[Any]:

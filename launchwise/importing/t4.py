@@ -54,8 +54,7 @@ where it has any."""
 MARKS = ("configuration", "invalidity", "measurements", "objectives")
 """Keys of which a result has at least one."""
 
-HEADS = ("schema_version", "metadata")
-"""Keys of which a file without results has at least one."""
+HEADS = ("schema_version", "metadata")  # Keys of which a file without results has at least one
 
 MEASUREMENTS = ("time", "kernel_time", "runtime", "kernel_runtime", "duration")
 """Measurements that are read as the time, the first that a file has, if no objective is one."""
@@ -113,8 +112,7 @@ class _Times:
     # Name of a measurement; empty where none is a time: then the complaint says why.
     measurement: str
     complaint: str
-    # What was optimised; a failure's words may stand there.
-    objectives: tuple[str, ...]
+    objectives: tuple[str, ...]  # what was optimised; a failure's words may stand there
     # Unit of times that state none, and that of the measurement where its own entry states none.
     unit: str
     own_unit: str
@@ -154,12 +152,9 @@ def _measured_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
 def _times(
     results: Sequence[object], metadata: Mapping[str, Any], path: str | Path, notes: list[str]
 ) -> _Times:
-    """Where the results of a file hold their time.
-
-    An objective that is a time, by its unit or else by its name; otherwise the first of
-    :data:`MEASUREMENTS`; otherwise any measurement that is one. ``notes`` gets a sentence where it
-    is no objective, and on the unit.
-    """
+    """Where the results of a file hold their time. An objective that is a time, by its unit or else
+    by its name; otherwise the first of :data:`MEASUREMENTS`; otherwise any measurement that is one.
+    ``notes`` gets a sentence where it is no objective, and on the unit."""
     units: dict[str, set[str]] = {}
     objectives: dict[str, None] = {}
     for entry in map(as_mapping, results):

@@ -31,8 +31,8 @@ def table_of(
 
     What a file lacks is empty: driver, toolkit, card, clocks, verification.
 
-    - ``sweeps``: of this GPU, one per problem; their names and values are those of ``spec``.
-    - ``problems``: problem of each sweep.
+    ``sweeps``: of this GPU, one per problem; their names and values are those of ``spec``.
+    ``problems``: problem of each sweep.
     """
     variant = next(iter(spec.variants))
     rows = [
@@ -79,7 +79,7 @@ def sweep_of(
 
     Of several variants, ``variant`` is a tunable: rows that differ in nothing else stay apart.
 
-    - ``facts``: of the table: names of device, kernel, and of the parameters in the file.
+    ``facts``: of the table: names of device, kernel, and of the parameters in the file.
     """
     foreign = facts.get(FORMAT_KEY, {})
     values = {name: list(each.values) for name, each in spec.tunables.items()}

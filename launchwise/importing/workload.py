@@ -50,18 +50,14 @@ SETTINGS_FILE = "settings.yaml"
 PROJECT_SETTINGS = "config.yaml"
 SEED = 2026
 
-Entries = Mapping[str, Mapping[str, Any]]
-"""GPU to its entry."""
+Entries = Mapping[str, Mapping[str, Any]]  # GPU to its entry
 
 
 def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
     """Write a study if there are two GPUs, or three sizes, to hold one out of training.
 
-    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag.
-
-    Returns
-    -------
-    Whether there is a study now; what is missing otherwise is told.
+    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag. Returns
+    whether there is a study now; what is missing otherwise is told.
     """
     problems = [member.problem for member in batch.members if member.gpu in fit]
     of_sizes = derived_study(spec, [dict(problem) for problem in problems])
@@ -93,11 +89,9 @@ def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> b
 
 
 def project_gpus(gpus: Iterable[str]) -> Entries:
-    """Entries of those GPUs in the project's settings; none where there is no such file.
-
-    Raises UserError when the project measures one of them itself: its rows would be replaced by
-    imported ones.
-    """
+    """Entries of those GPUs in the project's settings; none where there is no such file. Raises
+    UserError when the project measures one of them itself: its rows would be replaced by imported
+    ones."""
     if not Path(PROJECT_SETTINGS).is_file():
         return {}
     content = read_yaml(PROJECT_SETTINGS)
@@ -114,10 +108,10 @@ def project_gpus(gpus: Iterable[str]) -> Entries:
 def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) -> Path:
     """Folder for the rows of a GPU: that of the project's settings, so that its rows stay together.
 
-    - ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
-      settings'.
-    - ``known``: see :func:`project_gpus`.
-    - ``notes``: gets a sentence where the settings name another folder.
+    ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
+        settings'.
+    ``known``: see :func:`project_gpus`.
+    ``notes``: gets a sentence where the settings name another folder.
     """
     own = known.get(gpu, {}).get("path")
     folder = recorded / gpu
@@ -140,11 +134,11 @@ def write_settings(
 
     An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
 
-    - ``target``: folder of the workload, with its study.
-    - ``folders``: GPU with a profile to the folder of its rows.
-    - ``folder``: folder of workloads.
-    - ``known``: see :func:`project_gpus`.
-    - ``notes``: gets a sentence for each GPU that no study may have.
+    ``target``: folder of the workload, with its study.
+    ``folders``: GPU with a profile to the folder of its rows.
+    ``folder``: folder of workloads.
+    ``known``: see :func:`project_gpus`.
+    ``notes``: gets a sentence for each GPU that no study may have.
     """
     if not folders:
         return None
@@ -181,20 +175,14 @@ def _entry(
 class Imported:
     """Result of an import."""
 
-    # Folder of the workload.
-    folder: Path
-    # GPU to its number of rows by status.
-    rows: dict[str, dict[str, int]]
-    # GPU to why its rows are kept out of studies.
-    doubts: dict[str, list[str]]
-    # What was converted, repaired, left out or chosen, one sentence each.
-    notes: list[str]
+    folder: Path  # folder of the workload
+    rows: dict[str, dict[str, int]]  # GPU to its number of rows by status
+    doubts: dict[str, list[str]]  # GPU to why its rows are kept out of studies
+    notes: list[str]  # what was converted, repaired, left out or chosen, one sentence each
     # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None
-    # Whether there is a study to run.
-    studied: bool
-    # GPU to the fastest configuration of each problem, one line each.
-    fastest: dict[str, list[str]]
+    studied: bool  # whether there is a study to run
+    fastest: dict[str, list[str]]  # GPU to the fastest configuration of each problem, one line each
 
 
 def write_workload(
@@ -206,11 +194,9 @@ def write_workload(
 ) -> Imported:
     """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
 
-    - ``name``: name of the workload.
-    - ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
-    - ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or
-      where ``config.yaml`` has those of the GPU.
-
+    ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
+    ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
+        ``config.yaml`` has those of the GPU.
     Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
     others.
     """

@@ -47,8 +47,7 @@ SHARPNESS = 3.0
 RESOURCES = ("dram", "l2", "l1", "shared", "instructions", "arithmetic", "waiting")
 """Resources that may limit a kernel."""
 
-PARTS = (*RESOURCES, "launches", "transfers", "host")
-"""Parts that may limit a run."""
+PARTS = (*RESOURCES, "launches", "transfers", "host")  # Parts that may limit a run
 
 
 FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
@@ -59,8 +58,7 @@ FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
 class Estimate:
     """Predicted times and what they are made of."""
 
-    # float64, ms, shape (rows,).
-    time_ms: np.ndarray
+    time_ms: np.ndarray  # float64, ms, shape (rows,)
     # Name of `PARTS` to ms, shape (rows,): what each would take alone, summed over phases.
     parts: dict[str, np.ndarray]
     # Phase of the cost to ms, shape (rows,), without what streams hide of it; phases of variants
@@ -76,12 +74,8 @@ class Estimate:
 class CostModel:
     """Predicts the time of any configuration of a workload on any GPU that has a profile.
 
-    Parameters
-    ----------
-    spec
-        The workload; where it has no ``cost.yaml`` its ``work`` stands for one.
-    profiles
-        GPUs that may be asked for.
+    ``spec``: the workload; where it has no ``cost.yaml`` its ``work`` stands for one.
+    ``profiles``: GPUs that may be asked for.
     """
 
     def __init__(self, spec: Spec, profiles: Mapping[str, GpuProfile]) -> None:
@@ -114,9 +108,7 @@ class CostModel:
 
     def copies_at_unknown_rate(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows that copy between host and a GPU whose link is unknown: booleans, shape (rows,).
-
-        Nothing that is computed of them is known to be near their time.
-        """
+        Nothing that is computed of them is known to be near their time."""
         unknown = [gpu for gpu, one in self._profiles.items() if not one.host_link_is_known]
         found = rows["gpu"].isin(unknown).to_numpy(dtype=bool, copy=True)
         if self._cost.transfers and found.any():
@@ -161,10 +153,8 @@ class CostModel:
         return self._cost
 
     def shape(self, variant: str, which: str) -> str:
-        """Expression for the product of a variant's ``grid`` or ``block``.
-
-        Imported sweeps have neither: they count as a full block on every SM.
-        """
+        """Expression for the product of a variant's ``grid`` or ``block``. Imported sweeps have
+        neither: they count as a full block on every SM."""
         texts = getattr(self._spec.variants[variant], which) or (FULL[which],)
         return " * ".join(f"({text})" for text in texts)
 

@@ -41,11 +41,9 @@ together does not depend on the number of processes."""
 
 
 def why_none(domain: Domain, case: Case) -> str | None:
-    """Why no configuration may run a problem on a GPU; None where one may.
-
-    The baseline is a candidate everywhere: a study's constraints do not apply to it. Where the
-    workload's do not hold for it, and it is the only candidate, there is no answer.
-    """
+    """Why no configuration may run a problem on a GPU; None where one may. The baseline is a
+    candidate everywhere: a study's constraints do not apply to it. Where the workload's do not hold
+    for it, and it is the only candidate, there is no answer."""
     spec, default = domain.spec, baseline(domain.spec)
     facts = gpu_facts(domain.profiles[case.gpu].model_dump())
     if feasible(spec, case.problem, default, facts) or len(domain.choices([case])) > 1:
@@ -71,17 +69,12 @@ def answers(
     more than 2 %, and the next fastest after it; any other by the fitted model. The usual choice is
     always among the candidates.
 
-    Parameters
-    ----------
-    cases
-        GPUs of the product's domain, and problems of its workload.
-    top
-        Suggestions per problem.
-    least_gain
-        Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
-        interval. What does not reach it, or has no interval, is answered by the usual choice.
-    processes
-        The model is asked in so many processes at once; answers do not depend on it.
+    ``cases``: GPUs of the product's domain, and problems of its workload.
+    ``top``: suggestions per problem.
+    ``least_gain``: gain over the usual choice that must be sure: the measured one, or the lower end
+        of the 90 % interval. What does not reach it, or has no interval, is answered by the usual
+        choice.
+    ``processes``: the model is asked in so many processes at once; answers do not depend on it.
     """
     domain = final.domain
     # Asked twice, a problem's candidates would be there twice.
@@ -200,7 +193,6 @@ def _of_measured(
     top: int,
     least_gain: float | None,
 ) -> Answer:
-    """The answer to a case of these measured rows."""
     usual = next((row for row in rows if row["is_usual"]), None)
     baseline_row = next((row for row in rows if row["is_baseline"]), None)
     first, reference = rows[0], usual or baseline_row
@@ -284,7 +276,6 @@ def _of_model(
 
 
 def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec) -> Suggestion:
-    """A row of :func:`_suggestions` as a suggestion."""
     own = used(_plain(row, spec.tunable_columns), spec)
     return Suggestion(
         rank=int(row["rank"]),

@@ -39,10 +39,8 @@ Interval = tuple[float, float]
 class Suggestion:
     """A suggested configuration."""
 
-    # From 1.
-    rank: int
-    # The variant, and every tunable that it has, to their values.
-    configuration: dict[str, Value]
+    rank: int  # from 1
+    configuration: dict[str, Value]  # the variant, and every tunable that it has, to their values
     # Time, and the limits of its interval (`Answer.percent`); None where nothing is known.
     expected_ms: float | None
     interval_ms: Interval | None
@@ -52,29 +50,21 @@ class Suggestion:
     # Time of the baseline divided by its own, likewise.
     improvement: float | None
     improvement_interval: Interval | None
-    # Whether it is the usual choice.
-    is_usual: bool
-    # Whether it was measured in pairs with the usual choice and the baseline.
-    paired: bool = False
+    is_usual: bool  # whether it is the usual choice
+    paired: bool = False  # whether it was measured in pairs with the usual choice and the baseline
 
 
 @dataclass(frozen=True)
 class Answer:
     """Suggestions for one problem on one GPU."""
 
-    # What was asked.
     gpu: str
-    problem: dict[str, Value]
-    # A key of `BASES`.
-    basis: str
-    # From the one to take.
-    suggestions: list[Suggestion]
-    # Configuration that an experienced engineer takes without measuring.
-    usual: dict[str, Value]
-    # One sentence.
-    why: str
-    # Whether a blind test alone measured the problem.
-    blind: bool = False
+    problem: dict[str, Value]  # what was asked
+    basis: str  # a key of `BASES`
+    suggestions: list[Suggestion]  # from the one to take
+    usual: dict[str, Value]  # configuration that an experienced engineer takes without measuring
+    why: str  # one sentence
+    blind: bool = False  # whether a blind test alone measured the problem
 
     @property
     def percent(self) -> int:

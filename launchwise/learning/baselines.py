@@ -23,10 +23,8 @@ from launchwise.learning.stored import Code, Count
 
 
 def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
-    """Training rows that have what follows from their problems, and their regrets among them.
-
-    All rows where no row has it.
-    """
+    """Training rows that have what follows from their problems, and their regrets among them. All
+    rows where no row has it."""
     follows = domain.follows(measurements)
     rows = measurements[follows] if follows.any() else measurements
     return rows, regrets(rows, domain.spec)
@@ -84,8 +82,7 @@ class MostFrequentBest(Recommender):
     title = "most frequent best"
 
     class Fitted(Strict):
-        # Number of a configuration to the training cases that it won.
-        wins: dict[Code, Count]
+        wins: dict[Code, Count]  # number of a configuration to the training cases that it won
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""
@@ -103,11 +100,8 @@ class MostFrequentBest(Recommender):
 
 
 class _Nearest(Recommender):
-    """The configurations of the nearest training case, best first.
-
-    Problems are compared by problem features, GPUs by GPU features (log2 and unit deviation over
-    the training cases).
-    """
+    """The configurations of the nearest training case, best first. Problems are compared by problem
+    features, GPUs by GPU features (log2 and unit deviation over the training cases)."""
 
     arrays = ("names", "problems", "gpus", "configurations", "measured", "regrets", "worst")
 
@@ -193,9 +187,7 @@ def _places(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _first(criterion: np.ndarray, ties: np.ndarray) -> np.ndarray:
     """Column of the smallest entry of each row, the second criterion and the column breaking ties.
-
-    Both have shape (rows, columns), the result (rows,).
-    """
+    Both have shape (rows, columns), the result (rows,)."""
     smallest = criterion == criterion.min(axis=1, keepdims=True)
     tied = np.where(smallest, ties, np.inf)
     # Where every tie is infinite, too, the first of the smallest counts and not the first of all.

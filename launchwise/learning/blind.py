@@ -37,11 +37,8 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
 
-LISTED = 20
-"""Recorded configurations per problem, best first."""
-
-MOST_DRAWS = 1000
-"""Draws per problem before the range counts as used up."""
+LISTED = 20  # Recorded configurations per problem, best first
+MOST_DRAWS = 1000  # Draws per problem before the range counts as used up
 
 MOST_MOVED = 10
 """Further draws per problem, moved to the nearest sizes that meet constraints of the problem."""
@@ -64,12 +61,10 @@ class Frozen(Strict, title="frozen answers"):
 def draw_problems(
     blind: Blind, domain: Domain, gpu: str, measured: Iterable[pd.DataFrame], seed: int
 ) -> list[Problem]:
-    """Draw the problems of a blind test: distinct, none of them measured before.
-
-    Each has a feasible candidate on ``gpu``. ``measured``: tables with the problems' columns.
-    Raises UserError when a parameter is missing, unknown or out of the workload's range, or when
-    the ranges hold too few problems.
-    """
+    """Draw the problems of a blind test: distinct, none of them measured before. Each has a
+    feasible candidate on ``gpu``. ``measured``: tables with the problems' columns. Raises UserError
+    when a parameter is missing, unknown or out of the workload's range, or when the ranges hold too
+    few problems."""
     columns = domain.spec.problem_columns
     used = {
         problem
@@ -157,10 +152,8 @@ def freeze(
     commit: str,
     frozen_at: str,
 ) -> Frozen:
-    """Answer the problems of a blind test and write the answers down.
-
-    Raises UserError when one of the problems was measured on any GPU of the product.
-    """
+    """Answer the problems of a blind test and write the answers down. Raises UserError when one of
+    the problems was measured on any GPU of the product."""
     spec = final.spec
     known = set(final.fastest[spec.problem_columns].itertuples(index=False, name=None))
     if seen := [each for each in problems if tuple(each.values()) in known]:
@@ -193,11 +186,8 @@ def _plain_answer(answer: Answer) -> dict[str, Any]:
 
 
 def read_frozen(path: str | Path) -> Frozen:
-    """Read frozen answers.
-
-    Raises UserError when the file is missing, holds something else, or was changed after it was
-    written.
-    """
+    """Read frozen answers. Raises UserError when the file is missing, holds something else, or was
+    changed after it was written."""
     content = read_json(path)
     try:
         frozen = Frozen.model_validate(content)

@@ -26,14 +26,9 @@ from launchwise.base.storage import write_bytes
 from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.trees import LEAF, Trees, joined
 
-FAST = 4
-"""Level of deflating: the next ones take twice as long for a tenth."""
-
-MOST_BYTES = 1 << 30
-"""Longest text of a model that is read."""
-
-FEW = 1_000_000
-"""Rows times trees that NumPy asks faster than a library is imported."""
+FAST = 4  # Level of deflating: the next ones take twice as long for a tenth
+MOST_BYTES = 1 << 30  # Longest text of a model that is read
+FEW = 1_000_000  # Rows times trees that NumPy asks faster than a library is imported
 
 _NUMERIC = {"0", "2"}
 """Decisions of LightGBM by ``<=`` alone: no category, and nothing that stands for a missing one."""
@@ -43,8 +38,7 @@ _NUMERIC = {"0", "2"}
 class Library:
     """A library of boosted trees."""
 
-    # Name of its module.
-    name: str
+    name: str  # name of its module
     # Arrays of the trees in a text; None where only the library can ask them.
     arrays: Callable[[str], Trees | None]
     # Its booster of a text; like the arrays a ValueError when it is none.
@@ -133,10 +127,8 @@ class BoostingParameters(Hyperparameters):
 
 
 def lightgbm_trees(text: str) -> Trees | None:
-    """Trees of a model in LightGBM's own text; None where this is left to LightGBM.
-
-    Raises ValueError when it is no such text.
-    """
+    """Trees of a model in LightGBM's own text; None where this is left to LightGBM. Raises
+    ValueError when it is no such text."""
     head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
     width = re.search(r"^max_feature_idx=(\d+)$", head, re.MULTILINE)
     if width is None or not parts:
@@ -174,10 +166,8 @@ def _lightgbm_tree(lines: dict[str, str]) -> tuple[np.ndarray, ...]:
 
 
 def xgboost_trees(text: str) -> Trees | None:
-    """Trees of a model in XGBoost's JSON; None where this is left to XGBoost.
-
-    Raises ValueError when it is no such model.
-    """
+    """Trees of a model in XGBoost's JSON; None where this is left to XGBoost. Raises ValueError
+    when it is no such model."""
     try:
         learner = json.loads(text)["learner"]
         booster, parameters = learner["gradient_booster"], learner["learner_model_param"]
@@ -264,16 +254,11 @@ def boosted(
 ) -> LightgbmBooster:
     """Trees that LightGBM fits.
 
-    Parameters
-    ----------
-    parameters
-        :class:`BoostingParameters`; others are left out.
-    features, target, weights
-        float32 (rows, features); float64 (rows,); float64 (rows,), all alike when left out.
-    group
-        Lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
-    **more
-        Further options of LightGBM.
+    ``parameters``: :class:`BoostingParameters`; others are left out.
+    ``features``, ``target``, ``weights``: float32 (rows, features); float64 (rows,); float64
+        (rows,), all alike when left out.
+    ``group``: lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
+    ``**more``: further options of LightGBM.
     """
     import lightgbm
 

@@ -23,23 +23,18 @@ from launchwise.learning.stored import SITUATIONS, Offsets, Situation
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
-SHARE = 0.9
-"""Nominal coverage of an interval."""
-
-SPREAD_FLOOR = 0.01
-"""Spread of members that agree exactly: their common error is no smaller."""
+SHARE = 0.9  # Nominal coverage of an interval
+SPREAD_FLOOR = 0.01  # Spread of members that agree exactly: their common error is no smaller
 
 
 @dataclass(frozen=True)
 class Known:
     """GPUs and problems of the training rows."""
 
-    # Names of GPUs.
-    gpus: tuple[str, ...]
+    gpus: tuple[str, ...]  # names of GPUs
     # Problem parameter to its least and its largest value, where it is a number.
     ranges: dict[str, tuple[float, float]]
-    # Problem parameter to its values, where it is a text.
-    values: dict[str, tuple[str, ...]]
+    values: dict[str, tuple[str, ...]]  # problem parameter to its values, where it is a text
 
     @classmethod
     def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
@@ -70,15 +65,12 @@ class Known:
 class Errors:
     """Errors of answers to test cases; each attribute has shape (cases,)."""
 
-    # Situation in which each was asked.
-    situations: np.ndarray
-    # Number of each one's problem, whatever its GPU: int64.
-    problems: np.ndarray
+    situations: np.ndarray  # situation in which each was asked
+    problems: np.ndarray  # number of each one's problem, whatever its GPU: int64
     # (log gain - expected) / (spread + `SPREAD_FLOOR`): float64, NaN where the usual choice
     # was the answer, or nothing was expected.
     gains: np.ndarray
-    # log(time / predicted time): float64, NaN without.
-    times: np.ndarray
+    times: np.ndarray  # log(time / predicted time): float64, NaN without
 
     @classmethod
     def of(cls, answers: pd.DataFrame, folds: Iterable[Fold], domain: Domain) -> Errors:
@@ -114,11 +106,9 @@ def _real(table: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def asked_situations(rows: pd.DataFrame, folds: Iterable[Fold], domain: Domain) -> np.ndarray:
-    """Situation of each test case in its fold: objects, shape (rows,).
-
-    ``unlike`` where all training cases are of one card and the case is of another: leaving out
-    slices of a card measures the error on a slice, not on another card.
-    """
+    """Situation of each test case in its fold: objects, shape (rows,). ``unlike`` where all
+    training cases are of one card and the case is of another: leaving out slices of a card measures
+    the error on a slice, not on another card."""
     found = np.full(len(rows), "", dtype=object)
     for fold in folds:
         mine = ((rows["split"] == fold.split) & (rows["fold"] == fold.fold)).to_numpy()
@@ -146,11 +136,9 @@ def unlike_all(
 
 
 def quantiles(errors: np.ndarray) -> tuple[float, float] | None:
-    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these.
-
-    Of n finite errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2,
-    between two errors in proportion; None where k is below 1.
-    """
+    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these. Of n finite
+    errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2, between two
+    errors in proportion; None where k is below 1."""
     errors, tail = errors[np.isfinite(errors)], (1 - SHARE) / 2
     if (len(errors) + 1) * tail < 1 - 1e-9:
         return None

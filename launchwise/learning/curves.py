@@ -28,25 +28,18 @@ if TYPE_CHECKING:
     from launchwise.learning.truth import Truth
 
 
-SEARCHED = 20
-"""Measurements after which a simulated search ends."""
-
-MOST_CASES = 6
-"""Test cases of each GPU of a fold on which a search is simulated."""
-
-Losses = Mapping[Key, float]
-"""Configuration to log(time / best time); inf where it failed."""
+SEARCHED = 20  # Measurements after which a simulated search ends
+MOST_CASES = 6  # Test cases of each GPU of a fold on which a search is simulated
+Losses = Mapping[Key, float]  # Configuration to log(time / best time); inf where it failed
 
 
 def searched(
     fold: Fold, truth: Truth, spec: Spec, learnt: Learnt, model: str
 ) -> Iterator[tuple[Case, int, list[float]]]:
-    """Test cases with their numbers, and the best time over the best after 1 to 20 rows.
-
-    0 as long as nothing had a time. Their number is :data:`SEARCHED`. Of each GPU at most
-    :data:`MOST_CASES` are searched, evenly apart in their order. ``learnt``, ``model``: what was
-    said of the candidates, and by which method the search begins.
-    """
+    """Test cases with their numbers, and the best time over the best after 1 to 20 rows. 0 as long
+    as nothing had a time. Their number is :data:`SEARCHED`. Of each GPU at most :data:`MOST_CASES`
+    are searched, evenly apart in their order. ``learnt``, ``model``: what was said of the
+    candidates, and by which method the search begins."""
     known, of_fold = _Known(fold, truth, spec), _Said(fold, learnt, model, spec)
     cases = _spread(fold.test)
     numbers = truth.numbers(case.key for case in cases)
@@ -150,24 +143,20 @@ def _shares(
     return shares + (shares[-1:] or [0.0]) * (SEARCHED - len(shares))
 
 
-RANDOM = "random"
-"""Model of a curve that measures in random order: an expectation."""
+RANDOM = "random"  # Model of a curve that measures in random order: an expectation
 
 SEARCH = "search"
 """Model of a curve that measures what a search proposes (:mod:`launchwise.learning.curves`)."""
 
-ALL_GPUS = "all"
-"""Name of all GPUs together in the evaluation."""
+ALL_GPUS = "all"  # Name of all GPUs together in the evaluation
 
 KEYS = ["model", "split", "fold", "gpu", "case"]
 
 
 def reached(learnt: Learnt, truth: Truth) -> pd.DataFrame:
     """Best time over the best of the first k recommendations of each method, for k = 1 to 50.
-
     Returns one row per (model, split, fold, gpu, case) and a column per k: 0 where none of the
-    first k has a time. Where fewer than k were recommended, what all of them reach.
-    """
+    first k has a time. Where fewer than k were recommended, what all of them reach."""
     parts = [_reached(learnt.recommended(method), truth) for method in learnt.said]
     return pd.concat(parts, ignore_index=True)
 

@@ -11,8 +11,7 @@ import numpy as np
 from launchwise.learning.kriging import NUGGET, Kriging
 from launchwise.learning.splits import Case
 
-SAME = 1e-9
-"""Relative difference of two gains that rounding may make."""
+SAME = 1e-9  # Relative difference of two gains that rounding may make
 
 LEAST_GAIN = 1e-4
 """Expected gain of all targets below which a case is not worth measuring: .01 % of the time."""
@@ -32,9 +31,8 @@ reached, or none gains :data:`LEAST_GAIN`."""
 class Step:
     """A case to measure."""
 
-    # Which, and its cost, in the unit of the budget.
     case: Case
-    cost: float
+    cost: float  # in the unit of the budget
     # Expected mean regret of answers, log(time / best), once it and those before it are measured.
     regret: float
 
@@ -43,12 +41,9 @@ class Step:
 class Design:
     """Cases to measure."""
 
-    # Expected mean regret before the first step.
-    regret: float
-    # In their order.
-    steps: tuple[Step, ...]
-    # Why there are no more.
-    ended: Ending
+    regret: float  # expected mean regret before the first step
+    steps: tuple[Step, ...]  # in their order
+    ended: Ending  # why there are no more
 
     @property
     def gain(self) -> float:

@@ -45,25 +45,13 @@ def evaluate(
 
     Raises UserError when a model recommends for no case, or for other cases than the splits test.
 
-    Parameters
-    ----------
-    learnt
-        What models and simple rules say of the test candidates.
-    timed
-        Its predicted times beside what was measured (:meth:`Truth.timed`).
-    shares
-        What the first recommendations reach (:func:`launchwise.learning.curves.reached`).
-    random_draws
-        How many random measurements the random baselines may take.
-    answering
-        Model whose expected gains have intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.learning.evaluation_schema` declares it.
-    Errors
-        Of the answering model.
+    ``learnt``: what models and simple rules say of the test candidates.
+    ``timed``: its predicted times beside what was measured (:meth:`Truth.timed`).
+    ``shares``: what the first recommendations reach (:func:`launchwise.learning.curves.reached`).
+    ``random_draws``: how many random measurements the random baselines may take.
+    ``answering``: model whose expected gains have intervals.
+    Returns a table as :func:`launchwise.tables.learning.evaluation_schema` declares it, and the
+    errors of the answering model.
     """
     first = _first_choices(learnt, folds, truth, timed, shares, domain)
     others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
@@ -186,10 +174,8 @@ def write_evaluation(
     processes: int,
 ) -> Mapping[Situation, Offsets]:
     """Evaluate what models say of a study's test cases; intervals of its answers by situation.
-
     Writes ``files``: rows (:func:`evaluate`), curves, and a summary, with errors of predicted times
-    that are counted in so many ``processes``.
-    """
+    that are counted in so many ``processes``."""
     timed, shares = truth.timed(learnt.predicted_times), reached(learnt, truth)
     rows, errors = evaluate(
         study, learnt, folds, truth, timed, shares, domain, random_draws, answering

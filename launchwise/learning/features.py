@@ -27,10 +27,8 @@ from launchwise.workloads.usual import Usual, check_usual, usual_configuration
 
 
 def following_tunables(spec: Spec, constraints: Iterable[str]) -> dict[str, str]:
-    """Tunables that a constraint equates with an expression over the problem alone.
-
-    Returns each tunable to the expression's text.
-    """
+    """Tunables that a constraint equates with an expression over the problem alone. Returns each
+    tunable to the expression's text."""
     tunables = set(spec.tunable_columns)
     found: dict[str, str] = {}
     for text in constraints:
@@ -53,10 +51,8 @@ _KEPT = "feature:"
 class Domain:
     """A workload, the GPUs, and which configurations may be recommended."""
 
-    # The workload.
-    spec: Spec
-    # Every GPU that may be asked for, trained on or not.
-    profiles: Mapping[str, GpuProfile]
+    spec: Spec  # the workload
+    profiles: Mapping[str, GpuProfile]  # every GPU that may be asked for, trained on or not
     # Tunable to the values that may be recommended; every tunable when empty. The baseline is
     # always among the candidates, a variant that is not verified never.
     candidates: Selection = field(default_factory=dict)
@@ -124,12 +120,9 @@ class Domain:
         return found
 
     def features(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Features of rows that hold a GPU, a problem and a configuration.
-
-        Raises ValueError when a feature cannot be evaluated, or is no finite number. Returns
-        float64, shape (rows, features): the workload's features, then the GPU's (units in their
-        names).
-        """
+        """Features of rows that hold a GPU, a problem and a configuration. Raises ValueError when a
+        feature cannot be evaluated, or is no finite number. Returns float64, shape (rows,
+        features): the workload's features, then the GPU's (units in their names)."""
         kept = [name for name in rows if str(name).startswith(_KEPT)]
         if kept:
             return rows[kept].rename(columns=lambda name: name.removeprefix(_KEPT))
@@ -144,28 +137,22 @@ class Domain:
         return table
 
     def keeping_features(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """``rows`` with their features beside them, so that :meth:`features` need not compute.
-
-        A search fits on parts of the same rows again and again, and models of a study rank the
-        same candidates. Rows that hold them already come back as they are.
-        """
+        """``rows`` with their features beside them, so that :meth:`features` need not compute. A
+        search fits on parts of the same rows again and again, and models of a study rank the same
+        candidates. Rows that hold them already come back as they are."""
         if any(str(name).startswith(_KEPT) for name in rows):
             return rows
         return pd.concat([rows, self.features(rows).add_prefix(_KEPT)], axis=1)
 
     def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:
-        """Time that moving the problem's least bytes at the GPU's copy bandwidth takes.
-
-        Returns ms, shape (rows,).
-        """
+        """Time that moving the problem's least bytes at the GPU's copy bandwidth takes. Returns ms,
+        shape (rows,)."""
         columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
         return least_bytes_ms(rows, columns, self.spec, self.profiles)
 
     def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
-        """Every feasible candidate of every case, the baseline first in each.
-
-        Returns columns ``gpu``, the problem's and the configuration's; cases in order.
-        """
+        """Every feasible candidate of every case, the baseline first in each. Returns columns
+        ``gpu``, the problem's and the configuration's; cases in order."""
         named = list(cases)
         pieces = [self._feasible(case) for case in named]
         columns = ["gpu", *self.spec.problem_columns, *self.spec.tunable_columns]
@@ -184,10 +171,8 @@ class Domain:
 
     @cached_property
     def choice_columns(self) -> list[str]:
-        """Tunables that are chosen: all but those that follow from the problem.
-
-        Configurations of different problems are the same choice where they agree in these.
-        """
+        """Tunables that are chosen: all but those that follow from the problem. Configurations of
+        different problems are the same choice where they agree in these."""
         return [name for name in self.spec.tunable_columns if name not in self._following]
 
     def follows(self, rows: pd.DataFrame) -> np.ndarray:
@@ -200,11 +185,9 @@ class Domain:
         return found
 
     def last_of_ties(self, rows: pd.DataFrame) -> np.ndarray:
-        """Rows that yield to others of the same score: booleans, shape (rows,).
-
-        The baseline comes first; but not the one that has another value than what follows from the
-        problem, beside its twin that has it.
-        """
+        """Rows that yield to others of the same score: booleans, shape (rows,). The baseline comes
+        first; but not the one that has another value than what follows from the problem, beside its
+        twin that has it."""
         return ~self.is_baseline(rows) if not self._following else ~self.follows(rows)
 
     @cached_property
@@ -240,11 +223,9 @@ class Domain:
 
     @cached_property
     def _conditions(self) -> list[tuple[str, np.ndarray | None, list[str]]]:
-        """Conditions of candidates: expression, rows of other variants, names read of a case.
-
-        Rows of other variants need not satisfy it; they are None where every row must. The names
-        are those of problem parameters and of facts of the GPU.
-        """
+        """Conditions of candidates: expression, rows of other variants, names read of a case. Rows
+        of other variants need not satisfy it; they are None where every row must. The names are
+        those of problem parameters and of facts of the GPU."""
         variants = self._universe_arrays["variant"]
         texts = [(text, None) for text in (*self.spec.constraints, *self.constraints)]
         for name, variant in self.spec.variants.items():
@@ -313,11 +294,9 @@ class Domain:
         return own
 
     def is_usual(self, rows: pd.DataFrame) -> np.ndarray:
-        """Rows with the usual choice of their problem: booleans, shape (rows,).
-
-        The baseline where nothing else is said. Raises ValueError when the usual choice cannot be
-        evaluated for a problem.
-        """
+        """Rows with the usual choice of their problem: booleans, shape (rows,). The baseline where
+        nothing else is said. Raises ValueError when the usual choice cannot be evaluated for a
+        problem."""
         if not self.usual_rules or rows.empty:
             return self.is_baseline(rows)
         columns = self.spec.problem_columns

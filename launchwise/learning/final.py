@@ -43,14 +43,10 @@ PREDICTOR_FOLDER = "predictor"
 class Final:
     """A study's product, read from its folder."""
 
-    # Where it lies.
-    folder: Path
-    # Workload, GPUs and candidates that it answers for.
-    domain: Domain
-    # See `launchwise.learning.product.fastest_measured`.
-    fastest: pd.DataFrame
-    # What `launchwise.learning.product.write_product` wrote.
-    facts: Mapping[str, Any]
+    folder: Path  # where it lies
+    domain: Domain  # workload, GPUs and candidates that it answers for
+    fastest: pd.DataFrame  # see `launchwise.learning.product.fastest_measured`
+    facts: Mapping[str, Any]  # what `launchwise.learning.product.write_product` wrote
 
     @property
     def spec(self) -> Spec:
@@ -93,10 +89,8 @@ class Final:
 
     @cached_property
     def recommender(self) -> Recommender:
-        """The fitted model, loaded when it is first asked: measured problems need none.
-
-        Raises UserError when it is missing or damaged.
-        """
+        """The fitted model, loaded when it is first asked: measured problems need none. Raises
+        UserError when it is missing or damaged."""
         path = self.folder / FACTS_FILE
         kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
         return kind.load(self.folder / MODEL_FOLDER, self.domain)
@@ -108,10 +102,8 @@ class Final:
 
 
 def read_final(folder: Path, domain: Domain) -> Final:
-    """Read a study's product.
-
-    Raises UserError when the folder holds none, one of another workload, or damaged tables.
-    """
+    """Read a study's product. Raises UserError when the folder holds none, one of another workload,
+    or damaged tables."""
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
         raise UserError(folder, "", message)
@@ -123,8 +115,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     return Final(folder, domain, fastest, facts)
 
 
-FEWEST = 20
-"""Fewest blind problems that say how far intervals reach."""
+FEWEST = 20  # Fewest blind problems that say how far intervals reach
 
 CALIBRATED = "within"
 """Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
@@ -161,10 +152,8 @@ def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | 
 
 
 def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
-    """Limits around the same geometric mean, as wide in logarithms times ``stretch``.
-
-    float64, shape (rows, 2); ``stretch`` is a number or has shape (rows,).
-    """
+    """Limits around the same geometric mean, as wide in logarithms times ``stretch``. float64,
+    shape (rows, 2); ``stretch`` is a number or has shape (rows,)."""
     centre, half = _centre_and_half(limits)
     wide = half * stretch
     return np.exp(np.column_stack([centre - wide, centre + wide]))

@@ -38,18 +38,12 @@ def fitted_to(
 ) -> tuple[Recommender, Facts]:
     """A model of a study that is fitted to the rows of a fold, and facts of it.
 
+    ``rows``: with the features of the domain.
+    ``name``, ``entry``: of the settings.
+    ``options``, ``seed``, ``journal``: search of hyper-parameters, its seed, and the file of its
+        trials.
+    ``blamed``: file of the settings that holds the hyper-parameters, and their key there.
     Raises UserError when the model cannot be fitted.
-
-    Parameters
-    ----------
-    rows
-        With the features of the domain.
-    name, entry
-        Of the settings.
-    options, seed, journal
-        Search of hyper-parameters, its seed, and the file of its trials.
-    blamed
-        File of the settings that holds the hyper-parameters, and their key there.
     """
     kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
     with blaming(name, entry, *blamed):

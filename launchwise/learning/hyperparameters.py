@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launchwise.base.typed import first_problem
 
-TRIED = "tried"
-"""Mark of a field that a search tries."""
+TRIED = "tried"  # Mark of a field that a search tries
 
 
 class Hyperparameters(BaseModel):
@@ -18,8 +17,7 @@ class Hyperparameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    # Within what every library takes.
-    seed: int = Field(0, ge=0, le=2**32 - 1)
+    seed: int = Field(0, ge=0, le=2**32 - 1)  # within what every library takes
 
     @classmethod
     def misfit(cls, given: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -24,8 +24,7 @@ from launchwise.workloads.parts import Value
 NEAR = float(np.log(2))
 """Log ratio to the best up to which a configuration counts: what is slower is no answer."""
 
-FEWEST_COMMON = 8
-"""Fewest common configurations that a correlation is computed of."""
+FEWEST_COMMON = 8  # Fewest common configurations that a correlation is computed of
 
 GPU = "gpu"
 """Dimension of the distance between cases on different GPUs, beside the problem's parameters."""
@@ -35,8 +34,7 @@ GPU = "gpu"
 class Landscapes:
     """Times of every case relative to its best."""
 
-    # Measured (GPU, problem) pairs.
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...]  # measured (GPU, problem) pairs
     # log(time / best) of each configuration: float64, shape (cases, configurations); NaN where
     # it has no time.
     regret: np.ndarray
@@ -58,12 +56,9 @@ class Landscapes:
         return Landscapes(tuple(self.cases[place] for place in places), self.regret[list(places)])
 
     def correlation(self, one: int, other: int) -> float:
-        """Correlation of two cases over configurations near the best of either.
-
-        Times the share of these that have a time in both: what a case cannot run, or did not
-        measure, it tells nothing of. NaN of fewer than :data:`FEWEST_COMMON`, or where one case has
-        the same time for all.
-        """
+        """Correlation of two cases over configurations near the best of either. Times the share of
+        these that have a time in both: what a case cannot run, or did not measure, it tells nothing
+        of. NaN of fewer than :data:`FEWEST_COMMON`, or where one case has the same time for all."""
         left, right = self.regret[one], self.regret[other]
         near = np.fmin(left, right) < NEAR
         common = near & np.isfinite(left) & np.isfinite(right)
@@ -81,8 +76,7 @@ class Distances:
     # Parameter to its smallest and largest number: a distance in it is that of logarithms
     # divided by that of these two, so it is 1 from one end of the range to the other.
     ranges: Mapping[str, tuple[float, float]]
-    # Parameters whose values are texts: 0 if they are equal, else 1.
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # parameters whose values are texts: 0 if they are equal, else 1
 
     @classmethod
     def over(cls, cases: Sequence[Case]) -> Self:
@@ -136,31 +130,19 @@ RATE = 1.0
 """Rate of decay that is expected before anything is measured: over a whole range, the correlation
 falls to 0.48."""
 
-RATES = (0.02, 20.0)
-"""Least and largest rate."""
-
-PRIOR_WEIGHT = 0.1
-"""Weight of the expected rates, relative to that of ten pairs of cases."""
-
-MOST_PAIRS = 1500
-"""Pairs of cases whose correlation is computed; of more, some are drawn."""
-
-UNMEASURED = 2.0
-"""log(time / best) that a configuration without a time counts as."""
-
-SLOPE = 0.15
-"""Regret (logarithm) per standard deviation that is expected before cases show it."""
-
-SLOPE_CASES = 4
-"""Cases that the expected slope counts as."""
+RATES = (0.02, 20.0)  # Least and largest rate
+PRIOR_WEIGHT = 0.1  # Weight of the expected rates, relative to that of ten pairs of cases
+MOST_PAIRS = 1500  # Pairs of cases whose correlation is computed; of more, some are drawn
+UNMEASURED = 2.0  # log(time / best) that a configuration without a time counts as
+SLOPE = 0.15  # Regret (logarithm) per standard deviation that is expected before cases show it
+SLOPE_CASES = 4  # Cases that the expected slope counts as
 
 
 @dataclass(frozen=True)
 class Kriging:
     """The Gaussian process."""
 
-    # How cases are compared.
-    distances: Distances
+    distances: Distances  # how cases are compared
     # Rate of decay in each dimension of ``distances``: float64, shape (dimensions,).
     rates: np.ndarray
     # Expected regret, the logarithm of time / best, per posterior standard deviation.
@@ -190,17 +172,10 @@ class Kriging:
         return self.covariance(measured, measured) + NUGGET * np.eye(len(measured))
 
     def left_out(self, known: Landscapes) -> tuple[np.ndarray, np.ndarray]:
-        """What each measured case shows when it is predicted from the others.
-
-        By the closed form for leaving one out (Rasmussen and Williams, 2006, section 5.4.2).
-
-        Returns
-        -------
-        deviations
-            Posterior standard deviation: float64, shape (cases,).
-        regrets
-            log(time / best) of the configuration that is predicted to be the fastest, likewise.
-        """
+        """What each measured case shows when it is predicted from the others. By the closed form
+        for leaving one out (Rasmussen and Williams, 2006, section 5.4.2). Returns the posterior
+        standard deviation, float64, shape (cases,), and, likewise, log(time / best) of the
+        configuration that is predicted to be the fastest."""
         inverse = np.linalg.inv(self._noisy(known.cases))
         variances = 1 / np.diag(inverse)
         values = np.where(np.isnan(known.regret), UNMEASURED, known.regret)

@@ -56,12 +56,10 @@ Said = dict[str, tuple[pd.DataFrame, dict[str, Any]]]
 class Asked:
     """A model of a study."""
 
-    # Of the settings.
-    entry: ModelEntry
+    entry: ModelEntry  # of the settings
     # Digest of all that decides what it says, beside candidates and training rows.
     made_from: str = ""
-    # File that keeps the trials of its search.
-    journal: Path | None = None
+    journal: Path | None = None  # file that keeps the trials of its search
     # File of the settings that holds the hyper-parameters, and their key there.
     blamed: tuple[str, ...] = ()
 
@@ -88,16 +86,12 @@ def origin(one: Mapping[str, Any], profiles: Sequence[Path]) -> str:
 class Learning:
     """What a study learns from and is asked."""
 
-    # Name to model, in the order of the settings.
-    models: Mapping[str, Asked]
-    # Training rows and folds.
-    known: TrainingRows
-    # Workload, GPUs and candidates.
-    domain: Domain
-    # Search of hyper-parameters; seed of all; most rows that a fold learns from.
-    options: Search
-    seed: int
-    cap: RowCap
+    models: Mapping[str, Asked]  # name to model, in the order of the settings
+    known: TrainingRows  # training rows and folds
+    domain: Domain  # workload, GPUs and candidates
+    options: Search  # search of hyper-parameters
+    seed: int  # of all
+    cap: RowCap  # most rows that a fold learns from
     # Digest of all that decides what simple rules say, beside candidates and training rows.
     rules: str = ""
 

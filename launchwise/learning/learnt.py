@@ -28,11 +28,8 @@ from launchwise.tables.learning import (
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
-CANDIDATES = "candidates"
-"""Name of the table of candidates, which no method may have."""
-
-LONGEST = 50
-"""Recommendations of a test case that have a rank."""
+CANDIDATES = "candidates"  # Name of the table of candidates, which no method may have
+LONGEST = 50  # Recommendations of a test case that have a rank
 
 MOST_CANDIDATES = 2_000_000_000
 """Most values of a table of candidates: a hundred GPUs with ten thousand rows each take a tenth."""
@@ -72,12 +69,10 @@ def _short(values: np.ndarray) -> np.ndarray:
 class Learnt:
     """Candidates of a study's test cases, and what is said of them."""
 
-    # As `launchwise.tables.learning.candidates_schema` declares them.
-    candidates: pd.DataFrame
+    candidates: pd.DataFrame  # as `launchwise.tables.learning.candidates_schema` declares them
     # Method to its columns of `SAID` that are not empty, row by row those of ``candidates``.
     said: Mapping[str, pd.DataFrame]
-    # Method to how it was made.
-    facts: Mapping[str, Mapping[str, Any]]
+    facts: Mapping[str, Mapping[str, Any]]  # method to how it was made
 
     @property
     def predicting(self) -> list[str]:
@@ -116,12 +111,9 @@ class Learnt:
         return [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
 
     def recommended(self, method: str, most: int = LONGEST) -> pd.DataFrame:
-        """The first ``most`` candidates of every case by a method.
-
-        Columns of the candidates, ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and
-        ``spread``. One method at a time: those of all methods together take gigabytes of a study
-        of many GPUs.
-        """
+        """The first ``most`` candidates of every case by a method. Columns of the candidates,
+        ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and ``spread``. One method at a
+        time: those of all methods together take gigabytes of a study of many GPUs."""
         ranks = self.said[method]["rank"].to_numpy()
         rows = np.flatnonzero((ranks > 0) & (ranks <= most))
         reals = ("predicted_ms", "expected_gain", "spread")

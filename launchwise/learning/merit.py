@@ -29,10 +29,8 @@ def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
 
 
 def improvement_coefficient(baseline_ms: np.ndarray, recommended_ms: np.ndarray) -> float:
-    """Mean over problems of t(baseline) / t(recommended), after da Silva, Gomi and Senger.
-
-    A recommendation without a time (NaN: it failed or was never measured) counts as 0.
-    """
+    """Mean over problems of t(baseline) / t(recommended), after da Silva, Gomi and Senger. A
+    recommendation without a time (NaN: it failed or was never measured) counts as 0."""
     ratios = np.asarray(baseline_ms, dtype=float) / np.asarray(recommended_ms, dtype=float)
     return float(np.nan_to_num(ratios, nan=0.0).mean()) if len(ratios) else float("nan")
 
@@ -44,23 +42,19 @@ def percent_improved(improvements: np.ndarray) -> float:
 
 
 def improved_runs(recommended_ms: np.ndarray, baseline_ms: np.ndarray) -> float:
-    """Chance that a repeat of the recommended configuration beats a repeat of the baseline.
-
-    The published study pairs 3 runs of each; here every repeat meets every other, so the order of
-    the runs has no part in it. NaN when either has none.
-    """
+    """Chance that a repeat of the recommended configuration beats a repeat of the baseline. The
+    published study pairs 3 runs of each; here every repeat meets every other, so the order of the
+    runs has no part in it. NaN when either has none."""
     if not len(recommended_ms) or not len(baseline_ms):
         return float("nan")
     return float((np.asarray(recommended_ms)[:, None] < np.asarray(baseline_ms)[None, :]).mean())
 
 
 def draws_weights(count: int, draws: int) -> np.ndarray:
-    """Chance that the i-th smallest of ``count`` values is the smallest of ``draws`` of them.
-
-    Drawn without replacement: C(count - i, draws - 1) / C(count, draws), i from 1. Returns float64,
-    shape (count,), sums to 1. ``count``: at least 1. ``draws``: at least 1; as many as there are
-    values when larger.
-    """
+    """Chance that the i-th smallest of ``count`` values is the smallest of ``draws`` of them. Drawn
+    without replacement: C(count - i, draws - 1) / C(count, draws), i from 1. Returns float64, shape
+    (count,), sums to 1. ``count``: at least 1. ``draws``: at least 1; as many as there are values
+    when larger."""
     draws = min(draws, count)
     # Ratio of neighbours: (count - i - draws + 1) / (count - i), so that nothing overflows.
     left = np.arange(count - 1, 0, -1, dtype=float)  # count - i for i = 1 .. count - 1
@@ -88,22 +82,16 @@ def null_accuracy(classes: Sequence[Hashable]) -> float:
 
 
 RESAMPLES = 2000
-SHARE = 0.95
-"""Share of the resampled means that an interval holds."""
-
-FEWEST = 5
-"""Fewest problems of an interval: of fewer, the resampled means say nothing."""
-
-LEAST_FRACTION = 1e-6
-"""Logarithm of the speed of a recommendation without a time."""
+SHARE = 0.95  # Share of the resampled means that an interval holds
+FEWEST = 5  # Fewest problems of an interval: of fewer, the resampled means say nothing
+LEAST_FRACTION = 1e-6  # Logarithm of the speed of a recommendation without a time
 
 
 @dataclass(frozen=True)
 class Means:
     """Resampled geometric means of methods over the same problems."""
 
-    # Their names.
-    methods: list[str]
+    methods: list[str]  # their names
     # Logarithms of the means: float64, shape (resamples, methods); no resample where there are
     # fewer than `FEWEST` problems.
     logs: np.ndarray

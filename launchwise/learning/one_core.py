@@ -33,10 +33,8 @@ def _pools(modules: int) -> Any:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS, OpenMP and joblib to one thread; within another such block nothing happens.
-
     Libraries that are loaded inside read their limit from the environment, which is put back; they
-    keep it.
-    """
+    keep it."""
     if getattr(_limits, "active", False):
         yield
         return

@@ -50,18 +50,12 @@ def held_against(
 ) -> Held:
     """Predict published run times.
 
-    Parameters
-    ----------
-    domain
-        The study's; its profiles hold the GPUs of ``cards``.
-    times
-        As :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other cards
-        are left out.
-    cards
-        Datasheet-only GPU to its card.
-    predictors
-        Fitted predictors, by kind. The roofline is added; phases are predicted by the cost model
-        alone.
+    ``domain``: the study's; its profiles hold the GPUs of ``cards``.
+    ``times``: as :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other
+        cards are left out.
+    ``cards``: datasheet-only GPU to its card.
+    ``predictors``: fitted predictors, by kind. The roofline is added; phases are predicted by the
+        cost model alone.
     """
     rows: list[pd.DataFrame] = []
     unfit: dict[str, int] = {}
@@ -140,22 +134,18 @@ def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
 
 
 def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of sweeps that predictors learn from: candidates of the study, timed repeatedly.
-
-    Returns columns that name a row, ``time_ms``, and registers and spills of its build. ``sweeps``:
-    measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
-    """
+    """Rows of sweeps that predictors learn from: candidates of the study, timed repeatedly. Returns
+    columns that name a row, ``time_ms``, and registers and spills of its build. ``sweeps``:
+    measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU."""
     rows = pd.concat(list(sweeps), ignore_index=True)
     rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)]
     return rows[[*domain.spec.key_columns, "time_ms", *FACTS]].reset_index(drop=True)
 
 
 def fitted_predictors(domain: Domain, rows: pd.DataFrame) -> dict[str, Recommender]:
-    """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study.
-
-    The rule ``predict`` and the command line both predict with these. ``rows``: as
-    :func:`learnable_rows` gives them.
-    """
+    """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study. The rule
+    ``predict`` and the command line both predict with these. ``rows``: as :func:`learnable_rows`
+    gives them."""
     return {kind: recommender_class(kind)(domain).fit(rows) for kind in BY_COST}
 
 

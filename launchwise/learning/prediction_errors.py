@@ -63,10 +63,8 @@ def correlations(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> n
 
 
 ALL = "all"
-BOUND = "bound by"
-"""Group by the resource that limits a row in the cost model."""
-MIN_GROUP_ROWS = 20
-"""Fewest rows of a group that is reported."""
+BOUND = "bound by"  # Group by the resource that limits a row in the cost model
+MIN_GROUP_ROWS = 20  # Fewest rows of a group that is reported
 
 
 def prediction_errors(
@@ -77,16 +75,11 @@ def prediction_errors(
     Returns ``split``, ``model``, ``gpu`` (``all`` for all together), ``by`` and ``value`` (a column
     and its value, both empty for all rows), and the figures of :meth:`_Part.figures`.
 
-    Parameters
-    ----------
-    table
-        Predicted times beside what was measured
-        (:meth:`launchwise.learning.truth.Truth.timed`). Rows without a prediction, or without
-        a time that was measured more than once (``slow``), are left out.
-    models
-        Models with a column of predicted times.
-    processes
-        Splits are handled in so many processes at once.
+    ``table``: predicted times beside what was measured
+        (:meth:`launchwise.learning.truth.Truth.timed`). Rows without a prediction, or without a
+        time that was measured more than once (``slow``), are left out.
+    ``models``: models with a column of predicted times.
+    ``processes``: splits are handled in so many processes at once.
     """
     timed = table[table["status"] == "ok"].reset_index(drop=True)
     if timed.empty:
@@ -174,14 +167,9 @@ def _parts(
 class _Part:
     """Rows that errors are counted over, with the ranks of their measured times.
 
-    Parameters
-    ----------
-    named
-        ``gpu``, ``by`` and ``value``.
-    rows
-        Numbers of the rows: int64, shape (part,).
-    times_ms, cases
-        Measured time and case of every row of the split: shape (split,).
+    ``named``: ``gpu``, ``by`` and ``value``.
+    ``rows``: numbers of the rows: int64, shape (part,).
+    ``times_ms``, ``cases``: measured time and case of every row of the split: shape (split,).
     """
 
     def __init__(

@@ -51,19 +51,16 @@ from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads.metrics import MEASURED
 
-RANKED = 10
-"""Measured configurations of each case that a product holds, the fastest first."""
+RANKED = 10  # Measured configurations of each case that a product holds, the fastest first
 
 JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMITS)
 """What a product holds of judged times."""
 
 
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
-    """The fastest candidates of each measured case, its usual choice and its baseline.
-
-    Returns a table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the
-    cases in order, of each the configurations by ascending time. ``times``: GPU to judged times.
-    """
+    """The fastest candidates of each measured case, its usual choice and its baseline. Returns a
+    table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the cases in
+    order, of each the configurations by ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
     columns = [*JUDGED_COLUMNS, "status", "blind"]
     rows = pd.concat(
@@ -85,22 +82,18 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     return rows.loc[kept, [*fastest_measured_schema(spec).columns]].reset_index(drop=True)
 
 
-FITTED_FILE = "fitted.json"
-"""Facts of the folder of a fitted model."""
+FITTED_FILE = "fitted.json"  # Facts of the folder of a fitted model
 
 
 @dataclass(frozen=True)
 class Measured:
     """Training data of a study's product."""
 
-    # GPU to the measurements that the study asks about.
-    asked: dict[str, pd.DataFrame]
-    # Their problems, GPU by GPU.
-    cases: tuple[Case, ...]
+    asked: dict[str, pd.DataFrame]  # GPU to the measurements that the study asks about
+    cases: tuple[Case, ...]  # their problems, GPU by GPU
     # The rows that models are fitted to: candidates only where the study says so, filtered.
     training: pd.DataFrame
-    # Rows that ``cap`` left out of them.
-    left_out: int = 0
+    left_out: int = 0  # rows that `cap` left out of them
 
 
 def learnt_from(
@@ -131,11 +124,9 @@ def fit_answering(
     made_from: str = "",
 ) -> None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
-
     ``folder`` is written anew; nothing happens where it was made from the same: ``made_from`` is
     the digest of the training rows and of what else all models are made from. Raises UserError when
-    the model cannot be fitted.
-    """
+    the model cannot be fitted."""
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
         return
@@ -219,19 +210,13 @@ def write_product(
 ) -> Final:
     """Write the product of a study.
 
+    ``fitted``, ``folder``: of the fitted model (:func:`fit_answering`), and of the product, which
+        is written anew.
+    ``times``: GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the
+        fastest to answer with. Models learn from the sweeps.
+    ``sources``: files of the sweeps: their digest names what was learnt from.
+    ``intervals``: situation to the interval of its answers.
     Raises UserError when the folder of the fitted model is damaged.
-
-    Parameters
-    ----------
-    fitted, folder
-        Of the fitted model (:func:`fit_answering`), and of the product, which is written anew.
-    times
-        GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
-        answer with. Models learn from the sweeps.
-    sources
-        Files of the sweeps: their digest names what was learnt from.
-    intervals
-        Situation to the interval of its answers.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
     if facts.pop("files") != _files_in(fitted):
@@ -272,10 +257,8 @@ def _what_was_learnt(
 
 
 def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
-    """With what and when a sweep was measured, as far as it says so.
-
-    Returns ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
-    """
+    """With what and when a sweep was measured, as far as it says so. Returns ``drivers`` and
+    ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD."""
 
     def known(column: str) -> list[str]:
         return sorted({str(one) for one in rows[column].dropna().unique()} - {""})

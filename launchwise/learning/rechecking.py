@@ -21,8 +21,7 @@ from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-WIDEST = 0.1
-"""Half the width of an interval, relative to its gain, above which it is inconclusive."""
+WIDEST = 0.1  # Half the width of an interval, relative to its gain, above which it is inconclusive
 
 
 def drawn_answers(
@@ -71,10 +70,8 @@ def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Gain:
-    """Time of the default over that of the recommendation, and limits of its interval.
-
-    NaN where nothing is known.
-    """
+    """Time of the default over that of the recommendation, and limits of its interval. NaN where
+    nothing is known."""
 
     value: float = math.nan
     low: float = math.nan
@@ -89,17 +86,11 @@ class Gain:
 def verdict(now: Gain, before: Gain, paired: bool, precision: float) -> tuple[str, str]:
     """Verdict (see :data:`launchwise.tables.measurements.VERDICTS`) and reason.
 
-    Parameters
-    ----------
-    now
-        Measured in pairs.
-    before
-        Measured in pairs earlier, or what the product expects.
-    paired
-        Whether ``before`` was measured in pairs: a single row of a sweep, or an expectation, is no
-        proof that something was lost.
-    precision
-        Relative difference that pairs are not asked to tell.
+    ``now``: measured in pairs.
+    ``before``: measured in pairs earlier, or what the product expects.
+    ``paired``: whether ``before`` was measured in pairs: a single row of a sweep, or an
+        expectation, is no proof that something was lost.
+    ``precision``: relative difference that pairs are not asked to tell.
     """
     if math.isnan(now.low):
         return "unknown", "fewer than six pairs of equal clocks"
@@ -124,17 +115,11 @@ def verdicts(
 ) -> pd.DataFrame:
     """A verdict per problem: a table as :func:`launchwise.tables.pairs.recheck_schema` declares it.
 
-    Parameters
-    ----------
-    expected
-        Of :func:`expectation`.
-    pairs, earlier
-        Pairs of now, and of before (None without any); see
+    ``expected``: of :func:`expectation`.
+    ``pairs``, ``earlier``: pairs of now, and of before (None without any); see
         :func:`launchwise.tables.measurements.pairs_schema`.
-    sweep
-        Key, card, driver and toolkit of the rows that the product learnt from.
-    precision
-        See :func:`verdict`.
+    ``sweep``: key, card, driver and toolkit of the rows that the product learnt from.
+    ``precision``: see :func:`verdict`.
     """
     by_key = {_key(row, spec): row for row in records_of(pairs)}
     before = [] if earlier is None else records_of(earlier)

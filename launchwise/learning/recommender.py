@@ -42,8 +42,7 @@ class Judgement:
     # float64, shape (rows, criteria). Rows of one case are compared criterion by criterion from
     # the left, and the smallest is recommended.
     scores: np.ndarray
-    # float64, ms, shape (rows,); NaN where no time is predicted.
-    predicted_ms: np.ndarray
+    predicted_ms: np.ndarray  # float64, ms, shape (rows,); NaN where no time is predicted
     # Expected time of what is usual divided by the row's, and the deviation of its logarithm
     # among members: float64, shape (rows, 2); NaN where none is expected.
     gains: np.ndarray | None = None
@@ -64,10 +63,8 @@ class Judgement:
 class Ranking:
     """Candidates of some cases in the order in which they are recommended."""
 
-    # Numbers of the rows by case (as they came), then rank: int64, shape (rows,).
-    order: np.ndarray
-    # Rank of each row in its case, from 1: int64, shape (rows,).
-    rank: np.ndarray
+    order: np.ndarray  # numbers of the rows by case (as they came), then rank: int64, shape (rows,)
+    rank: np.ndarray  # rank of each row in its case, from 1: int64, shape (rows,)
     # See `Judgement`; of each row as they came.
     predicted_ms: np.ndarray
     gains: np.ndarray | None = None
@@ -284,5 +281,4 @@ def ranked(cases: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """Files that ``save_model`` wrote."""
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name != FACTS_FILE)

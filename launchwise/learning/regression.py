@@ -40,16 +40,12 @@ NEAREST_LEVELS = 4
 
 
 class MeanRegret(Strict):
-    """Mean regret of every configuration over the training cases.
+    """Mean regret of every configuration over the training cases. A configuration without a row in
+    a case (failed, filtered) has :data:`UNMEASURED_REGRET` there, or the largest regret that was
+    measured: others' sweeps keep what ours would stop early, and a failure is no better than that.
+    Tunables that never varied in training tell nothing and are left out of its name."""
 
-    A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there,
-    or the largest regret that was measured: others' sweeps keep what ours would stop early, and a
-    failure is no better than that.
-    Tunables that never varied in training tell nothing and are left out of its name.
-    """
-
-    # Tunables that name a configuration.
-    columns: list[str]
+    columns: list[str]  # tunables that name a configuration
     # Number of a configuration (`launchwise.learning.row_arrays.configuration_codes`) to its mean.
     regrets: dict[Code, Log]
 
@@ -90,10 +86,8 @@ class MeanRegret(Strict):
 class Levels(Strict):
     """log(best time / bound) of the training cases, and between them by distance."""
 
-    # Features of problem and GPU that vary.
-    columns: list[str]
-    # Those features of each training case: shape (cases, features).
-    points: list[list[FiniteFloat]]
+    columns: list[str]  # features of problem and GPU that vary
+    points: list[list[FiniteFloat]]  # those features of each training case: shape (cases, features)
     levels: Annotated[list[Log], Field(min_length=1)]
 
     @classmethod
@@ -159,20 +153,16 @@ class TimeRegressor(Recommender):
 
     @abstractmethod
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the model.
-
-        Shapes: features (rows, features), float32; target and weights (rows,), float64.
-        """
+        """Fit the model. Shapes: features (rows, features), float32; target and weights (rows,),
+        float64."""
 
     @abstractmethod
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Predicted target, float64 (rows,), from float32 (rows, features)."""
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn from measurements (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows.
-        """
+        """Learn from measurements (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows."""
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         features = self.domain.features(measurements)
@@ -275,10 +265,8 @@ def distances(points: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 
 class Scaling:
-    """Features to a common scale: log2 of what is positive, then mean 0 and deviation 1.
-
-    Sizes, block shapes and bandwidths are compared by their ratios, hence the logarithm.
-    """
+    """Features to a common scale: log2 of what is positive, then mean 0 and deviation 1. Sizes,
+    block shapes and bandwidths are compared by their ratios, hence the logarithm."""
 
     def __init__(self, logs: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> None:
         self.logs = np.asarray(logs, dtype=bool)

@@ -41,10 +41,8 @@ def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dic
 def least_bytes_ms(
     rows: pd.DataFrame, columns: Columns, spec: Spec, profiles: Mapping[str, GpuProfile]
 ) -> np.ndarray:
-    """Time of the problems' least bytes at the copy bandwidth: ms, shape (rows,).
-
-    ``columns`` evaluates expressions over the problems of ``rows``.
-    """
+    """Time of the problems' least bytes at the copy bandwidth: ms, shape (rows,). ``columns``
+    evaluates expressions over the problems of ``rows``."""
     rates = {gpu: {"gbs": one.ceilings.copy_bandwidth_gbs} for gpu, one in profiles.items()}
     moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
     return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
@@ -101,19 +99,16 @@ def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> n
     return codes
 
 
-FLOP_USE = "_flop"
-"""Suffix of an arithmetic demand of ``cost.yaml``, after its type."""
+FLOP_USE = "_flop"  # Suffix of an arithmetic demand of `cost.yaml`, after its type
 
 
 def limits_ms(
     rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile]
 ) -> dict[str, np.ndarray]:
     """Time of the least bytes at the copy bandwidth, of the FLOP at their ceiling, and of both.
-
     Returns ``bytes``, ``flop`` and ``roofline``, the longer of both and the overhead of one launch:
     float64, ms, shape (rows,); FLOP of a type whose ceiling was not measured take none. ``rows``:
-    columns ``gpu`` and the problem's.
-    """
+    columns ``gpu`` and the problem's."""
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     precision = columns.value(spec.work.precision)
     types = list(dict.fromkeys(map(str, precision.tolist())))

@@ -19,17 +19,10 @@ from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import case_codes
 
-KEY = "max_rows_per_fit"
-"""Key of the settings."""
-
-CARDS = 2
-"""Models of card whose rows the cap was chosen by."""
-
-FASTEST = 16
-"""Rows of each problem that always stay, the fastest."""
-
-FEWEST = 64
-"""Default of :attr:`RowCap.fewest`."""
+KEY = "max_rows_per_fit"  # Key of the settings
+CARDS = 2  # Models of card whose rows the cap was chosen by
+FASTEST = 16  # Rows of each problem that always stay, the fastest
+FEWEST = 64  # Default of `RowCap.fewest`
 
 
 @dataclass(frozen=True)
@@ -39,12 +32,9 @@ class RowCap:
     # Of rows of up to `CARDS` models of card; half as many more of each further model, so
     # that problems of all of them find room. None for all rows.
     most: int | None = None
-    # Of what is drawn.
-    seed: int = 0
-    # File that holds the setting, for messages.
-    where: str = "config.yaml"
-    # Rows of each problem below which whole problems are left out instead.
-    fewest: int = FEWEST
+    seed: int = 0  # of what is drawn
+    where: str = "config.yaml"  # file that holds the setting, for messages
+    fewest: int = FEWEST  # rows of each problem below which whole problems are left out instead
 
     def exceeded(self, rows: int) -> bool:
         """Whether some of so many rows are left out."""
@@ -100,8 +90,7 @@ class RowCap:
         return found
 
 
-ALL_ROWS = RowCap()
-"""No cap."""
+ALL_ROWS = RowCap()  # No cap
 
 
 def _places(rows: pd.DataFrame, codes: np.ndarray, draws: np.ndarray, domain: Domain) -> np.ndarray:
@@ -135,11 +124,9 @@ def quota(sizes: np.ndarray, most: int) -> int:
 
 
 def in_turn(keys: Sequence[tuple[Any, ...]], seed: int) -> tuple[np.ndarray, int]:
-    """Cases in the order in which they are taken, and how many GPUs there are.
-
-    GPUs take turns, each with one problem. All go round the same circle of problems, which is drawn
-    at random, from starts that lie evenly apart. ``keys``: of each case: its GPU, then its problem.
-    """
+    """Cases in the order in which they are taken, and how many GPUs there are. GPUs take turns,
+    each with one problem. All go round the same circle of problems, which is drawn at random, from
+    starts that lie evenly apart. ``keys``: of each case: its GPU, then its problem."""
     gpus = _numbers([key[0] for key in keys])
     problems = _numbers([key[1:] for key in keys])
     many, count = int(gpus.max()) + 1, int(problems.max()) + 1

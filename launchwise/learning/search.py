@@ -33,11 +33,8 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
-REGRETS = "regrets"
-"""Trial attribute with the objective of each held-out problem."""
-
-Objective = Literal["regret", "time_error"]
-"""Objectives of a search."""
+REGRETS = "regrets"  # Trial attribute with the objective of each held-out problem
+Objective = Literal["regret", "time_error"]  # Objectives of a search
 
 JUDGED_RECOMMENDATIONS = 3
 """Recommendations judged per problem: the first alone makes a noisy objective."""
@@ -45,11 +42,9 @@ JUDGED_RECOMMENDATIONS = 3
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a search.
-
-    ``parameters`` is empty where the defaults stay; ``value`` is the objective (0 is perfect, .03
-    is 3 % slower than the best, or times that are 3 % off), None when nothing was searched.
-    """
+    """Outcome of a search. ``parameters`` is empty where the defaults stay; ``value`` is the
+    objective (0 is perfect, .03 is 3 % slower than the best, or times that are 3 % off), None when
+    nothing was searched."""
 
     parameters: dict[str, Any]
     value: float | None
@@ -94,10 +89,8 @@ def held_out_regret(
     seed: int,
     judged: int = JUDGED_RECOMMENDATIONS,
 ) -> np.ndarray:
-    """Mean regret of the first recommendations for each case, from folds that left it out.
-
-    Returns log(time / best), float64, shape (cases,), cases fold by fold.
-    """
+    """Mean regret of the first recommendations for each case, from folds that left it out. Returns
+    log(time / best), float64, shape (cases,), cases fold by fold."""
     regret = regrets(rows, recommender.domain.spec)
     found = []
     for held, asked, codes in _held_out_rows(recommender, rows, folds, seed):
@@ -111,9 +104,7 @@ def held_out_time_error(
     recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int
 ) -> np.ndarray:
     """Mean |predicted / measured - 1| over the rows of each case, from folds that left it out.
-
-    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
-    """
+    Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted."""
     found = []
     for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
         errors = np.abs(recommender.predict(asked) / asked["time_ms"].to_numpy(dtype=float) - 1)
@@ -151,26 +142,18 @@ def search(
 
     A search that was stopped and goes on finds what it would have found in one go.
 
-    Parameters
-    ----------
-    kind
-        Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
-    rows
-        Training rows of one fold.
-    fixed
-        Hyper-parameters that are not searched.
-    trials
-        Trials in all, earlier ones counted; of a longer earlier search the first ones are used, so
-        that the outcome depends on the settings and not on history.
-    folds, max_rows
-        Grouped folds, and rows that a trial may learn from.
-    journal
-        File that keeps trials; in memory when None. Searches at the same time may share it.
-    name
-        What is searched (split and fold): part of the journal's key.
-    objective
-        ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best trial wins.
-        A kind that predicts no time is judged by regret.
+    ``kind``: class of the recommender; its ``suggest`` is the search space, its defaults the first
+        trial.
+    ``rows``: training rows of one fold.
+    ``fixed``: hyper-parameters that are not searched.
+    ``trials``: trials in all, earlier ones counted; of a longer earlier search the first ones are
+        used, so that the outcome depends on the settings and not on history.
+    ``folds``, ``max_rows``: grouped folds, and rows that a trial may learn from.
+    ``journal``: file that keeps trials; in memory when None. Searches at the same time may share
+        it.
+    ``name``: what is searched (split and fold): part of the journal's key.
+    ``objective``: ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best
+        trial wins. A kind that predicts no time is judged by regret.
     """
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)

@@ -28,8 +28,7 @@ from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
-ALL = "all"
-"""Name of the only fold of a problem split."""
+ALL = "all"  # Name of the only fold of a problem split
 
 MOST_TRANSFER_FOLDS = 6
 """Most folds of a transfer split: what is trained must not grow with the square of the GPUs."""
@@ -44,10 +43,8 @@ class Case:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Hashable name of the case: the GPU, then the problem's values by name.
-
-        Not in the spec's order: JSON objects come back sorted.
-        """
+        """Hashable name of the case: the GPU, then the problem's values by name. Not in the spec's
+        order: JSON objects come back sorted."""
         return (self.gpu, *(self.problem[name] for name in sorted(self.problem)))
 
     def plain(self) -> dict[str, Any]:
@@ -66,10 +63,8 @@ class Fold:
 
 
 def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
-    """Which rows are of problems that a split of a study trains or tests on, on their GPU.
-
-    Returns booleans, shape (rows,).
-    """
+    """Which rows are of problems that a split of a study trains or tests on, on their GPU. Returns
+    booleans, shape (rows,)."""
     splits = study.splits.values()
     selections = [
         selection
@@ -120,15 +115,8 @@ def keys_among(keys: Iterable[tuple[Any, ...]], cases: Iterable[Case]) -> np.nda
 
 
 def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
-    """Number the cases of a table.
-
-    Returns
-    -------
-    codes
-        int64, shape (rows,): the number of each row's case, by first appearance.
-    keys
-        The key (see :attr:`Case.key`) of each number.
-    """
+    """Number the cases of a table. Returns the number of each row's case, by first appearance:
+    int64, shape (rows,); and the key (see :attr:`Case.key`) of each number."""
     if rows.empty:
         return np.empty(0, dtype=np.int64), []
     codes = case_numbers(rows, spec)
@@ -166,16 +154,11 @@ def make_splits(
     Raises UserError when a split overlaps itself, has nothing to learn from or nothing to be tested
     on.
 
-    Parameters
-    ----------
-    name, splits
-        The study and its splits, from the settings.
-    sweeps
-        GPU to its measurements (see :func:`launchwise.tables.measurements.measurement_schema`).
-    blamed
-        Split to the file that holds it and its key there, for messages.
-    leave_out
-        GPU to problems that take no part on it.
+    ``name``, ``splits``: the study and its splits, from the settings.
+    ``sweeps``: GPU to its measurements (see
+        :func:`launchwise.tables.measurements.measurement_schema`).
+    ``blamed``: split to the file that holds it and its key there, for messages.
+    ``leave_out``: GPU to problems that take no part on it.
     """
     measured = {
         gpu: _measured_cases(sweep[~_left_out(sweep, leave_out or {})], spec)
@@ -319,11 +302,9 @@ def _transfer_folds(
 
 
 def left_out_together(cards: Mapping[str, str], most: int = MOST_TRANSFER_FOLDS) -> list[list[str]]:
-    """GPUs that are held out at once: whole cards with their slices, each GPU in one group.
-
-    Where all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as
-    many. ``cards``: GPU to the model of its card.
-    """
+    """GPUs that are held out at once: whole cards with their slices, each GPU in one group. Where
+    all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as many.
+    ``cards``: GPU to the model of its card."""
     whole: dict[str, list[str]] = {}
     for gpu, card in cards.items():
         whole.setdefault(card, []).append(gpu)
@@ -349,10 +330,8 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
 
 
 def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
-    """Folds in a ``splits.json``, of one split or of all, in order.
-
-    Raises UserError when the file is broken or a fold tests what it learns from.
-    """
+    """Folds in a ``splits.json``, of one split or of all, in order. Raises UserError when the file
+    is broken or a fold tests what it learns from."""
     content = read_json(path)
     try:
         folds = [

@@ -30,8 +30,7 @@ Log = Annotated[FiniteFloat, Field(ge=-LARGEST_LOG, le=LARGEST_LOG)]
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
-Code = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""Number of a configuration."""
+Code = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # Number of a configuration
 
 
 class Measured(Strict):
@@ -48,8 +47,7 @@ class Calibration:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    # How many there were.
-    problems: Count
+    problems: Count  # how many there were
     # Share of measured times inside the intervals as the model gives them.
     covered: Annotated[float, Field(ge=0, le=1)]
     # Factor of the logarithm of their width with which they hold as many as they say.
@@ -62,8 +60,7 @@ class Offsets:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    # Held-out cases that it was found on.
-    cases: Count = 0
+    cases: Count = 0  # held-out cases that it was found on
     # Lower and upper quantile of (log gain - expected) / (spread + a floor); None
     # for too few cases.
     gain: tuple[Log, Log] | None = None
@@ -110,16 +107,12 @@ class AnyState(BaseModel):
 
 
 def read_product_facts(path: Path) -> dict[str, Any]:
-    """Content of a product's ``final.json``.
-
-    Raises UserError when it cannot be read, was changed, or is not what it must be.
-    """
+    """Content of a product's ``final.json``. Raises UserError when it cannot be read, was changed,
+    or is not what it must be."""
     return validated(ProductFacts, read_sealed_json(path), path).model_dump()
 
 
 def read_recommender_facts(path: Path) -> RecommenderFacts:
-    """Content of a ``recommender.json``.
-
-    Raises UserError when it cannot be read, was changed, or is not what it must be.
-    """
+    """Content of a ``recommender.json``. Raises UserError when it cannot be read, was changed, or
+    is not what it must be."""
     return validated(RecommenderFacts, read_sealed_json(path), path)

@@ -23,8 +23,7 @@ HARMFUL_BELOW = 1 / (1 + merit.HARM_PERCENT / 100)
 """Gain over the usual choice below which an answer does harm."""
 
 INTERVAL_SEED = 0
-HEURISTICS = tuple(BASELINES)
-"""Simple rules; of those that answer alike, the first is named."""
+HEURISTICS = tuple(BASELINES)  # Simple rules; of those that answer alike, the first is named
 
 
 def summarise(

@@ -208,10 +208,8 @@ def check_training(
     spec: Spec,
     where: str,
 ) -> None:
-    """Refuse training rows that belong to a test case, or to no training case.
-
-    Raises UserError naming the first such row.
-    """
+    """Refuse training rows that belong to a test case, or to no training case. Raises UserError
+    naming the first such row."""
     codes, keys = case_codes(rows, spec)
     for wrong, what in (
         (keys_among(keys, test)[codes], "a test problem is among the training rows"),
@@ -227,16 +225,12 @@ def check_training(
 class TrainingRows:
     """Training rows of a study and its folds."""
 
-    # As `launchwise.tables.learning.training_schema` declares them.
-    rows: pd.DataFrame
-    # In the order of the splits.
-    folds: Sequence[Fold]
+    rows: pd.DataFrame  # as `launchwise.tables.learning.training_schema` declares them
+    folds: Sequence[Fold]  # in the order of the splits
 
     def of_fold(self, fold: Fold, spec: Spec) -> pd.DataFrame:
-        """Rows that a fold learns from.
-
-        Raises UserError when one is of a test problem, or of none of the fold.
-        """
+        """Rows that a fold learns from. Raises UserError when one is of a test problem, or of none
+        of the fold."""
         rows = rows_of_fold(self.rows, fold.split, fold.fold)
         where = f"training rows of fold {fold.split}/{fold.fold}"
         check_training(rows, fold.train, fold.test, spec, where)

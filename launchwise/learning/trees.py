@@ -18,11 +18,8 @@ from launchwise.base import work
 from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError
 
-PIECE = 8192
-"""Rows that are sent down all trees at once."""
-
-LEAF = -1
-"""Feature of a leaf."""
+PIECE = 8192  # Rows that are sent down all trees at once
+LEAF = -1  # Feature of a leaf
 
 _ARRAYS = ("starts", "feature", "threshold", "children", "value")
 
@@ -30,28 +27,21 @@ _ARRAYS = ("starts", "feature", "threshold", "children", "value")
 @dataclass(frozen=True)
 class Trees:
     """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
-
-    Raises ValueError when an array has another length, or a way from a root may not end in a leaf.
-    """
+    Raises ValueError when an array has another length, or a way from a root may not end in a
+    leaf."""
 
     FILE: ClassVar[str] = "model.npz"
 
-    # Number of features.
-    features: int
-    # First node of each tree: int64, shape (trees,).
-    starts: np.ndarray
-    # Feature that a node compares, LEAF for a leaf: int32, shape (nodes,).
-    feature: np.ndarray
+    features: int  # number of features
+    starts: np.ndarray  # first node of each tree: int64, shape (trees,)
+    feature: np.ndarray  # feature that a node compares, LEAF for a leaf: int32, shape (nodes,)
     # What it is compared with, in the type that its library compares in: shape (nodes,).
     threshold: np.ndarray
-    # Left and right child: int64, shape (nodes, 2).
-    children: np.ndarray
+    children: np.ndarray  # left and right child: int64, shape (nodes, 2)
     # Prediction of a leaf, in the type that its library adds up in: shape (nodes,).
     value: np.ndarray
-    # What the sum begins with.
-    base: float = 0.0
-    # Whether a value that equals the threshold goes left.
-    equal_goes_left: bool = True
+    base: float = 0.0  # what the sum begins with
+    equal_goes_left: bool = True  # whether a value that equals the threshold goes left
     # The estimator of scikit-learn that they are of, in the process that grew it.
     grown: Any = field(default=None, compare=False, repr=False)
 

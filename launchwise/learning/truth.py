@@ -30,20 +30,15 @@ NEEDLE_PERCENT = 5.0
 harder it is to find one."""
 
 NOT_MEASURED = "not measured"
-EXPECTED = "expected"
-"""Status of random draws: an expected value, without a configuration."""
+EXPECTED = "expected"  # Status of random draws: an expected value, without a configuration
 ORACLE = "oracle"
 
 
 class Truth:
     """Measured rows of every case, outliers included.
 
-    Parameters
-    ----------
-    sweeps
-        GPU to its measurements, with judged times or with the sweep's own.
-    domain
-        Its candidates bound what counts as the best.
+    ``sweeps``: GPU to its measurements, with judged times or with the sweep's own.
+    ``domain``: its candidates bound what counts as the best.
     """
 
     def __init__(self, sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> None:
@@ -102,12 +97,10 @@ class Truth:
         return np.array([self._numbers.get(key, -1) for key in keys], dtype=np.int64)
 
     def beside(self, recommendations: pd.DataFrame) -> pd.DataFrame:
-        """``recommendations`` with their measured columns.
-
-        Adds ``case``, ``status``, ``time_ms``, ``times_ms``, ``basis`` and, of the case,
-        ``baseline_ms``, ``baseline_times``, ``usual_ms``, ``best_ms``, ``configurations`` (that
-        have a time) and ``needle_index`` (those of them within :data:`NEEDLE_PERCENT` of the best).
-        """
+        """``recommendations`` with their measured columns. Adds ``case``, ``status``, ``time_ms``,
+        ``times_ms``, ``basis`` and, of the case, ``baseline_ms``, ``baseline_times``, ``usual_ms``,
+        ``best_ms``, ``configurations`` (that have a time) and ``needle_index`` (those of them
+        within :data:`NEEDLE_PERCENT` of the best)."""
         table = self._joined(recommendations, ["status", "time_ms", "times_ms", "basis"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
         table["basis"] = table["basis"].fillna("").where(table["time_ms"].notna(), "")
@@ -121,18 +114,14 @@ class Truth:
         return table
 
     def timed(self, candidates: pd.DataFrame) -> pd.DataFrame:
-        """The rows of ``candidates`` that have a measured time.
-
-        Adds ``case``, ``status`` and ``time_ms``.
-        """
+        """The rows of ``candidates`` that have a measured time. Adds ``case``, ``status`` and
+        ``time_ms``."""
         table = self._joined(candidates, ["status", "time_ms"])
         return table[table["time_ms"].notna()].reset_index(drop=True)
 
     def sweep_of(self, case: int) -> tuple[list[Key], np.ndarray]:
-        """Candidates of a case number: values of their tunables, and times in ms.
-
-        The times are float64 of shape (candidates,), inf for those that failed.
-        """
+        """Candidates of a case number: values of their tunables, and times in ms. The times are
+        float64 of shape (candidates,), inf for those that failed."""
         keys, times, places = self._sweeps
         return [keys[place] for place in places[case]], times[places[case]]
 

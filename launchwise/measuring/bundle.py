@@ -44,12 +44,10 @@ class Kernel:
     launch: Mapping[str, Any] | None = None
 
     def completed(self, launch: Launch) -> Launch:
-        """The launch with what the compiler decides.
-
-        Threads per block; dynamic shared memory, bytes; blocks per program instance
-        (``num_ctas``); the places of the arguments that the kernel takes, which are not those that
-        it was compiled for; and null pointers behind them, to scratch memory that it does not use.
-        """
+        """The launch with what the compiler decides. Threads per block; dynamic shared memory,
+        bytes; blocks per program instance (``num_ctas``); the places of the arguments that the
+        kernel takes, which are not those that it was compiled for; and null pointers behind them,
+        to scratch memory that it does not use."""
         if self.launch is None:
             return launch
         x, y, z = launch.grid
@@ -64,10 +62,7 @@ class Kernel:
 
 
 class Bundle:
-    """An open cubin bundle.
-
-    Raises UserError when the file is missing, truncated or no bundle.
-    """
+    """An open cubin bundle. Raises UserError when the file is missing, truncated or no bundle."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -121,10 +116,8 @@ class Bundle:
         return placed.get(name, build.constant(name))
 
     def kernel(self, build: Build, name: str) -> Kernel:
-        """The kernel ``name`` of ``build``.
-
-        Raises UserError when the bundle does not hold it: the bundle is older than the question.
-        """
+        """The kernel ``name`` of ``build``. Raises UserError when the bundle does not hold it: the
+        bundle is older than the question."""
         try:
             return Kernel(**self.index["builds"][build.key][name])
         except KeyError:
@@ -159,8 +152,7 @@ class Apart:
 class Compiled:
     """Outcome of compiling a group of builds."""
 
-    # Builds that were compiled together, with their cubin.
-    cubins: list[tuple[list[Build], bytes]]
+    cubins: list[tuple[list[Build], bytes]]  # builds that were compiled together, with their cubin
     # Key of a build to what its compiler says against it.
     refused: Mapping[str, str] = field(default_factory=dict)
     # Builds that are compiled one by one, not by nvcc.

@@ -48,10 +48,8 @@ class NoNvml(Exception):
 
 
 def nvml() -> Any:
-    """NVML's module, initialised.
-
-    Raises NoNvml when it is not installed, or the driver does not answer.
-    """
+    """NVML's module, initialised. Raises NoNvml when it is not installed, or the driver does not
+    answer."""
     try:
         import pynvml
     except ImportError as error:
@@ -64,10 +62,8 @@ def nvml() -> Any:
 
 
 def cards() -> list[Card]:
-    """Cards that this process may use (CUDA_VISIBLE_DEVICES is respected), by PCI order.
-
-    Empty where there is no driver or NVML is not installed.
-    """
+    """Cards that this process may use (CUDA_VISIBLE_DEVICES is respected), by PCI order. Empty
+    where there is no driver or NVML is not installed."""
     try:
         pynvml = nvml()
     except NoNvml:
@@ -119,10 +115,8 @@ def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
 
 
 def arch_here(device: str | None, present: list[Card]) -> str:
-    """Architecture of the cards whose names hold ``device``; of all where that is None.
-
-    Raises ValueError when there is no such card, or there are several kinds.
-    """
+    """Architecture of the cards whose names hold ``device``; of all where that is None. Raises
+    ValueError when there is no such card, or there are several kinds."""
     named = [card for card in present if device is None or device in card.device_name]
     found = sorted({(card.arch, card.device_name) for card in named})
     if len(found) == 1:
@@ -151,12 +145,11 @@ def free_card(
 ) -> Iterator[Card]:
     """Wait for a card that ``fits`` and is not being measured on; hold it for the block.
 
-    - ``gpu``: name of the GPU in the settings, for the message.
-    - ``wanted``: what fits, in words.
-    - ``folder``: where the lock files lie: a folder that every job on this machine shares
-      (:data:`LOCKS`).
-    - ``present``: cards of this machine where they are known (:func:`cards`).
-
+    ``gpu``: name of the GPU in the settings, for the message.
+    ``wanted``: what fits, in words.
+    ``folder``: where the lock files lie: a folder that every job on this machine shares
+        (:data:`LOCKS`).
+    ``present``: cards of this machine where they are known (:func:`cards`).
     Raises UserError when no card of this machine fits.
     """
     from filelock import FileLock, Timeout

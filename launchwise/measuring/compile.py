@@ -43,14 +43,10 @@ _SHARED = re.compile(r"(?P<shared>\d+) bytes smem")
 def compile_bundle(
     folder: Path, spec: Spec, builds: Iterable[Build], arch: str, path: Path, threads: int
 ) -> None:
-    """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``.
-
-    Builds that a compiler refuses are listed in the bundle with its message, and so are sources
-    whose compiler is missing; a warning tells of these.
-
-    Raises UserError when nvcc is missing, or all builds of a source are refused: the first message
-    is shown.
-    """
+    """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``. Builds
+    that a compiler refuses are listed in the bundle with its message, and so are sources whose
+    compiler is missing; a warning tells of these. Raises UserError when nvcc is missing, or all
+    builds of a source are refused: the first message is shown."""
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
     with compiler, ThreadPoolExecutor(threads) as pool:
@@ -66,13 +62,9 @@ def compile_bundle(
 
 
 class Compiler:
-    """Compiles groups of builds of one workload for one architecture, each with one run of nvcc.
-
-    A context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
-    called from several threads.
-
-    Raises UserError when nvcc is missing.
-    """
+    """Compiles groups of builds of one workload for one architecture, each with one run of nvcc. A
+    context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
+    called from several threads. Raises UserError when nvcc is missing."""
 
     def __init__(self, folder: Path, spec: Spec, arch: str) -> None:
         self.folder = folder
@@ -106,7 +98,6 @@ class Compiler:
 
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
-
         Raises UserError with what nvcc said, when it says the same of the first and the last build
         of a source before it has taken any of it: then the source is wrong, not a configuration.
         """
@@ -270,7 +261,6 @@ def compile_unit(
 
     ``folders``: where headers are searched; those of the workload in ``folder`` when left out.
     ``given``: options of the workload; a standard or level of optimisation replaces the usual one.
-
     Raises UserError with nvcc's first error.
     """
     searched = include_folders(folder) if folders is None else folders
@@ -286,10 +276,7 @@ def compile_unit(
 
 
 def nvcc_release() -> str:
-    """Release of the nvcc on the path, such as ``13.0``.
-
-    Raises UserError when there is none.
-    """
+    """Release of the nvcc on the path, such as ``13.0``. Raises UserError when there is none."""
     if shutil.which("nvcc") is None:
         raise UserError("compile", "nvcc", "is not on the PATH: install the CUDA toolkit")
     said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=False)
@@ -300,10 +287,8 @@ def nvcc_release() -> str:
 
 
 def _nvcc(unit: str, options: list[str], scratch: Path) -> tuple[int, str]:
-    """Exit status and messages of nvcc, which writes ``kernel.cubin`` in a folder.
-
-    It runs in that folder: a file of the working directory must not take the place of a header.
-    """
+    """Exit status and messages of nvcc, which writes ``kernel.cubin`` in a folder. It runs in that
+    folder: a file of the working directory must not take the place of a header."""
     (scratch / "kernel.cu").write_text(unit, encoding="utf-8")
     command = ["nvcc", *options, "-cubin", "-o", "kernel.cubin", "kernel.cu"]
     done = subprocess.run(command, cwd=scratch, capture_output=True, check=False)

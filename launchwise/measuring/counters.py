@@ -33,12 +33,8 @@ CHILD = "launchwise.cuda.counted"
 def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
     """The fastest measured configuration of the problems for each combination of some tunables.
 
-    ``rows``: measurements of one GPU that have a time.
-
-    Returns
-    -------
-    DataFrame
-        Problem and configuration columns, one row per (problem, values of ``asked.by``), in order.
+    ``rows``: measurements of one GPU that have a time. Returns problem and configuration columns,
+    one row per (problem, values of ``asked.by``), in order.
     """
     rows = rows[selected(rows, asked.among)]
     key = [*spec.problem_columns, *asked.by]
@@ -52,16 +48,8 @@ def read_counters(
     """Run every configuration of ``job`` once under Nsight Compute.
 
     ``job``: what :mod:`launchwise.cuda.counted` is told. ``environment``: variables of the profiled
-    process, beside those of this one.
-
-    Returns
-    -------
-    list
-        For every configuration its launches in order: symbol, kernel, grid_blocks, block_threads
-        and :data:`launchwise.workloads.metrics.COUNTERS`.
-
-    Raises UserError when Nsight Compute is missing, may not read counters or saw other launches
-    than were made.
+    process, beside those of this one. Returns for every configuration its launches in order:
+    symbol, kernel, grid_blocks, block_threads and :data:`launchwise.workloads.metrics.COUNTERS`.
     """
     with tempfile.TemporaryDirectory() as folder:
         asked, made, seen = (Path(folder, name) for name in ("job.json", "made.json", "seen.csv"))
@@ -100,14 +88,8 @@ def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def parse(log: str) -> list[dict[str, Any]]:
-    """Kernels in the CSV of Nsight Compute, in order.
-
-    Returns
-    -------
-    list
-        Mappings with ``symbol`` and the columns of :data:`launchwise.workloads.metrics.COUNTERS`;
-        what the card cannot count is NaN.
-    """
+    """Kernels in the CSV of Nsight Compute, in order. Returns mappings with ``symbol`` and the
+    columns of :data:`launchwise.workloads.metrics.COUNTERS`; what the card cannot count is NaN."""
     lines = log.splitlines()
     start = next((place for place, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:

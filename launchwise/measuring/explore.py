@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""
 
-STARTUP_ROWS = 10
-"""Rows of a variant before a model proposes; Optuna's default."""
+STARTUP_ROWS = 10  # Rows of a variant before a model proposes; Optuna's default
 
 MAX_PROPOSALS = 3
 """Infeasible or known proposals of a model before a neighbour is used instead.
@@ -45,20 +44,16 @@ GOOD_SHARE = 0.1
 
 @dataclass
 class RandomDraws:
-    """Configurations drawn at random, each feasible one as likely as any other.
-
-    The baseline is proposed first, then the guesses, then what was drawn. Variants that are not
-    verified are never proposed: the budget is there to find the best, which they cannot be.
-    """
+    """Configurations drawn at random, each feasible one as likely as any other. The baseline is
+    proposed first, then the guesses, then what was drawn. Variants that are not verified are never
+    proposed: the budget is there to find the best, which they cannot be."""
 
     spec: Spec
     problem: Problem
     # Facts of the GPU (see GPU_NAMES); None: limits that any GPU may have.
     gpu_facts: Mapping[str, Any] | None
-    # Rows of this problem in all, failed and known ones counted.
-    budget: int
-    # The same seed and the same outcomes give the same proposals.
-    seed: int
+    budget: int  # rows of this problem in all, failed and known ones counted
+    seed: int  # the same seed and the same outcomes give the same proposals
     # Configurations to measure, best first. Those that the spec does not have or that the
     # constraints refuse are left out.
     guesses: Iterable[Configuration] = ()
@@ -149,11 +144,9 @@ class TreeParzen(RandomDraws):
 
     def _variants(self) -> list[str]:
         """Every variant: those never tried, then the others drawn by their share of the best rows.
-
-        As in the estimator's own density of what is good, chance counts as one row more. Half of
-        it goes to all variants alike, half by size: among thousands of configurations there are
-        more to be found, and yet a small variant must not be forgotten.
-        """
+        As in the estimator's own density of what is good, chance counts as one row more. Half of it
+        goes to all variants alike, half by size: among thousands of configurations there are more
+        to be found, and yet a small variant must not be forgotten."""
         dice = self._dice()
         count = max(GOOD_ROWS, round(GOOD_SHARE * len(self._times)))
         best = sorted(self._times, key=lambda row: row[0])[:count]
@@ -273,12 +266,10 @@ NEIGHBOURS_EVERY = 10
 
 
 class TransferExplorer(RandomDraws):
-    """Gaussian process over candidates whose prior is other GPUs' rows.
-
-    The candidates are the feasible configurations of the problem. Where there are more than
-    :data:`SAMPLED_CANDIDATES`, they are a random sample, what other GPUs measured and is feasible
-    here, and the neighbours of the fastest rows. When all are measured, random draws follow.
-    """
+    """Gaussian process over candidates whose prior is other GPUs' rows. The candidates are the
+    feasible configurations of the problem. Where there are more than :data:`SAMPLED_CANDIDATES`,
+    they are a random sample, what other GPUs measured and is feasible here, and the neighbours of
+    the fastest rows. When all are measured, random draws follow."""
 
     def _prepare(self) -> None:
         from launchwise.search.transfer_search import TransferSearch
@@ -339,10 +330,8 @@ class TransferExplorer(RandomDraws):
         return super()._drawn()
 
     def conclusion(self) -> dict[str, float]:
-        """``within_percent``; ``chance_left``, that something faster by more than it is left.
-
-        And ``started_from``: of how many GPUs, and problems on this one, rows were known.
-        """
+        """``within_percent``; ``chance_left``, that something faster by more than it is left. And
+        ``started_from``: of how many GPUs, and problems on this one, rows were known."""
         within = STATED_PERCENT if self.stop_below_percent is None else self.stop_below_percent
         if self._search is None:
             return {}

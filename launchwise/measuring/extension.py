@@ -52,12 +52,9 @@ class Extension:
     spec: Spec
     # All rows, as launchwise.tables.measurements.measurement_schema declares them.
     recorded: pd.DataFrame
-    # Metadata of the recorded table.
-    facts: Mapping[str, Any]
-    # Rows that are measured again (see read_extension).
-    anew: Collection[RowSelection] = ()
-    # Commits and variants of rows that are no longer valid.
-    unfit: Collection[tuple[str, str]] = ()
+    facts: Mapping[str, Any]  # metadata of the recorded table
+    anew: Collection[RowSelection] = ()  # rows that are measured again (see read_extension)
+    unfit: Collection[tuple[str, str]] = ()  # commits and variants of rows that are no longer valid
 
     @cached_property
     def kept(self) -> pd.DataFrame:
@@ -66,10 +63,8 @@ class Extension:
 
     @cached_property
     def times(self) -> dict[Key, dict[Key, float | None]]:
-        """Values of a problem to its configurations' values to their time, ms.
-
-        None where a configuration has no time of several launches.
-        """
+        """Values of a problem to its configurations' values to their time, ms. None where a
+        configuration has no time of several launches."""
         found: dict[Key, dict[Key, float | None]] = defaultdict(dict)
         count = len(self.spec.problem_columns)
         columns = [*self.spec.problem_columns, *self.spec.tunable_columns, "status", "time_ms"]
@@ -105,12 +100,9 @@ class Extension:
         ]
 
     def check_labels(self, labels: Mapping[str, str], where: str | Path) -> None:
-        """Reject another GPU, driver, toolkit or back-end before anything is measured.
-
-        Another version shifts times by 2 to 3 %.
-
-        Raises UserError, naming the column, what the rows have and what this machine has.
-        """
+        """Reject another GPU, driver, toolkit or back-end before anything is measured. Another
+        version shifts times by 2 to 3 %. Raises UserError, naming the column, what the rows have
+        and what this machine has."""
         for name in ("gpu", *ONE_WAY):
             if strange := sorted(set(self.kept[name]) - {labels[name]}):
                 message = (
@@ -125,12 +117,10 @@ def read_extension(
 ) -> Extension:
     """Rows of a recorded sweep that an extension keeps.
 
-    - ``path``: the recorded table.
-    - ``folder``: the workload's, as it is now.
-    - ``anew``: rows that are measured again: those with one of the given values in every given
-      column of one of these (:func:`launchwise.experiment.checking.check_rows` says what is
-      allowed).
-
+    ``path``: the recorded table.
+    ``folder``: the workload's, as it is now.
+    ``anew``: rows that are measured again: those with one of the given values in every given column
+        of one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
     Raises UserError when the kernels or the host code of rows that shall stay have changed: says
     how many rows of which variants.
     """
@@ -179,16 +169,10 @@ def extended(
     they were measured again.
 
     ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how the new rows were
-    measured (:class:`launchwise.experiment.method.Method`).
-
-    Returns
-    -------
-    Table
-        Sorted by key.
-    Facts
-        Those of both, and one more entry of ``joined``: when, how many rows and problems, how, and
-        what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
-        before, table and facts are as recorded.
+    measured (:class:`launchwise.experiment.method.Method`). Returns the rows, sorted by key,
+    and the facts of both with one more entry of ``joined``: when, how many rows and problems, how,
+    and what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
+    before, table and facts are as recorded.
     """
     spec, old = extension.spec, extension.facts
     if new.empty or _is_recorded(extension, new):
@@ -232,12 +216,9 @@ def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[
     """Ratios of the anchors per card that measured the new rows.
 
     ``drift``: relative difference that counts as one (see
-    :class:`launchwise.experiment.method.Method`).
-
-    Returns
-    -------
-    Card to number of anchors with a time then and now, the lowest, median and highest ratio (time
-    now / then), and the number of those beyond ``drift``.
+    :class:`launchwise.experiment.method.Method`). Returns card to number of anchors with a time
+    then and now, the lowest, median and highest ratio (time now / then), and the number of those
+    beyond ``drift``.
     """
     keys = extension.spec.key_columns
     then = extension.recorded.loc[extension.recorded["status"] == "ok", [*keys, "time_ms"]]
@@ -285,10 +266,8 @@ def gather(
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
-    - ``folder``: the workload's folder.
-    - ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    - ``method``: how the rows in ``shards`` were measured.
-
+    ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    ``method``: how the rows in ``shards`` were measured.
     Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
     """
     spec = load_spec(folder)

@@ -45,9 +45,9 @@ def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collec
     A function keeps its body if it is not certain that the GPU never runs it, and all of them do
     if the file's braces are hard to follow.
 
-    - ``content``: the file.
-    - ``macros``: what :func:`macros_in` found in it and in the files that it includes.
-    - ``kernels``: names of kernels: a function that names one is one that launches.
+    ``content``: the file.
+    ``macros``: what :func:`macros_in` found in it and in the files that it includes.
+    ``kernels``: names of kernels: a function that names one is one that launches.
     """
     if "{" not in content or _UNREADABLE.search(content):
         return content
@@ -89,12 +89,9 @@ class _Body:
 class _File:
     """A file as it is read here; each text has the places of the file."""
 
-    # Without comments.
-    bare: str
-    # Without comments, the insides of literals and lines of the preprocessor.
-    code: str
-    # Those lines.
-    directives: Sequence[re.Match[str]]
+    bare: str  # without comments
+    code: str  # without comments, the insides of literals and lines of the preprocessor
+    directives: Sequence[re.Match[str]]  # those lines
 
     @classmethod
     def of(cls, content: str) -> _File:

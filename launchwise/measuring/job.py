@@ -120,26 +120,21 @@ class Alongside:
             yield future.result()
 
     def write(self, path: Path) -> None:
-        """Write one bundle of all builds, if nvcc was started; waits for those in hand.
-
-        Raises UserError when one cannot be compiled.
-        """
+        """Write one bundle of all builds, if nvcc was started; waits for those in hand. Raises
+        UserError when one cannot be compiled."""
         if self._futures:
             for future in self._futures:
                 future.result()
             self.compiler.write(path, self._compiled)
 
 
-Parts = Beforehand | Alongside
-"""Bundles of a sweep, in order of completion."""
+Parts = Beforehand | Alongside  # Bundles of a sweep, in order of completion
 
 
 def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
-    """Builds of each run of nvcc, in the order of need.
-
-    Where there are too few for :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second
-    run would take as long as its first.
-    """
+    """Builds of each run of nvcc, in the order of need. Where there are too few for
+    :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second run would take as long as
+    its first."""
     size = len(builds) // (MIN_RUNS_PER_CORE * threads) or -(-len(builds) // threads)
     size = max(1, min(MAX_BUILDS_PER_RUN, size))
     return [builds[start : start + size] for start in range(0, len(builds), size)]
@@ -168,9 +163,9 @@ def job_kernels(
 ) -> Iterator[JobKernels]:
     """Kernels for the block: of a bundle, or compiled while the job measures.
 
-    - ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
-      cores.
-    - ``builds``: gives the builds in the order of need; asked only if they are compiled here.
+    ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
+        cores.
+    ``builds``: gives the builds in the order of need; asked only if they are compiled here.
     """
     if bundle_path is not None:
         bundle = Bundle(bundle_path)
@@ -184,7 +179,6 @@ def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     """``spec`` without the variants whose compiler is missing; a warning names each.
 
     ``left_out``: sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
-
     Raises UserError when the baseline is among them: nothing could be compared with it.
     """
     missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
@@ -248,7 +242,6 @@ def ready_job(
     """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
 
     ``bundle``, ``builds``, ``threads``: see :func:`job_kernels`.
-
     Raises UserError when no such card is there, or kernels cannot be compiled.
     """
     with (

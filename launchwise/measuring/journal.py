@@ -30,33 +30,20 @@ from launchwise.base.storage import write_bytes, write_text
 
 log = logging.getLogger("launchwise")
 
-CHECK = "crc32"
-"""Last key of a line: checksum of the rest of the line."""
-
-NOTE = "note"
-"""Key of entries that are not rows; its value is the kind of entry."""
-
-WITHDRAWN = "withdrawn"
-"""Kind of the note that takes a row back."""
-
-SYNC_EVERY = 64
-"""Rows per fsync: a killed process loses no row, a crashed machine at most these."""
+CHECK = "crc32"  # Last key of a line: checksum of the rest of the line
+NOTE = "note"  # Key of entries that are not rows; its value is the kind of entry
+WITHDRAWN = "withdrawn"  # Kind of the note that takes a row back
+SYNC_EVERY = 64  # Rows per fsync: a killed process loses no row, a crashed machine at most these
 
 
 @dataclass
 class Journal:
-    """A journal open for writing: one writer at a time.
+    """A journal open for writing: one writer at a time. Raises UserError when another process
+    writes this journal (unless patient), the disk is full or the file system knows no locks."""
 
-    Raises UserError when another process writes this journal (unless patient), the disk is full or
-    the file system knows no locks.
-    """
-
-    # The JSON-lines file; its folder is made when it is opened.
-    path: Path
-    # Hash of everything that must be the same for old rows to count.
-    fingerprint: str
-    # Columns that name a row.
-    key_columns: list[str]
+    path: Path  # the JSON-lines file; its folder is made when it is opened
+    fingerprint: str  # hash of everything that must be the same for old rows to count
+    key_columns: list[str]  # columns that name a row
     # Whether to wait while another process writes this journal: a job that a dead workflow left
     # behind on a cluster, say, which will soon have measured the remaining rows.
     patient: bool = False
@@ -134,28 +121,22 @@ class Journal:
 
     def append(self, row: dict[str, Any]) -> None:
         """Write one row; of two with one key, the one of the later attempt counts, or the first.
-
-        Raises UserError when the disk is full: nothing before is lost.
-        """
+        Raises UserError when the disk is full: nothing before is lost."""
         if not self._is_news(row):
             return
         self._write(row)
         self._remember(row)
 
     def note(self, kind: str, **facts: Any) -> None:
-        """Write an entry that is not a row, such as drift or seconds.
-
-        Raises UserError when the disk is full: nothing before is lost.
-        """
+        """Write an entry that is not a row, such as drift or seconds. Raises UserError when the
+        disk is full: nothing before is lost."""
         entry = {NOTE: kind, **facts}
         self._write(entry)
         self.notes.append(entry)
 
     def withdraw(self, row: dict[str, Any]) -> None:
-        """Take a row back, as if it had not been measured.
-
-        Raises UserError when the disk is full: the row stands.
-        """
+        """Take a row back, as if it had not been measured. Raises UserError when the disk is full:
+        the row stands."""
         names = {name: row[name] for name in self.key_columns}
         self._write({NOTE: WITHDRAWN, "names": names})
         key = self._key(row)
@@ -222,10 +203,8 @@ def _read_holder(path: Path) -> str:
 
 
 def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Header and rows of a journal as they were written, damaged lines and notes left out.
-
-    (None, []) when there is none.
-    """
+    """Header and rows of a journal as they were written, damaged lines and notes left out. (None,
+    []) when there is none."""
     header, entries = _read(path)
     return header, [entry for entry in entries if NOTE not in entry]
 

@@ -22,8 +22,7 @@ from launchwise.measuring.telemetry import Telemetry
 from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.space import label
 
-NOTICE_S = 0.5
-"""Interval at which the supervisor checks for a request to stop, s."""
+NOTICE_S = 0.5  # Interval at which the supervisor checks for a request to stop, s
 
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
@@ -69,7 +68,6 @@ def run_child(
     """Run one measuring process to its end; returns why it failed, or ''.
 
     ``started``: a process that waits for its job; a new one when left out.
-
     Raises UserError when the process does not end, not even killed: the next one would hang on the
     same card.
     """
@@ -318,10 +316,8 @@ class Listener:
 
     def _is_first_time(self) -> bool:
         """Whether the row in hand was not yet in hand of a killed process; notes that it is now.
-
         The sender of SIGKILL (out-of-memory killer, administrator) rarely targets one
-        configuration, so the configuration is tried once more before it is blamed.
-        """
+        configuration, so the configuration is tried once more before it is blamed."""
         assert self.in_hand is not None
         names = dict(self.in_hand)
         if any(note["note"] == "killed" and note["names"] == names for note in self.journal.notes):

@@ -41,8 +41,7 @@ OnDevice = Launch | LaunchSequence | LibraryRun
 Say = Callable[[dict[str, Any]], None]
 
 WARM_UP_MS = 20.0
-GRAPH_MS = 0.2
-"""Device time of one replayed graph, ms: long enough to hide the cost of its events."""
+GRAPH_MS = 0.2  # Device time of one replayed graph, ms: long enough to hide the cost of its events
 
 MOST_LAUNCHES_PER_GRAPH = 200
 
@@ -60,10 +59,8 @@ class TimingDevice(Device, Protocol):
     l2_bytes: int
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
-        """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``.
-
-        What launches change is put back before each, untimed; L2 is then emptied in any case.
-        """
+        """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``. What
+        launches change is put back before each, untimed; L2 is then emptied in any case."""
 
     def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """Replay a graph of ``launches`` launches ``repeats`` times; ms per launch, L2 warm."""
@@ -81,11 +78,9 @@ class TimingDevice(Device, Protocol):
 def times_ms(
     device: TimingDevice, work: Runnable | LibraryRun, repeats: int, flush: bool = False
 ) -> list[float]:
-    """Milliseconds of each of ``repeats`` runs, by the clock of who drives: device or host.
-
-    The host does not empty L2: what it drives comes from its own memory. The time of a run that
-    solves the problem several times is divided by their number.
-    """
+    """Milliseconds of each of ``repeats`` runs, by the clock of who drives: device or host. The
+    host does not empty L2: what it drives comes from its own memory. The time of a run that solves
+    the problem several times is divided by their number."""
     if not isinstance(work, HostRun):
         return [each / work.solves for each in device.timed(work, repeats, flush)]
     times = []
@@ -115,8 +110,7 @@ class ProblemContext:
     method: Method
     problem: Problem
     attempt: int
-    # The best time so far (a median); infinite at the beginning.
-    best_ms: float
+    best_ms: float  # the best time so far (a median); infinite at the beginning
     # Early-stop threshold: minimum over configurations of max(median, first launch), because first
     # launches are compared with it; infinite at the beginning.
     mark_ms: float
@@ -199,10 +193,8 @@ class ProblemContext:
 
 
 class LayoutRun:
-    """One layout of a problem's buffers, and what is measured in it.
-
-    Raises OutOfMemory when the buffers cannot be had.
-    """
+    """One layout of a problem's buffers, and what is measured in it. Raises OutOfMemory when the
+    buffers cannot be had."""
 
     def __init__(self, context: ProblemContext, layout: Any) -> None:
         self._context = context
@@ -239,10 +231,8 @@ class LayoutRun:
         self.session.close()
 
     def warm_up(self, configuration: Configuration) -> None:
-        """Bring clocks and caches to a working state, about 20 ms of launches.
-
-        A configuration that cannot be launched shows that in its own row, not here.
-        """
+        """Bring clocks and caches to a working state, about 20 ms of launches. A configuration that
+        cannot be launched shows that in its own row, not here."""
         with self._context.spending("warm_up"), unless_fatal():
             work = self.session.launch(configuration)
             once = times_ms(self.device, work, 1)[0]
@@ -250,13 +240,9 @@ class LayoutRun:
             times_ms(self.device, work, count)
 
     def _measure_one(self, configuration: Configuration) -> dict[str, Any]:
-        """Verify and time one configuration.
-
-        Returns columns of the measurement that do not name it: status, reason, times and resources,
-        and when it was timed (``began``, ``ended``: monotonic seconds).
-
-        Raises LaunchFailed only when the context is lost.
-        """
+        """Verify and time one configuration. Returns columns of the measurement that do not name
+        it: status, reason, times and resources, and when it was timed (``began``, ``ended``:
+        monotonic seconds). Raises LaunchFailed only when the context is lost."""
         context, device = self._context, self.device
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}
         try:
@@ -281,11 +267,9 @@ class LayoutRun:
             return row | {"status": "out_of_memory", "reason": str(error)}
 
     def _time(self, configuration: Configuration, work: Runnable, first: float) -> dict[str, Any]:
-        """Time a verified configuration; ``first`` is the time of its first launch, ms.
-
-        Returns status, times, times of stages, begin and end; ``slow`` with the shorter of two
-        launches only if both exceed the early-stop threshold.
-        """
+        """Time a verified configuration; ``first`` is the time of its first launch, ms. Returns
+        status, times, times of stages, begin and end; ``slow`` with the shorter of two launches
+        only if both exceed the early-stop threshold."""
         context, device = self._context, self.device
         by_host = isinstance(work, HostRun)
         # The baseline is what everything is compared with: always known well.

@@ -60,25 +60,17 @@ exec cp "${0%/*}/whole.cubin" "$2"
 class Clang:
     """A Clang that can offload to one architecture."""
 
-    # The compiler.
-    path: str
-    # Architecture, such as ``sm_90``.
-    arch: str
-    # Folder of LLVM's OpenMP libraries.
-    libraries: Path
-    # What runs on the device beside the user's code, as bitcode.
-    device_library: Path
-    # Assembler of CUDA 12.
-    ptxas: Path
-    # Of Clang and ptxas, by their names.
-    releases: Mapping[str, str]
+    path: str  # the compiler
+    arch: str  # architecture, such as `sm_90`
+    libraries: Path  # folder of LLVM's OpenMP libraries
+    device_library: Path  # what runs on the device beside the user's code, as bitcode
+    ptxas: Path  # assembler of CUDA 12
+    releases: Mapping[str, str]  # of Clang and ptxas, by their names
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.
-
         Raises UserError with Clang's first errors, or where the source lacks a function of the
-        build.
-        """
+        build."""
         with tempfile.TemporaryDirectory(prefix="launchwise-clang-") as name:
             scratch = Path(name)
             self._make_toolkit(scratch / "cuda")
@@ -137,10 +129,8 @@ def _searched(folder: Path) -> list[str]:
 
 @cache
 def clang_for(arch: str) -> Clang:
-    """The Clang of this machine that offloads to ``arch``.
-
-    Raises CompilerMissing with what to install.
-    """
+    """The Clang of this machine that offloads to ``arch``. Raises CompilerMissing with what to
+    install."""
     found = (shutil.which(name) for name in ("clang", *(f"clang-{one}" for one in RELEASES)))
     path = next((one for one in found if one is not None), None)
     if path is None:
@@ -193,8 +183,8 @@ def _said(program: str, option: str, pattern: str) -> str:
 def functions(build: Build, library: str, kernels: Mapping[str, Mapping[str, int]]) -> dict:
     """Index entry of a build: each function with the registers of the kernels that it offloads.
 
-    - ``library``: member of the bundle that holds it.
-    - ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
+    ``library``: member of the bundle that holds it.
+    ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
     """
 
     def most(name: str) -> int:

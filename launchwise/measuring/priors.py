@@ -35,11 +35,7 @@ def write_prior(
 
     ``sweeps``: other GPU to its rows (see
     :func:`launchwise.tables.measurements.measurement_schema`). ``problems``: what is to be
-    measured.
-
-    Returns
-    -------
-    Number of problems whose prior is another problem's.
+    measured. Returns the number of problems whose prior is another problem's.
     """
     tables = {gpu: _usable(rows, spec) for gpu, rows in sweeps.items()}
     known = {gpu: _by_problem(rows, spec) for gpu, rows in tables.items()}
@@ -75,12 +71,9 @@ def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.Da
 
 
 def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
-    """Rows of other GPUs, by problem.
-
-    The function that is returned raises UserError for a problem that the file was not written for.
-
-    Raises UserError when the file is missing or is no prior of this workload.
-    """
+    """Rows of other GPUs, by problem. The function that is returned raises UserError for a problem
+    that the file was not written for. Raises UserError when the file is missing or is no prior of
+    this workload."""
     table = read_table(path, prior_schema(spec))
     asked = [each["problem"] for each in read_facts(path)["priors"]]
     found: dict[tuple[Value, ...], Prior] = {
@@ -113,12 +106,8 @@ def write_guesses(
 
 
 def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
-    """Guesses for one problem.
-
-    The function that is returned raises UserError for a problem that the file does not hold.
-
-    Raises UserError when the file is missing or holds no guesses.
-    """
+    """Guesses for one problem. The function that is returned raises UserError for a problem that
+    the file does not hold. Raises UserError when the file is missing or holds no guesses."""
     content: Any = read_json(path)
     try:
         known = {

@@ -27,11 +27,8 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import builds_in_order
 
-KILLED_S = 30.0
-"""Time for a killed process to end, s: a driver that hangs keeps it for good."""
-
-OPENED_S = 120.0
-"""Time that a process may take to open its device, s."""
+KILLED_S = 30.0  # Time for a killed process to end, s: a driver that hangs keeps it for good
+OPENED_S = 120.0  # Time that a process may take to open its device, s
 
 
 class MeasuringProcess:
@@ -71,7 +68,6 @@ class MeasuringProcess:
         """Attributes of the first visible device, or of its slice, which the process opens.
 
         ``folder``: folder of the workload that it will measure.
-
         Raises UserError when the device cannot be opened.
         """
         # A process that has died says more than a broken pipe.
@@ -147,9 +143,7 @@ class Unfed(RuntimeError):
 
 class Feeder(threading.Thread):
     """Thread that sends a measuring process its job, then kernels and tasks as they are ready.
-
-    Compiling and measuring overlap: a problem is sent as soon as its kernels are there.
-    """
+    Compiling and measuring overlap: a problem is sent as soon as its kernels are there."""
 
     def __init__(
         self,
@@ -185,10 +179,8 @@ class Feeder(threading.Thread):
         self._later.put(tasks)
 
     def end(self) -> None:
-        """Raise what stopped the thread, such as kernels that cannot be compiled.
-
-        A thread that still waits for nvcc is left running; it ends at its next write.
-        """
+        """Raise what stopped the thread, such as kernels that cannot be compiled. A thread that
+        still waits for nvcc is left running; it ends at its next write."""
         self.more([])
         self.join(GRACE_S)
         if isinstance(self._error, UserError | Unfed):

@@ -15,11 +15,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-WINDOW_S = 20.0
-"""Window of the row rate, s: the rate depends on the problem size."""
-
-WINDOW_ROWS = 10
-"""Fewest rows in the window, whatever their age."""
+WINDOW_S = 20.0  # Window of the row rate, s: the rate depends on the problem size
+WINDOW_ROWS = 10  # Fewest rows in the window, whatever their age
 
 
 @dataclass
@@ -32,17 +29,12 @@ class Progress:
     no failure of the sweep.
     """
 
-    # Rows of the whole sweep, those that are there already included.
-    total: int
-    # Begins every line.
-    title: str
+    total: int  # rows of the whole sweep, those that are there already included
+    title: str  # begins every line
     stream: TextIO = field(default_factory=lambda: sys.stderr)
-    # Gives seconds.
-    clock: Callable[[], float] = time.monotonic
-    # Shortest time between two plain lines, s.
-    every_s: float = 30.0
-    # What is counted.
-    unit: str = "rows"
+    clock: Callable[[], float] = time.monotonic  # gives seconds
+    every_s: float = 30.0  # shortest time between two plain lines, s
+    unit: str = "rows"  # what is counted
 
     def __post_init__(self) -> None:
         self._began = self.clock()
@@ -93,10 +85,10 @@ class Progress:
     def row(self, status: str, time_ms: float | None, label: str) -> None:
         """Count a row that was measured now.
 
-        - ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be
-          the best.
-        - ``time_ms``: its time in milliseconds, if it has one.
-        - ``label``: its configuration, in words.
+        ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be the
+            best.
+        ``time_ms``: its time in milliseconds, if it has one.
+        ``label``: its configuration, in words.
         """
         now = self.clock()
         self._done += 1

@@ -26,20 +26,15 @@ pycuda.driver.init()
 version = ".".join(map(str, pycuda.VERSION))
 print(json.dumps({"pycuda": version, "cuda_bindings": cuda.bindings.__version__}))
 """
-PATIENCE_S = 120.0
-"""Timeout of the driver, s."""
+PATIENCE_S = 120.0  # Timeout of the driver, s
 
 
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
     """Card, driver, toolkit and libraries of this machine, and the missing items.
 
     ``arch``: architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that
-    matters.
-
-    Returns
-    -------
-    Facts (device_name, card, driver, toolkit, versions of libraries), as far as they were found,
-    and one sentence per missing item.
+    matters. Returns facts (device_name, card, driver, toolkit, versions of libraries), as far as
+    they were found, and one sentence per missing item.
     """
     facts: dict[str, Any] = {}
     missing: list[str] = []
@@ -84,10 +79,8 @@ def _refusals(arch: str, release: str) -> Iterator[str]:
 
 
 def _libraries() -> dict[str, str]:
-    """Versions of the libraries that talk to the driver, imported in a process of their own.
-
-    Raises ValueError when they cannot be imported, or the driver does not answer them.
-    """
+    """Versions of the libraries that talk to the driver, imported in a process of their own. Raises
+    ValueError when they cannot be imported, or the driver does not answer them."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _IMPORTS],
@@ -113,10 +106,8 @@ MEASURING = "launchwise/cuda/ceilings*"
 
 
 def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
-    """Attributes and measured ceilings of a card that this process holds.
-
-    Raises UserError with the last words of the process that measures.
-    """
+    """Attributes and measured ceilings of a card that this process holds. Raises UserError with the
+    last words of the process that measures."""
     job = {"name": name, "card": card.mark, "driver": card.driver, "slice_sms": slice_sms}
     done = subprocess.run(
         [sys.executable, "-m", "launchwise.cuda.describe"],
@@ -135,10 +126,8 @@ def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile
 
 
 def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
-    """:func:`measured_profile`, kept for this card, slice and driver in the user's cache.
-
-    Raises UserError: See :func:`measured_profile`.
-    """
+    """:func:`measured_profile`, kept for this card, slice and driver in the user's cache. Raises
+    UserError: see :func:`measured_profile`."""
     means = digest_files(ROOT.glob(MEASURING))
     path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"
     with contextlib.suppress(OSError, ValueError, UserError):

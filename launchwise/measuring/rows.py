@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ONE_WAY = ("driver", "toolkit", "backend")
-"""Columns that are the same in all rows of a sweep."""
+ONE_WAY = ("driver", "toolkit", "backend")  # Columns that are the same in all rows of a sweep
 
 NEUTRAL: dict[str, Any] = {
     # JSON has no NaN.
@@ -40,13 +39,9 @@ NEUTRAL: dict[str, Any] = {
 
 
 def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
-    """Reject a sweep whose rows differ in driver, toolkit or back-end.
-
-    Another version shifts times by 2 to 3 %, which would look like a difference between
-    configurations.
-
-    Raises UserError, naming the column and what it holds.
-    """
+    """Reject a sweep whose rows differ in driver, toolkit or back-end. Another version shifts times
+    by 2 to 3 %, which would look like a difference between configurations. Raises UserError, naming
+    the column and what it holds."""
     for name in ONE_WAY:
         values = sorted(set(table[name]))
         if len(values) > 1:
@@ -72,12 +67,8 @@ def rows_to_table(
     """Journal rows as a table of measurements.
 
     ``rows``, ``notes``: of a journal. Of the notes, ``control`` holds the drift of the reference
-    kernel around a row, ``energy`` the energy per launch.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
+    kernel around a row, ``energy`` the energy per launch. Returns a table
+    as :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
     """
     import pandas as pd
 
@@ -136,15 +127,13 @@ RESTORED = "restored"
 class Repeated:
     """Times of the repeats of one configuration."""
 
-    # One time per repeat, ms per launch.
-    times_ms: list[float]
+    times_ms: list[float]  # one time per repeat, ms per launch
     # ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
     # several launches, for kernels so short that the events would be a part of them; ``restored``:
     # events around every launch, arrays put back before it; ``host``: the host's clock around a run
     # that the host drives.
     timer: str
-    # Launches (runs of a sequence) in one repeat.
-    launches: int
+    launches: int  # launches (runs of a sequence) in one repeat
 
 
 def repeat(
@@ -160,12 +149,12 @@ def repeat(
     needs ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and
     ``precision``.
 
-    - ``timed``: gives the times (ms) of so many repeats.
-    - ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
-      often.
-    - ``best_ms``: the best median so far of the same problem; infinite for a configuration that is
-      to be known well wherever it lies.
-    - ``begun``: repeats that were made already.
+    ``timed``: gives the times (ms) of so many repeats.
+    ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
+        often.
+    ``best_ms``: the best median so far of the same problem; infinite for a configuration that is to
+        be known well wherever it lies.
+    ``begun``: repeats that were made already.
     """
     few = min(repeats.few, repeats.minimum)
     long = first_ms * repeats.minimum > repeats.budget_ms
@@ -196,11 +185,8 @@ def complaint(found: Finding) -> str:
 
 
 def unverified(timed: dict[str, Any], found: Finding) -> dict[str, Any]:
-    """Row of a timed variant that is not verified.
-
-    Its status is ``unverified`` whatever the check found: with a data race, the next launch may
-    give another result.
-    """
+    """Row of a timed variant that is not verified. Its status is ``unverified`` whatever the check
+    found: with a data race, the next launch may give another result."""
     allowed = f"largest error {found.max_error:.3g} (allowed {found.tolerance:.3g})"
     said = [f"not verified; the first launch: {complaint(found) or allowed}"]
     if "reason" in timed:
@@ -229,12 +215,10 @@ drew 320 W of its 700 W on average.
 
 
 class Rest:
-    """Pauses between configurations while the card is throttled.
-
-    A busy card may reach its power or temperature limit and lower its clocks: times grow by 10 %
-    and more. While the card is throttled, pauses grow up to :data:`LONGEST_REST` times the busy
-    time before them; afterwards they shrink again.
-    """
+    """Pauses between configurations while the card is throttled. A busy card may reach its power or
+    temperature limit and lower its clocks: times grow by 10 % and more. While the card is
+    throttled, pauses grow up to :data:`LONGEST_REST` times the busy time before them; afterwards
+    they shrink again."""
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted

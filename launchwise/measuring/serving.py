@@ -45,19 +45,15 @@ class Watched:
 
     problem: Problem
     configuration: Configuration
-    # Whether it was measured and verified before.
-    known: bool = False
-    # Its first time on this card, ms; None if not measured yet.
-    reference_ms: float | None = None
+    known: bool = False  # whether it was measured and verified before
+    reference_ms: float | None = None  # its first time on this card, ms; None if not measured yet
 
 
 @dataclass
 class Control:
-    """Measures the reference kernel at intervals and reports its time relative to the first one.
-
-    It runs only after it has been verified as a row of its own, where a failure or crash shows. It
-    is disabled if its buffers do not fit beside those of the sweep.
-    """
+    """Measures the reference kernel at intervals and reports its time relative to the first one. It
+    runs only after it has been verified as a row of its own, where a failure or crash shows. It is
+    disabled if its buffers do not fit beside those of the sweep."""
 
     _context: ProblemContext
     _watched: Watched
@@ -175,7 +171,6 @@ def serve(
     ``watched``: the reference kernel, measured at intervals; none when left out. ``fastest``: peak
     rates of the device, which bound the run times of kernels; without them any problem may have
     short kernels.
-
     Raises LaunchFailed when the context is lost; the configuration at fault was announced by
     ``start``.
     """
@@ -246,10 +241,8 @@ def _measure_energies(context: ProblemContext, configurations: list[Configuratio
 def _by_layout(
     context: ProblemContext, configurations: list[Configuration]
 ) -> Iterator[tuple[Any, list[Configuration]]]:
-    """Configurations grouped by layout, in random order after the first one.
-
-    In a fresh sweep the first is the baseline, which sets the early-stop threshold.
-    """
+    """Configurations grouped by layout, in random order after the first one. In a fresh sweep the
+    first is the baseline, which sets the early-stop threshold."""
     groups: dict[Any, list[Configuration]] = {}
     for configuration in configurations:
         groups.setdefault(context.workload.layout(configuration), []).append(configuration)

@@ -41,19 +41,15 @@ class Shard:
 
     spec: Spec
     folder: Path
-    # Its known problems; ``claims`` add more.
-    problems: list[Problem]
+    problems: list[Problem]  # its known problems; `claims` add more
     method: Method
     seed: int
-    # Names for constraints (see launchwise.workloads.spec.GPU_NAMES).
-    gpu_facts: Mapping[str, Any]
+    gpu_facts: Mapping[str, Any]  # names for constraints (see launchwise.workloads.spec.GPU_NAMES)
     # Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend, commit.
     labels: Mapping[str, str]
-    # How to start the measuring process; ``job`` is what else it must know.
-    command: list[str]
+    command: list[str]  # how to start the measuring process; `job` is what else it must know
     environment: Mapping[str, str]
-    # Source of its kernels.
-    parts: Parts
+    parts: Parts  # source of its kernels
     job: Mapping[str, Any] = field(default_factory=dict)
     # What is measured of problems by their values (see narrowings); everything of those that it
     # does not name.
@@ -62,8 +58,7 @@ class Shard:
     guesses: Callable[[Problem], list[Configuration]] | None = None
     # Rows of other GPUs, for an explorer that starts from them.
     prior: Callable[[Problem], Prior] | None = None
-    # Source of further problems.
-    claims: Claims | None = None
+    claims: Claims | None = None  # source of further problems
     # Rows of an earlier sweep that stay: only what they lack is measured.
     extension: Extension | None = None
     # Time after which an explorer ends a problem, s; None for as long as it takes.
@@ -110,10 +105,8 @@ class Shard:
         return self.method.strategy.kind == "transfer"
 
     def size(self) -> int:
-        """Rows that the finished shard will have; of an explorer, at most.
-
-        Counts this shard's share of the problems that are still free.
-        """
+        """Rows that the finished shard will have; of an explorer, at most. Counts this shard's
+        share of the problems that are still free."""
         size = sum(map(self._size_of, self.problems))
         if self.claims is None:
             return size
@@ -140,7 +133,7 @@ class Shard:
         and backend: another version shifts times by 2 to 3 %, unnoticed. An extension's includes
         which recorded rows are measured anew.
 
-        - ``kernels``: fingerprint of the compiled kernels.
+        ``kernels``: fingerprint of the compiled kernels.
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
@@ -152,20 +145,15 @@ class Shard:
 
 @dataclass(frozen=True)
 class Claims:
-    """A folder with a mark for each problem that a shard has taken, for good.
+    """A folder with a mark for each problem that a shard has taken, for good. A mark is a symbolic
+    link to the shard's name. A file system makes one at once or not at all, over NFS too, so no two
+    shards take the same problem, and none is half taken by a shard that was killed. Raises
+    UserError when marks cannot be made there."""
 
-    A mark is a symbolic link to the shard's name. A file system makes one at once or not at all,
-    over NFS too, so no two shards take the same problem, and none is half taken by a shard that was
-    killed. Raises UserError when marks cannot be made there.
-    """
-
-    # Belongs to one sweep: the same kernels, method and number of shards.
-    _folder: Path
-    # Whose claims these are, and how many take part.
-    _shard: str
-    shards: int
-    # All of the sweep, in the order in which they are taken.
-    _problems: list[Problem]
+    _folder: Path  # belongs to one sweep: the same kernels, method and number of shards
+    _shard: str  # whose claims these are
+    shards: int  # how many take part
+    _problems: list[Problem]  # all of the sweep, in the order in which they are taken
 
     def __post_init__(self) -> None:
         try:

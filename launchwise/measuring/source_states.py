@@ -28,20 +28,15 @@ from launchwise.workloads.loading import host_file
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec import Spec
 
-FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
-"""Options of nvcc."""
-
-MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
-"""Modules that every measuring process runs."""
+FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]  # Options of nvcc
+MEASURING = ROOT / "launchwise" / "cuda" / "child.py"  # Modules that every measuring process runs
 
 SOURCES = ("*.cu", "*.cuh", "*.h", "*.c", "host/*.c", "spec.yaml")
 
 
 def fingerprint(folder: Path, release: str) -> str:
     """Hash of every file that determines the results and run times of the kernels of ``folder``.
-
-    With the releases of the compilers: nvcc's, and that of Triton where a file imports it.
-    """
+    With the releases of the compilers: nvcc's, and that of Triton where a file imports it."""
     return digest([digest_of_sources(folder), FLAGS, *_releases(folder, release)])
 
 
@@ -64,10 +59,8 @@ def digest_of_sources(folder: Path) -> str:
 class SourceState:
     """Digests of the files that decide what the rows of a workload's folder mean."""
 
-    # Of all of them.
-    sources: str
-    # Of the Python and C code that prepares inputs, launches kernels and checks outputs.
-    host: str
+    sources: str  # of all of them
+    host: str  # of the Python and C code that prepares inputs, launches kernels and checks outputs
     # Variant to the digest of its source, with what it includes and its compiler's options.
     kernels: Mapping[str, str]
 
@@ -106,11 +99,9 @@ def _is_of_host(path: Path) -> bool:
 
 
 def watched_paths(folder: Path) -> list[Path]:
-    """What git watches to say whether a workload's kernels have changed.
-
-    Patterns of sources and the folder of the host's code, so that deleted files count, and files
-    that import Triton; what the folder shares with others is left out.
-    """
+    """What git watches to say whether a workload's kernels have changed. Patterns of sources and
+    the folder of the host's code, so that deleted files count, and files that import Triton; what
+    the folder shares with others is left out."""
     return [*(folder / name for name in SOURCES), folder / "host", *_of_triton(folder)]
 
 
@@ -162,10 +153,8 @@ class Predecessor(Strict):
 
 
 def predecessors(folder: Path) -> list[Predecessor]:
-    """Entries of ``predecessors.yaml``; none without the file.
-
-    Raises UserError when the file is not a list of predecessors.
-    """
+    """Entries of ``predecessors.yaml``; none without the file. Raises UserError when the file is
+    not a list of predecessors."""
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
         return []
@@ -176,12 +165,9 @@ def predecessors(folder: Path) -> list[Predecessor]:
 
 
 def earlier_fingerprints(folder: Path, release: str) -> list[str]:
-    """:func:`fingerprint` of the states whose journals are continued.
-
-    Those that ``predecessors.yaml`` lists with a digest and for all variants.
-
-    Raises UserError when the file is not a list of predecessors.
-    """
+    """:func:`fingerprint` of the states whose journals are continued. Those that
+    ``predecessors.yaml`` lists with a digest and for all variants. Raises UserError when the file
+    is not a list of predecessors."""
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
     return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]
 
@@ -194,14 +180,11 @@ def strangers(
 ) -> list[tuple[str, str]]:
     """Rows of an earlier sweep that would mean something else today.
 
-    - ``made``: commit and variant of rows.
-    - ``states``: commit to the state in which its rows were measured, where the sweep holds it.
-    - ``now``: state of the folder.
-    - ``earlier``: states that somebody vouches for.
-
-    Returns
-    -------
-    Those of ``made`` whose kernel or host code has changed.
+    ``made``: commit and variant of rows.
+    ``states``: commit to the state in which its rows were measured, where the sweep holds it.
+    ``now``: state of the folder.
+    ``earlier``: states that somebody vouches for.
+    Returns those of ``made`` whose kernel or host code has changed.
     """
     return [
         (commit, variant)

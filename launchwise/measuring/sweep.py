@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from launchwise.measuring.extension import Extension
 
 
-MAX_BARREN_PROCESSES = 3
-"""Most consecutive measuring processes that die without a new measurement."""
+MAX_BARREN_PROCESSES = 3  # Most consecutive measuring processes that die without a new measurement
 
 
 def measure_shard(
@@ -65,10 +64,9 @@ def measure_shard(
     Problems that the shard takes from others are measured first, then what is in doubt a second
     time, then energies.
 
-    - ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
-    - ``progress``: where to show how far the sweep is.
-    - ``started``: a measuring process that waits for its job, for the first tasks.
-
+    ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
+    ``progress``: where to show how far the sweep is.
+    ``started``: a measuring process that waits for its job, for the first tasks.
     Raises UserError when measuring processes die again and again without a measurement, or kernels
     cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
     """
@@ -182,11 +180,9 @@ def visit(
 ) -> Measured:
     """Measure what the journal of a shard lacks.
 
-    - ``card``: card that the job holds.
-    - ``shards``: jobs that share the sweep; they take problems one by one.
-    - ``starts``: gives a measuring process that waits for its job, if there is one.
-
-    Raises UserError, Interrupted: See :func:`launchwise.measuring.sweep.measure_shard`.
+    ``shards``: jobs that share the sweep; they take problems one by one.
+    ``starts``: gives a measuring process that waits for its job, if there is one.
+    Raises UserError, Interrupted: see :func:`launchwise.measuring.sweep.measure_shard`.
     """
     shard = shard.with_something_to_measure()
     fingerprint = shard.fingerprint(profile, kernels.fingerprint)
@@ -215,7 +211,7 @@ def asked_problems(
 ) -> tuple[list[Problem], list[ProblemBlock]]:
     """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
 
-    - ``given``: both, as the rule gives them; or the file that holds both.
+    ``given``: both, as the rule gives them; or the file that holds both.
     """
     if isinstance(given, Path):
         content = read_json(given)
@@ -263,11 +259,9 @@ def claims_of(
 
 
 def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``.
-
-    And ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say
-    it). Of a problem that was searched in several visits, the last one counts.
-    """
+    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``. And
+    ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say it). Of
+    a problem that was searched in several visits, the last one counts."""
     kept = ("problem", "within_percent", "chance_left")
     ends = [note for note in notes if note["note"] == "explored" and "chance_left" in note]
     last = {tuple(note["problem"].items()): note for note in ends}

@@ -17,8 +17,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, split_kernel, symbol_path
 
-MARK = "launchwise_names"
-"""First part of the name of the empty kernels."""
+MARK = "launchwise_names"  # First part of the name of the empty kernels
 
 _SYMBOL_TABLE, _OBJECT, _SYMBOL_BYTES = 2, 1, 24
 """Of ELF: type of a section, type of a symbol, size of an entry."""
@@ -63,7 +62,6 @@ def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
 
     ``symbols``: entry functions of the module that holds the build; those of other builds do no
     harm.
-
     Raises UserError when several functions of the source have the name of a kernel.
     """
     own = list(symbols)
@@ -90,10 +88,8 @@ def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
 
 
 def constant_symbols(build: Build, names: Collection[str], cubin: bytes) -> dict[str, str]:
-    """Names of variables of a build to their symbols, whatever namespaces surround them.
-
-    A name that several variables of the build have is left out.
-    """
+    """Names of variables of a build to their symbols, whatever namespaces surround them. A name
+    that several variables of the build have is left out."""
     paths = {symbol: symbol_path(symbol).names for symbol in _objects(cubin)}
     own = {symbol: path for symbol, path in paths.items() if build.namespace in path}
     found: dict[str, list[str]] = {}
@@ -144,9 +140,9 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 
     Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
 
-    - ``said``: output of nvcc.
-    - ``error``: what is told if nvcc said nothing.
-    - ``folder``: folder of the workload: paths of files inside are relative to it.
+    ``said``: output of nvcc.
+    ``error``: what is told if nvcc said nothing.
+    ``folder``: folder of the workload: paths of files inside are relative to it.
     """
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
@@ -166,8 +162,8 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 def of_another_build(said: str, kernels: Iterable[str]) -> str:
     """What to add to a refusal of an instantiation that a build does not ask for; '' for nothing.
 
-    - ``said``: as :func:`refusal` tells it.
-    - ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
+    ``said``: as :func:`refusal` tells it.
+    ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
     """
     asked: dict[str, set[tuple[str, ...]]] = {}
     for kernel in kernels:

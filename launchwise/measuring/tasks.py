@@ -30,7 +30,7 @@ def remaining(
 
     Of problems that are searched from others' rows, the first: what it brings is known to the next.
 
-    - ``problems``: all problems of the shard when left out.
+    ``problems``: all problems of the shard when left out.
     """
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
@@ -123,10 +123,8 @@ def _as_settled(stopped_below: float | None, stop_below: float | None) -> bool:
 
 
 def control_problem(shard: Shard) -> Problem | None:
-    """Problem of the reference kernel: the largest within :data:`CONTROL_SHARE`.
-
-    A long kernel has a steady time.
-    """
+    """Problem of the reference kernel: the largest within :data:`CONTROL_SHARE`. A long kernel has
+    a steady time."""
     if not shard.method.control_s:
         return None
     spec = shard.spec
@@ -141,10 +139,8 @@ def _leaves_room(shard: Shard, problem: Problem) -> bool:
 
 
 def claim_control(shard: Shard) -> None:
-    """Let a shard that claims problems one by one begin with one for its reference kernel.
-
-    The heaviest are taken first, and those may be too large to stay on the card meanwhile.
-    """
+    """Let a shard that claims problems one by one begin with one for its reference kernel. The
+    heaviest are taken first, and those may be too large to stay on the card meanwhile."""
     if shard.claims is None or not shard.method.control_s or control_problem(shard):
         return
     for problem in shard.claims.free():
@@ -154,12 +150,9 @@ def claim_control(shard: Shard) -> None:
 
 
 def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
-    """Input of :class:`Watched`: the baseline of one problem.
-
-    None where none is wanted, or where it was measured and is not right. The first time that this
-    card took for it is the reference, also in a later visit; another card of the same model has a
-    reference of its own.
-    """
+    """Input of :class:`Watched`: the baseline of one problem. None where none is wanted, or where
+    it was measured and is not right. The first time that this card took for it is the reference,
+    also in a later visit; another card of the same model has a reference of its own."""
     problem = control_problem(shard)
     if problem is None:
         return None
@@ -186,12 +179,10 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 
 
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks for rows that were measured once and are in doubt, for one of three reasons.
-
-    The reference kernel drifted (:func:`drifted_rows`); or the card was throttled and its
-    clock was lower than the highest of the sweep by more than the method's ``drift``; or the
-    repeats, timed by the device, are further apart than the method's ``disturbed`` allows.
-    """
+    """Tasks for rows that were measured once and are in doubt, for one of three reasons. The
+    reference kernel drifted (:func:`drifted_rows`); or the card was throttled and its clock was
+    lower than the highest of the sweep by more than the method's ``drift``; or the repeats, timed
+    by the device, are further apart than the method's ``disturbed`` allows."""
     spec, gpu = shard.spec, shard.labels["gpu"]
     fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
     drifted = drifted_rows(journal.notes, shard.method.drift)
@@ -224,10 +215,8 @@ def _disturbed(row: dict[str, Any], limit: float) -> bool:
 
 
 def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks for the energy of each problem's best and baseline configurations.
-
-    They come last, because their long loops heat the card.
-    """
+    """Tasks for the energy of each problem's best and baseline configurations. They come last,
+    because their long loops heat the card."""
     if not shard.method.energy_ms:
         return []
     spec, default = shard.spec, baseline(shard.spec)
@@ -269,8 +258,7 @@ def _by_problem(
     return found
 
 
-LEAST_TIMES = 10
-"""Fewer times of the reference kernel do not tell its noise."""
+LEAST_TIMES = 10  # Fewer times of the reference kernel do not tell its noise
 
 NOISE_MULTIPLE = 3.0
 """Standard deviations beyond which a time of the reference kernel is drift, not noise."""
@@ -288,8 +276,8 @@ def drifted_rows(notes: list[dict[str, Any]], drift: float) -> set[tuple[Any, ..
     standard deviations. These come from the differences of successive times, which slow drift
     hardly changes (a Shewhart chart of individual values and moving ranges).
 
-    - ``notes``: of these, notes ``control`` count: ``card``, ``ratio`` (time / first time on that
-      card) and ``rows`` (keys of the rows since the note before).
+    ``notes``: of these, notes ``control`` count: ``card``, ``ratio`` (time / first time on that
+        card) and ``rows`` (keys of the rows since the note before).
     """
     by_card: dict[str, list[dict[str, Any]]] = {}
     for note in notes:

@@ -26,11 +26,8 @@ from launchwise.measuring.cards import NoNvml, nvml
 
 log = logging.getLogger("launchwise")
 
-KEEP_S = 600.0
-"""Age, relative to the newest, at which samples are dropped, s."""
-
-MAX_SAMPLE_GAP_S = 1.0
-"""Largest gap between a sample and a row, or between two samples, s."""
+KEEP_S = 600.0  # Age, relative to the newest, at which samples are dropped, s
+MAX_SAMPLE_GAP_S = 1.0  # Largest gap between a sample and a row, or between two samples, s
 
 REASONS = {
     0x4: "sw_power_cap",
@@ -64,17 +61,14 @@ def reasons_in(throttle: str) -> set[str]:
 class Sample:
     """One sample of a card; NaN or None for unsupported quantities."""
 
-    # ``time.monotonic()``, in seconds.
-    at: float
+    at: float  # `time.monotonic()`, in seconds
     # Current values, in the units of their names.
     sm_clock_mhz: float = math.nan
     memory_clock_mhz: float = math.nan
     temperature_c: float = math.nan
     power_w: float = math.nan
-    # Counter of the energy that the card has used, in joules.
-    energy_j: float | None = None
-    # Bit mask of NVML's clocks-event reasons.
-    throttle: int | None = None
+    energy_j: float | None = None  # counter of the energy that the card has used, in joules
+    throttle: int | None = None  # bit mask of NVML's clocks-event reasons
 
 
 Source = Callable[[], Sample]
@@ -84,20 +78,16 @@ MEANS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 
 def nvml_source(uuid: str) -> Source:
-    """Source that samples the card with this UUID through NVML.
-
-    NVML is loaded at the first call, which raises :class:`.NoNvml` where there is none. A quantity
-    that NVML refuses becomes NaN or None and leaves the others alone.
-    """
+    """Source that samples the card with this UUID through NVML. NVML is loaded at the first call,
+    which raises :class:`.NoNvml` where there is none. A quantity that NVML refuses becomes NaN or
+    None and leaves the others alone."""
     opened = cache(_open)
     return lambda: opened(uuid)()
 
 
 def clock_reasons(uuid: str) -> Callable[[], set[str]]:
-    """Source of a card's current reasons for low clocks (see :data:`REASONS`).
-
-    Asks NVML at once, so it is for moments in which nothing is timed; always empty without NVML.
-    """
+    """Source of a card's current reasons for low clocks (see :data:`REASONS`). Asks NVML at once,
+    so it is for moments in which nothing is timed; always empty without NVML."""
     try:
         pynvml = nvml()
         handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
@@ -277,13 +267,10 @@ class Telemetry:
     def during(self, began: float, ended: float) -> dict[str, float | str | None]:
         """Means and throttling between two times of ``time.monotonic()``.
 
-        Returns
-        -------
-        dict
-            ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
-            samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
-            ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``;
-            ``''`` when the card was not throttled. None where unknown.
+        Returns ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
+        samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
+        ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``; ``''``
+        when the card was not throttled. None where unknown.
         """
         with self._changed:
             found = {name: series.around(began, ended) for name, series in self._means.items()}
@@ -299,12 +286,8 @@ class Telemetry:
         counter: the integral of the sampled power.
 
         ``wait_s``: the counter has to change once more after ``ended`` before the answer is known:
-        how long to wait for that, in seconds.
-
-        Returns
-        -------
-        float or None
-            None when the span is not covered, or holds fewer than two changes (or samples).
+        how long to wait for that, in seconds. Returns None when the span is not covered, or holds
+        fewer than two changes (or samples).
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._meter().reaches(ended), wait_s)

@@ -90,7 +90,6 @@ def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -
     """Entry of a build in the index of a bundle, without its cubin, which is written beside it.
 
     ``scratch``: folder that gets the cubin, ``<key of the build>.cubin``.
-
     Raises Refused with file and line where Triton names them.
     """
     import triton
@@ -151,10 +150,8 @@ def _function(folder: Path, source: str, name: str) -> Any:
 def _specialisation(
     function: Any, defines: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any], list[int]]:
-    """Signature, constants and attributes as Triton takes them, and places of the arguments.
-
-    Of the arguments of a launch, constants (the integer 1, ``None``) are none of the kernel.
-    """
+    """Signature, constants and attributes as Triton takes them, and places of the arguments. Of the
+    arguments of a launch, constants (the integer 1, ``None``) are none of the kernel."""
     signature: dict[str, str] = {}
     constants: dict[tuple[int], Any] = {}
     attributes: dict[tuple[int], Any] = {}
@@ -229,27 +226,17 @@ CACHE = "TRITON_CACHE_DIR"
 
 @cache
 def release() -> str:
-    """Release of the Triton that is installed.
-
-    Raises CompilerMissing with what to install.
-    """
+    """Release of the Triton that is installed. Raises CompilerMissing with what to install."""
     if importlib.util.find_spec("triton") is None:
         raise CompilerMissing(MISSING)
     return _release(*_answers({"folder": ".", "arch": "", "builds": [], "scratch": ""}))
 
 
 def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, Compiled]:
-    """Compile builds of Triton for an architecture, such as ``sm_90``, one after the other.
-
-    A build that ends the process twice (LLVM aborts) is refused, and the next ones go on in
-    another. Once is not enough: a request to stop that is sent to all processes ends it, too.
-
-    Returns
-    -------
-    The release of Triton, and the outcome.
-
-    Raises CompilerMissing with what to install.
-    """
+    """Compile builds of Triton for an architecture, such as ``sm_90``, one after the other. A build
+    that ends the process twice (LLVM aborts) is refused, and the next ones go on in another. Once
+    is not enough: a request to stop that is sent to all processes ends it, too. Returns the release
+    of Triton, and the outcome. Raises CompilerMissing with what to install."""
     if importlib.util.find_spec("triton") is None:
         raise CompilerMissing(MISSING)
     installed, ended = "", ""

@@ -62,20 +62,14 @@ HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
 class SourceCopy:
     """A copy of a source that nvcc reads, with copies of the headers beside it."""
 
-    # Of the copy of the source.
-    path: Path
-    # Where nvcc looks for headers.
-    folders: tuple[Path, ...]
-    # Names that its files define or undefine, sorted.
-    macros: tuple[str, ...]
-    # The source and the headers beside it, without comments.
-    text: str
+    path: Path  # of the copy of the source
+    folders: tuple[Path, ...]  # where nvcc looks for headers
+    macros: tuple[str, ...]  # names that its files define or undefine, sorted
+    text: str  # the source and the headers beside it, without comments
     # Kernels of C beside those of the build: they get names of their own, too.
     c_kernels: tuple[str, ...]
-    # Whether it has other functions of C: two builds cannot share a unit.
-    is_shared: bool
-    # Whether it may not compile inside a namespace.
-    needs_file_scope: bool
+    is_shared: bool  # whether it has other functions of C: two builds cannot share a unit
+    needs_file_scope: bool  # whether it may not compile inside a namespace
 
 
 class Units:
@@ -110,8 +104,8 @@ class Units:
     def text(self, group: Iterable[Build], as_it_is: bool = False) -> str:
         """Text of a unit.
 
-        - ``as_it_is``: without a namespace around the source, as its author compiles it; for one
-          build alone.
+        ``as_it_is``: without a namespace around the source, as its author compiles it; for one
+            build alone.
         """
         builds = list(group)
         sources = list(dict.fromkeys(build.source for build in builds))
@@ -221,9 +215,8 @@ class Units:
 
 def _is_taken(macro: str, copy: SourceCopy, build: Build) -> bool:
     """Whether a kernel keeps its name, since the source uses that name for something else, too.
-
-    Such as ``std::copy`` beside a kernel ``copy``. The namespace of the build tells it from others.
-    """
+    Such as ``std::copy`` beside a kernel ``copy``. The namespace of the build tells it from
+    others."""
     bases = {split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels}
     if macro not in bases or 'extern "C"' in copy.text:
         return False
@@ -236,10 +229,8 @@ def _has(header: str) -> str:
 
 
 def _hoisted(header: str) -> list[str]:
-    """Lines that include a header if there is one of that name.
-
-    A file may include it for another compiler only: then its absence is no mistake.
-    """
+    """Lines that include a header if there is one of that name. A file may include it for another
+    compiler only: then its absence is no mistake."""
     return [
         f"#if __has_include({header})",
         f"#define {_has(header)}",
@@ -253,11 +244,11 @@ def rewritten(
 ) -> str:
     """A source as nvcc gets it (see the module).
 
-    - ``content``: the file, decoded byte by byte (Latin-1).
-    - ``path``: its path, for messages.
-    - ``once``: macro that stands for ``#pragma once``.
-    - ``names``: macros of the build.
-    - ``foreign``: headers that the unit includes before, outside the build's namespace.
+    ``content``: the file, decoded byte by byte (Latin-1).
+    ``path``: its path, for messages.
+    ``once``: macro that stands for ``#pragma once``.
+    ``names``: macros of the build.
+    ``foreign``: headers that the unit includes before, outside the build's namespace.
     """
     listed, before = set(names), set(foreign)
 

@@ -10,11 +10,8 @@ from typing import Any
 
 MISSING = "–"
 
-BARS = 500
-"""Width of the axis of a drawing, pixels."""
-
-LEAST_BETWEEN_LABELS = 30
-"""Labels of nearer ticks would lie on each other, pixels."""
+BARS = 500  # Width of the axis of a drawing, pixels
+LEAST_BETWEEN_LABELS = 30  # Labels of nearer ticks would lie on each other, pixels
 
 
 class Block:
@@ -100,10 +97,8 @@ class Bullets(Block):
 
 @dataclass(frozen=True)
 class Column:
-    """Heading of a table column; ``unit`` stands below the title, numbers align right.
-
-    Neighbours with the same ``group`` share a heading above theirs.
-    """
+    """Heading of a table column; ``unit`` stands below the title, numbers align right. Neighbours
+    with the same ``group`` share a heading above theirs."""
 
     title: str
     unit: str = ""
@@ -114,9 +109,7 @@ class Column:
 @dataclass(frozen=True)
 class Cell:
     """One value as text; ``best`` marks the winner of its column, ``role`` names a CSS class.
-
-    ``detail`` is a second, smaller line, ``link`` the address that the text leads to.
-    """
+    ``detail`` is a second, smaller line, ``link`` the address that the text leads to."""
 
     text: str
     best: bool = False
@@ -160,9 +153,7 @@ class Panel:
 @dataclass(frozen=True)
 class Key:
     """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``.
-
-    ``marker`` is drawn on a line: the symbol of its points.
-    """
+    ``marker`` is drawn on a line: the symbol of its points."""
 
     label: str
     colour: str

@@ -16,11 +16,8 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Row, Table, Text
 from launchwise.report.numbers import records
 
-THEIRS = "theirs"
-"""Role of a cell with a figure of the paper."""
-
-FROM_PAPER = "from_paper"
-"""Key of records whose every cell is the paper's."""
+THEIRS = "theirs"  # Role of a cell with a figure of the paper
+FROM_PAPER = "from_paper"  # Key of records whose every cell is the paper's
 
 Shown = Callable[[Any], str]
 
@@ -153,15 +150,12 @@ def by_gpu(
     return Table(caption, columns, rows)
 
 
-Part = tuple[Sequence[Field], Mapping[Any, Any]]
-"""Fields of a source, and its records by key."""
+Part = tuple[Sequence[Field], Mapping[Any, Any]]  # Fields of a source, and its records by key
 
 
 def beside(caption: str, heading: Field, keys: Iterable[Any], *parts: Part) -> Table:
-    """Records of several sources beside each other, dashes where a source has none of a key.
-
-    The record of ``heading``, the first column, is the key; each of ``keys`` has a row.
-    """
+    """Records of several sources beside each other, dashes where a source has none of a key. The
+    record of ``heading``, the first column, is the key; each of ``keys`` has a row."""
     rows = [
         Row([heading.cell(key), *(cell for part in parts for cell in _cells(*part, key))])
         for key in keys
@@ -190,9 +184,7 @@ def of_texts(
 
 def contradictions(published: Mapping[str, Records]) -> Iterator[Block]:
     """What a paper says twice, in its table ``contradictions``: what differs, and what agrees.
-
-    Columns ``subject``, ``here``, ``there`` and ``conflict``, which is empty where both agree.
-    """
+    Columns ``subject``, ``here``, ``there`` and ``conflict``, which is empty where both agree."""
     told = published.get("contradictions", [])
     titles = ("subject", "here", "there", "conflict")
     if rows := [[row[name] for name in titles] for row in told if row["conflict"]]:

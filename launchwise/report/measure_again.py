@@ -22,18 +22,13 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-STOPPED_EARLY = "slow"
-"""Status of rows that a sweep stopped after their first launch."""
-
-NEVER_STOPPED = 1e6
-"""``slow_factor`` of a sweep that stops no row early."""
+STOPPED_EARLY = "slow"  # Status of rows that a sweep stopped after their first launch
+NEVER_STOPPED = 1e6  # `slow_factor` of a sweep that stops no row early
 
 
 def of_one_launch(rows: pd.DataFrame) -> pd.Series:
-    """Whether each row's time is that of one launch: bool.
-
-    Rows that were stopped early; not those that were compared in pairs as well, round by round.
-    """
+    """Whether each row's time is that of one launch: bool. Rows that were stopped early; not those
+    that were compared in pairs as well, round by round."""
     stopped = rows["status"] == STOPPED_EARLY
     return stopped & (rows["basis"] != PAIRS) if "basis" in rows else stopped
 
@@ -51,14 +46,9 @@ USES = ("fastest", "baseline", "chosen", "unverified")
 
 @remembered
 def used_rows(study: StudyData) -> pd.DataFrame:
-    """Rows of one launch on which figures of a study's page rest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of a row's key, and of bool what it is: the ``fastest`` of its problem; the
-        ``baseline``; ``chosen`` by an evaluated method; of a variant that is ``unverified``.
-    """
+    """Rows of one launch on which figures of a study's page rest. Returns columns of a row's key,
+    and of bool what it is: the ``fastest`` of its problem; the ``baseline``; ``chosen`` by an
+    evaluated method; of a variant that is ``unverified``."""
     once = study.measured[of_one_launch(study.measured)]
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     best = fastest_rows(study.measured, ["gpu", *study.problem_columns], study.spec)
@@ -118,11 +108,9 @@ def anew_settings(
     columns: Sequence[str],
     **how: Any,
 ) -> str:
-    """The settings that name rows of a sweep to measure again, as YAML.
-
-    ``keys`` are values of each row, or of all rows of a problem, in the order of ``columns``;
-    ``how`` are further keys of the sweep, such as ``slow_factor``.
-    """
+    """The settings that name rows of a sweep to measure again, as YAML. ``keys`` are values of each
+    row, or of all rows of a problem, in the order of ``columns``; ``how`` are further keys of the
+    sweep, such as ``slow_factor``."""
     entries = [dict(zip(columns, map(list, entry), strict=True)) for entry in _crossed(keys)]
     said: Mapping[str, Any] = {
         "gpus": {gpu: {"source": "live", "extend": True}},
@@ -136,11 +124,8 @@ Crossed = tuple[tuple[Value, ...], ...]
 
 
 def _crossed(keys: Collection[Sequence[Value]]) -> list[Crossed]:
-    """Few entries that name the rows of ``keys`` and no others.
-
-    Entries that differ in one column alone become one, column by column, those first in which most
-    rows differ.
-    """
+    """Few entries that name the rows of ``keys`` and no others. Entries that differ in one column
+    alone become one, column by column, those first in which most rows differ."""
     entries: list[Crossed] = sorted({tuple((value,) for value in key) for key in keys}, key=_order)
     if not entries:
         return []

@@ -15,8 +15,7 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers
 from launchwise.workloads.spec import Spec
 
-DEFAULT_ERROR = 0.005
-"""Relative standard error of a median that was measured once only."""
+DEFAULT_ERROR = 0.005  # Relative standard error of a median that was measured once only
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -46,17 +45,14 @@ def cases_of(study: StudyData) -> np.ndarray:
 def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.
 
-    Returns
-    -------
-    DataFrame
-        ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
-        standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
-        ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` =
-        baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
-        a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
-        ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
-        ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and
-        ``configuration``, the name of the best one.
+    Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
+    standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
+    ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` = baseline over best; ``noise`` =
+    relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
+    of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and
+    its FLOP take at the GPU's measured ceilings (see
+    :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
+    the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -82,11 +78,9 @@ def winners(study: StudyData) -> pd.DataFrame:
 
 @remembered
 def shown_problem(study: StudyData) -> dict[str, Any]:
-    """The row of :func:`winners` that a study's page begins with.
-
-    Of the problems that most GPUs measured, on the first whole card: of the middle size, where
-    neither launch overhead nor the largest grids decide, the one with the most to win.
-    """
+    """The row of :func:`winners` that a study's page begins with. Of the problems that most GPUs
+    measured, on the first whole card: of the middle size, where neither launch overhead nor the
+    largest grids decide, the one with the most to win."""
     best = winners(study)
     best = best.assign(_gpus=best.groupby(study.problem_columns)["gpu"].transform("size"))
     own = best[best["gpu"] == study.whole[0]]
@@ -123,14 +117,9 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction`` = best time of its problem over its own time.
-
-    Returns
-    -------
-    DataFrame
-        ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
-        :attr:`StudyData.measured`.
-    """
+    """Every measured row with ``fraction`` = best time of its problem over its own time. Returns
+    ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
+    :attr:`StudyData.measured`."""
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
     cases, times = cases_of(study), rows["time_ms"].to_numpy()
@@ -149,13 +138,9 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """Best fixed configuration for all problems of a group.
 
     It has the highest geometric mean fraction of the best among the configurations that were
-    measured on the most problems of the group (not every one is possible on every problem).
-
-    Returns
-    -------
-    DataFrame
-        ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
-        baseline time over its time: its mean speed-up).
+    measured on the most problems of the group (not every one is possible on every problem). Returns
+    ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
+    baseline time over its time: its mean speed-up).
     """
     spec = study.spec
     rows, cases = fractions(study), cases_of(study)

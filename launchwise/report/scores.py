@@ -15,8 +15,7 @@ from launchwise.report.fields import decimals, field, grouped
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 
-ALL_GPUS = "all"
-"""Name of all GPUs together in the evaluation."""
+ALL_GPUS = "all"  # Name of all GPUs together in the evaluation
 
 
 @remembered
@@ -44,10 +43,8 @@ def answering(study: StudyData) -> str | None:
 
 
 def leader(study: StudyData, split: str, gpu: str) -> str | None:
-    """Name of the answering model; without one, of the best of the test.
-
-    None when no model was evaluated there.
-    """
+    """Name of the answering model; without one, of the best of the test. None when no model was
+    evaluated there."""
     scores = scores_on(study, split, gpu)
     name = answering(study)
     return name if name in set(scores["model"]) else best_model(scores)
@@ -59,10 +56,8 @@ def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, An
 
 
 def best_rule(study: StudyData, split: str, gpu: str) -> dict[str, Any] | None:
-    """Row of :func:`scores_on` of the strongest rule without learning, named after the test.
-
-    Of equal ones the first in the order of the report: of one GPU, the nearest is itself.
-    """
+    """Row of :func:`scores_on` of the strongest rule without learning, named after the test. Of
+    equal ones the first in the order of the report: of one GPU, the nearest is itself."""
     got = {row["model"]: row for row in records(scores_on(study, split, gpu))}
     rules = [got[name] for name in HEURISTICS if name in got]
     return max(rules, key=lambda row: row["fraction"], default=None)
@@ -70,9 +65,7 @@ def best_rule(study: StudyData, split: str, gpu: str) -> dict[str, Any] | None:
 
 def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
     """Training records of a model's fits for a split, one per fold; those of its members, if any.
-
-    Simple rules, which may be members, have none.
-    """
+    Simple rules, which may be members, have none."""
     members = study.models.get(model, {}).get("members", [model])
     found = [fold for one in members for fold in study.models.get(one, {}).get("folds", [])]
     return [fold for fold in found if fold["split"] == split]
@@ -143,14 +136,11 @@ INTERVALS = ("fraction_interval", "beside_best_model", "beside_best_heuristic")
 def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     """The evaluation's figures of one split on one GPU, or on ``all`` of them.
 
-    Returns
-    -------
-    DataFrame
-        One row a model, sorted from the best fraction of the best: ``model``, ``role``,
-        ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-        ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs;
-        None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.
-        Empty when nothing was evaluated.
+    Returns one row a model, sorted from the best fraction of the best: ``model``, ``role``,
+    ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
+    ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs; None
+    where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1. Empty
+    when nothing was evaluated.
     """
     given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
     known = study.facts.get("models", {})

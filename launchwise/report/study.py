@@ -114,10 +114,8 @@ class StudyData:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Measurements of every GPU in one table: candidates of the study, on its problems.
-
-        A sweep may hold more, for other studies of the same workload.
-        """
+        """Measurements of every GPU in one table: candidates of the study, on its problems. A sweep
+        may hold more, for other studies of the same workload."""
         named = self.settings
         domain = Domain(self.spec, self.profiles, named.candidates, named.constraints)
         rows = self._asked_about
@@ -200,10 +198,8 @@ class StudyData:
 def remembered(
     compute: Callable[Concatenate[StudyData, P], R],
 ) -> Callable[Concatenate[StudyData, P], R]:
-    """Compute a table of a study once; several parts of the page share it.
-
-    Callers must not change what they are given.
-    """
+    """Compute a table of a study once; several parts of the page share it. Callers must not change
+    what they are given."""
 
     @wraps(compute)
     def once(study: StudyData, *args: P.args, **kwargs: P.kwargs) -> R:

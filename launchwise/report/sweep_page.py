@@ -25,8 +25,7 @@ from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_PROBLEMS = 12
-"""Most problems per figure; more are thinned out evenly."""
+MOST_PROBLEMS = 12  # Most problems per figure; more are thinned out evenly
 
 MOST_POINTS = 2000
 """Most configurations per panel; more are thinned out evenly from fastest to slowest."""
@@ -193,13 +192,8 @@ def write_answers(
     facts: str | Path,
     page: str | Path,
 ) -> None:
-    """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``.
-
-    Raises
-    ------
-    UserError
-        When a file cannot be read.
-    """
+    """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``. Raises
+    UserError when a file cannot be read."""
     spec = load_spec(folder)
     known = read_profile(profile, gpu)
     rows = read_table(sweep, measurement_schema(spec))

@@ -131,10 +131,8 @@ def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, An
 
 
 def rounded(values: Iterable[Any], digits: int = 4) -> list[float | None]:
-    """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN).
-
-    Whole numbers stay as they are: of a size or of a row every digit counts.
-    """
+    """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN). Whole
+    numbers stay as they are: of a size or of a row every digit counts."""
     listed = list(values)
     if all(isinstance(value, int | np.integer) for value in listed):
         return [int(value) for value in listed]
@@ -240,11 +238,9 @@ COPIES_MATTER = 0.1
 
 
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(title, rows) of every kind of problem (all parameters but the size), in order.
-
-    Of more than :data:`MAX_KINDS`, those with the most measured problems: a kind with one size
-    shows nothing of sizes.
-    """
+    """(title, rows) of every kind of problem (all parameters but the size), in order. Of more than
+    :data:`MAX_KINDS`, those with the most measured problems: a kind with one size shows nothing of
+    sizes."""
     if not study.kinds:
         yield "", table
         return

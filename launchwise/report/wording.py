@@ -138,10 +138,8 @@ def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
 
 
 def configuration_key(spec: Spec) -> list[tuple[str, str]]:
-    """Explanation of :func:`configuration`: (form, meaning) of every variant and switch.
-
-    A form names the tunables in the order of the values: ``block3d bx×by×bz row_padding=…``.
-    """
+    """Explanation of :func:`configuration`: (form, meaning) of every variant and switch. A form
+    names the tunables in the order of the values: ``block3d bx×by×bz row_padding=…``."""
     found = []
     for name, variant in spec.variants.items():
         shape, named = _shape_and_named(name, spec)

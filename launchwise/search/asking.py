@@ -22,11 +22,8 @@ Told = tuple[Configuration, float | None]
 MOST_CANDIDATES = 20_000
 """Candidates that a search chooses among: all that are allowed, where there are no more."""
 
-MOST_LISTED = 1_000_000
-"""Combinations of values that are looked through; of more, some are drawn."""
-
-DRAWS = 50
-"""Draws for each candidate, where most combinations are not allowed."""
+MOST_LISTED = 1_000_000  # Combinations of values that are looked through; of more, some are drawn
+DRAWS = 50  # Draws for each candidate, where most combinations are not allowed
 
 
 class Search:

@@ -17,10 +17,8 @@ Key = tuple[Any, ...]
 
 
 def losses_of(times: Mapping[Key, float | None]) -> dict[Key, float]:
-    """log(time / best time) on one other GPU; inf for what failed.
-
-    Empty where nothing has a time (ms; None where a candidate failed).
-    """
+    """log(time / best time) on one other GPU; inf for what failed. Empty where nothing has a time
+    (ms; None where a candidate failed)."""
     logs = {key: math.inf if time is None else math.log(time) for key, time in times.items()}
     best = min(logs.values(), default=math.inf)
     return {key: log - best for key, log in logs.items()} if best < math.inf else {}

@@ -46,5 +46,4 @@ def strategy(
     return OptAlgWrapper(Asking())
 
 
-FAILED = 1e20
-"""Kernel Tuner's objective of what failed is above this."""
+FAILED = 1e20  # Kernel Tuner's objective of what failed is above this

@@ -18,8 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
-LEVEL = 2.0
-"""Deviation of the log time that the best of a new GPU is expected to be off."""
+LEVEL = 2.0  # Deviation of the log time that the best of a new GPU is expected to be off
 
 LENGTH, OWN, ALONE, SINGLE, SHARED = 1.0, 0.3, 0.5, 0.03, 0.5
 """Medians of the scales before anything is measured (see :class:`Scales`): lengths of tunables in
@@ -29,11 +28,8 @@ the part shared with other GPUs."""
 LENGTHS_VARY, OWN_VARIES, SINGLE_VARIES, SHARED_VARIES = 1.0, 0.7, 1.0, 0.7
 """Deviations of the logarithms of the scales around these medians."""
 
-SMALLEST, LARGEST = -4.0, 3.0
-"""Bounds of the logarithms of the scales."""
-
-STEPS = 30
-"""Most steps of a fit of the scales."""
+SMALLEST, LARGEST = -4.0, 3.0  # Bounds of the logarithms of the scales
+STEPS = 30  # Most steps of a fit of the scales
 
 JITTER = 1e-8
 
@@ -47,8 +43,7 @@ ROOT_OF_5 = float(np.sqrt(5))
 class Scales:
     """Hyper-parameters of the covariance."""
 
-    # Of each tunable, in parts of its range: float64, shape (tunables,).
-    lengths: np.ndarray
+    lengths: np.ndarray  # of each tunable, in parts of its range: float64, shape (tunables,)
     # Deviations of the log time.
     own: float
     single: float
@@ -69,12 +64,8 @@ class Scales:
 class Process:
     """Posterior of the log time of every candidate.
 
-    Parameters
-    ----------
-    points
-        Tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
-    deviations
-        Losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
+    ``points``: tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
+    ``deviations``: losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
     """
 
     def __init__(self, points: np.ndarray, deviations: np.ndarray) -> None:

@@ -30,20 +30,15 @@ CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
 
 LEAST_EXPECTED = 1e-6
 
-SURE = 0.1
-"""A search ends once the chance that something clearly faster is left is at most this."""
-
-LEAST_MEASURED = 5
-"""Measurements before which no search is sure, however few candidates there are."""
+SURE = 0.1  # A search ends once the chance that something clearly faster is left is at most this
+LEAST_MEASURED = 5  # Measurements before which no search is sure, however few candidates there are
 
 
 def least_measured(candidates: int) -> int:
-    """Measurements before which no search among so many ``candidates`` is sure.
-
-    Of what is fast alone, unlike all that resembles it, no process can know. The more candidates
-    there are, the likelier there is one; their square root is what two such cards of the public
-    convolution need.
-    """
+    """Measurements before which no search among so many ``candidates`` is sure. Of what is fast
+    alone, unlike all that resembles it, no process can know. The more candidates there are, the
+    likelier there is one; their square root is what two such cards of the public convolution
+    need."""
     return max(LEAST_MEASURED, math.isqrt(candidates - 1) + 1)
 
 
@@ -51,12 +46,9 @@ def least_measured(candidates: int) -> int:
 class Evidence:
     """What a process says of the candidates that were not measured."""
 
-    # Expected number of them that are faster than the best by more than asked.
-    expected: float
-    # Measurements since the best one.
-    since: int
-    # How many there are.
-    left: int
+    expected: float  # expected number of them that are faster than the best by more than asked
+    since: int  # measurements since the best one
+    left: int  # how many there are
 
 
 def terms(evidence: Evidence) -> tuple[float, float, float, float]:
@@ -78,17 +70,13 @@ def chance_left(evidence: Evidence) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-LARGEST_LOSS = 1.5
-"""Losses above this count the same: 4.5 times the best time."""
+LARGEST_LOSS = 1.5  # Losses above this count the same: 4.5 times the best time
 
 LARGEST_ALONE = 1.0
 """The same where no other GPU is known, whose losses would say what is far from the best."""
 
-FIRST_ALONE = 8
-"""Candidates far apart that are measured first where no other GPU is known."""
-
-FIRST_AMONG = 500
-"""Candidates that these are chosen among."""
+FIRST_ALONE = 8  # Candidates far apart that are measured first where no other GPU is known
+FIRST_AMONG = 500  # Candidates that these are chosen among
 
 NEAR_EVERY, NEAR_FROM, NEAR_WHICH = 3, 10, 3
 """Without other GPUs: interval in measurements at which a neighbour is next, the first one, and the
@@ -110,16 +98,12 @@ all before. Time and memory grow with their number."""
 class TransferSearch:
     """Proposes which candidate to measure next.
 
+    ``points``: tunables of each candidate, texts as one column per value: float64, shape
+        (candidates, tunables).
+    ``losses``: log(time / best time) of each candidate on each other GPU: float64, shape
+        (candidates, GPUs); inf where it failed, NaN where it was not measured. No column without
+        other GPUs.
     Raises ValueError when there is no candidate, or the shapes do not fit.
-
-    Parameters
-    ----------
-    points
-        Tunables of each candidate, texts as one column per value: float64, shape (candidates,
-        tunables).
-    losses
-        log(time / best time) of each candidate on each other GPU: float64, shape (candidates,
-        GPUs); inf where it failed, NaN where it was not measured. No column without other GPUs.
     """
 
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
@@ -185,11 +169,9 @@ class TransferSearch:
         return near
 
     def chance_left(self, within: float) -> float:
-        """Chance that an open candidate is faster than the best by more than ``within``.
-
-        1 before the first success, 0 when all were measured. Held against cards that were kept
-        apart. ``within``: part of the best time, such as 0.02.
-        """
+        """Chance that an open candidate is faster than the best by more than ``within``. 1 before
+        the first success, 0 when all were measured. Held against cards that were kept apart.
+        ``within``: part of the best time, such as 0.02."""
         if not self._open.any():
             return 0.0
         if not np.isfinite(self._logs).any():
@@ -209,10 +191,8 @@ class TransferSearch:
         return Evidence(float(ndtr(away[self._open]).sum()), self._since, left)
 
     def _improvements(self) -> np.ndarray:
-        """Expected improvement of each candidate: (candidates,).
-
-        Before the first success only their order has a meaning.
-        """
+        """Expected improvement of each candidate: (candidates,). Before the first success only
+        their order has a meaning."""
         if not np.isfinite(self._logs).any():
             return -self._mean
         mean, variance = self._beliefs()
@@ -275,10 +255,8 @@ class TransferSearch:
 
 @dataclass(frozen=True)
 class Axes:
-    """Scale of the tunables: log2(|x| + 1), from 0 to 1 over the first candidates.
-
-    Tunables that do not vary among those are left out.
-    """
+    """Scale of the tunables: log2(|x| + 1), from 0 to 1 over the first candidates. Tunables that do
+    not vary among those are left out."""
 
     varied: np.ndarray
     least: np.ndarray

@@ -40,7 +40,6 @@ def write_table(
     """Check ``table`` and write it atomically.
 
     ``facts``: JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
-
     Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
     and rows).
     """
@@ -78,10 +77,9 @@ def read_table(
 
     A tunable or a metric that is newer than the table has its neutral value in every row.
 
-    - ``columns``: columns that are returned; all where it is None. Every column is checked.
-    - ``only``: column to the text that rows have in it which are returned. Every row is checked.
-    - ``most_values``: most values that the file may hold.
-
+    ``columns``: columns that are returned; all where it is None. Every column is checked.
+    ``only``: column to the text that rows have in it which are returned. Every row is checked.
+    ``most_values``: most values that the file may hold.
     Raises UserError, one line: the file, the column, what is wrong. A truncated file is one of
     these.
     """
@@ -140,10 +138,8 @@ def _read(path: str | Path, schema: Schema, version: int) -> pd.DataFrame:
 def _with_newer_columns(
     path: str | Path, table: pyarrow.Table, version: int, schema: Schema
 ) -> pyarrow.Table:
-    """``table`` with the tunables and metrics that it lacks, at their neutral values.
-
-    Raises UserError when a variant among its rows has such a tunable.
-    """
+    """``table`` with the tunables and metrics that it lacks, at their neutral values. Raises
+    UserError when a variant among its rows has such a tunable."""
     present = table.column_names
     lacking = {name: one.older for name, one in schema.columns.items() if name not in present}
     newer = {name: meant for name, meant in lacking.items() if meant.get("since", 0) > version}
@@ -169,19 +165,13 @@ def read_facts(path: str | Path) -> dict[str, Any]:
 
 
 def kind_of(path: str | Path) -> str:
-    """Kind of a table: the name of its schema, such as ``measurements``.
-
-    Raises UserError when the file is missing, truncated, not ours, or of another version of the
-    schemas.
-    """
+    """Kind of a table: the name of its schema, such as ``measurements``. Raises UserError when the
+    file is missing, truncated, not ours, or of another version of the schemas."""
     return str(_note(path)["kind"])
 
 
 def columns_of(path: str | Path) -> list[str]:
-    """Columns of a table.
-
-    Raises UserError when the file is missing, truncated or not ours.
-    """
+    """Columns of a table. Raises UserError when the file is missing, truncated or not ours."""
     _note(path)
     return list(pyarrow.parquet.read_schema(path).names)
 

@@ -161,11 +161,9 @@ def evaluation_schema(spec: Spec) -> Schema:
 
 def curves_schema() -> Schema:
     """Schema of learning curves: one row per (split, GPU, model, number of measurements).
-
     ``fraction`` is the geometric mean over test problems of best time over the best of the first
     ``measured`` recommendations, ``fraction_p5`` its 5th percentile; the GPU ``all`` is all of them
-    together, the model ``random`` the mean over all orders.
-    """
+    together, the model ``random`` the mean over all orders."""
     return Schema(
         "learning curves",
         {
@@ -184,11 +182,9 @@ def curves_schema() -> Schema:
 
 def fastest_measured_schema(spec: Spec) -> Schema:
     """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
-
     ``rank`` is the place among all measured candidates by judged time, from 1; the usual choice and
     the baseline are there whatever their rank. Times, limits and ``basis`` are those of
-    :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep.
-    """
+    :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep."""
     limit = real_column(POSITIVE, nullable=True)
     return Schema(
         "fastest measured",
@@ -208,8 +204,7 @@ def fastest_measured_schema(spec: Spec) -> Schema:
     )
 
 
-FOLDS = "folds"
-"""Column of training rows with the names of folds, blanks between them."""
+FOLDS = "folds"  # Column of training rows with the names of folds, blanks between them
 
 
 def fold_name(split: str, fold: str) -> str:
@@ -220,7 +215,7 @@ def fold_name(split: str, fold: str) -> str:
 def folds_of_rows(masks: Mapping[str, np.ndarray]) -> np.ndarray:
     """Values of the column :data:`FOLDS`: texts, shape (rows,); empty where no fold has a row.
 
-    - ``masks``: fold to the rows that it learns from: booleans, shape (rows,).
+    ``masks``: fold to the rows that it learns from: booleans, shape (rows,).
     """
     names = list(masks)
     combined, codes = np.unique(np.column_stack(list(masks.values())), axis=0, return_inverse=True)

@@ -46,11 +46,9 @@ REPEATS = Demand(
 
 
 def measurement_schema(spec: Spec) -> Schema:
-    """Schema of a sweep: one row per (GPU, problem, configuration).
-
-    Its columns are those of :data:`launchwise.workloads.metrics.SWEEP`, of problem and
-    configuration, of the workload's stages and of its findings.
-    """
+    """Schema of a sweep: one row per (GPU, problem, configuration). Its columns are those of
+    :data:`launchwise.workloads.metrics.SWEEP`, of problem and configuration, of the workload's
+    stages and of its findings."""
     return Schema(
         "measurements",
         {
@@ -83,10 +81,8 @@ def _fitting_statuses(spec: Spec) -> Demand:
 
 def counters_schema(spec: Spec) -> Schema:
     """Schema of hardware counters: one row per launch of a (GPU, problem, configuration).
-
     ``position`` counts the launches of a run from 0; what was counted of each is declared in
-    :data:`launchwise.workloads.metrics.COUNTERS`.
-    """
+    :data:`launchwise.workloads.metrics.COUNTERS`."""
     return Schema(
         "counters",
         {
@@ -103,12 +99,9 @@ def counters_schema(spec: Spec) -> Schema:
 
 
 def prior_schema(spec: Spec) -> Schema:
-    """Schema of a sweep's priors: one row per (problem, other GPU, configuration).
-
-    The problem is the one that is to be measured; ``time_ms`` was measured on ``gpu``, of this
-    problem or of the nearest one (the file's facts say which). It is empty where the configuration
-    failed.
-    """
+    """Schema of a sweep's priors: one row per (problem, other GPU, configuration). The problem is
+    the one that is to be measured; ``time_ms`` was measured on ``gpu``, of this problem or of the
+    nearest one (the file's facts say which). It is empty where the configuration failed."""
     return Schema(
         "priors",
         {
@@ -142,11 +135,9 @@ def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.
 
 
 def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
-    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row.
-
-    As :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest
-    is the usual choice are left out: its gain over itself is 1.
-    """
+    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row. As
+    :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest is
+    the usual choice are left out: its gain over itself is 1."""
     best = fastest_in_pairs(pairs, problem_columns)
     other = best[~with_role(best, "usual")]
     # NaN without an interval.
@@ -214,12 +205,10 @@ SPEEDUPS = ("speedup", "usual_speedup")
 
 
 def peers_schema(spec: Spec) -> Schema:
-    """Schema of libraries in pairs: one row per (GPU, problem, library).
-
-    ``speedup`` is the library's time over that of the sweep's fastest configuration,
-    ``usual_speedup`` over that of the usual choice, each with the limits of its 95 % interval; the
-    other columns are those of :func:`pairs_schema`. ``version`` names the library.
-    """
+    """Schema of libraries in pairs: one row per (GPU, problem, library). ``speedup`` is the
+    library's time over that of the sweep's fastest configuration, ``usual_speedup`` over that of
+    the usual choice, each with the limits of its 95 % interval; the other columns are those of
+    :func:`pairs_schema`. ``version`` names the library."""
     return Schema(
         "peers",
         {
@@ -240,8 +229,7 @@ def peers_schema(spec: Spec) -> Schema:
     )
 
 
-VERDICTS = ("stale", "unknown", "holds", "better")
-"""Order of verdicts, the most urgent first."""
+VERDICTS = ("stale", "unknown", "holds", "better")  # Order of verdicts, the most urgent first
 
 RECHECK_ORIGIN = ("card", "driver", "toolkit")
 

@@ -19,11 +19,8 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, launch, used
 from launchwise.workloads.spec import Spec
 
-IMPORTED = "imported"
-"""``backend`` of rows that another tool measured."""
-
-MOST_NUMBERS = 1 << 62
-"""Numbers that int64 holds with room to spare."""
+IMPORTED = "imported"  # `backend` of rows that another tool measured
+MOST_NUMBERS = 1 << 62  # Numbers that int64 holds with room to spare
 
 
 def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = False) -> np.ndarray:
@@ -31,8 +28,8 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
 
     A groupby of as many columns takes ten times as long.
 
-    - ``ordered``: number values in ascending order, the first column counting most; else by first
-      appearance.
+    ``ordered``: number values in ascending order, the first column counting most; else by first
+        appearance.
     """
     # Without an index of the distinct values: to make it takes longer than to find them.
     keys = (rows[name] if ordered else rows[name].array for name in columns)
@@ -52,12 +49,7 @@ def mixed_radix(digits: Iterable[tuple[np.ndarray, int]], length: int) -> np.nda
     """Numbers that are in the order of their digits, and equal where all of these are.
 
     ``digits``: each int64, shape (length,), from 0, with how many values it may have; the first
-    counts most.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, shape (length,).
+    counts most. Returns int64, shape (length,).
     """
     numbers, size = np.zeros(length, dtype=np.int64), 1
     for codes, count in digits:
@@ -74,12 +66,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     Among equal times the first configuration in the order of its columns, whatever the order of
     ``rows``.
 
-    ``rows``: configurations with ``time_ms``, none of them NaN.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of ``rows`` with their index, by ascending time.
+    ``rows``: configurations with ``time_ms``, none of them NaN. Returns rows of ``rows`` with their
+    index, by ascending time.
     """
     times, groups = rows["time_ms"].to_numpy(), row_numbers(rows, columns)
     rows = rows[times == least_by(groups, times)[groups]]
@@ -91,8 +79,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
 def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
     """Least value of each group: float64, shape (count,); infinite where it has none.
 
-    - ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
-    - ``count``: number of groups; as many as occur when None.
+    ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
+    ``count``: number of groups; as many as occur when None.
     """
     least = np.full(groups.max(initial=-1) + 1 if count is None else count, np.inf)
     np.minimum.at(least, groups, values)
@@ -101,12 +89,7 @@ def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -
 
 def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np.ndarray:
     """Whether each row has one of the values that a selection lists, in each of its columns.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, shape (rows,).
-    """
+    Returns bool, shape (rows,)."""
     found = np.ones(len(rows), dtype=bool)
     for name, values in selection.items():
         found &= rows[name].isin(values).to_numpy()
@@ -128,13 +111,8 @@ def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
 
 def of_repeats(times_ms: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
     """Number, robust spread, relative error of the median and outliers of each row's repeats.
-
-    Returns
-    -------
-    dict
-        Column to its values, shape (rows,); NaN where there are too few repeats. Outliers lie
-        outside the Tukey filter (1.5 interquartile ranges); none is removed.
-    """
+    Returns column to its values, shape (rows,); NaN where there are too few repeats. Outliers lie
+    outside the Tukey filter (1.5 interquartile ranges); none is removed."""
     counts = np.array([len(times) for times in times_ms], dtype=np.int64)
     spread, error = np.full((2, len(counts)), math.nan)
     outliers = np.zeros(len(counts), dtype=np.int64)
@@ -161,7 +139,7 @@ def of_formulas(
     Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
     bytes than it must shows a lower bandwidth.
 
-    - ``least_work``: bytes or FLOP of a problem that stand for unknown ones if they are no more.
+    ``least_work``: bytes or FLOP of a problem that stand for unknown ones if they are no more.
     """
 
     @cache
@@ -177,21 +155,18 @@ def of_formulas(
     return {each.name: each.formula(known) for each in SWEEP if each.formula is not None}
 
 
-TIE = 2.0
-"""Standard errors of a difference within which two times are a tie."""
+TIE = 2.0  # Standard errors of a difference within which two times are a tie
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Configurations of one problem that have the same status."""
 
-    # Their number.
-    count: int
+    count: int  # their number
     # The most frequent reason, '' where rows of this status have none. Reasons that differ only in
     # numbers count as one; this is the first of them.
     reason: str
-    # Number of configurations with such a reason.
-    alike: int
+    alike: int  # number of configurations with such a reason
     # One of them: the variant, and every tunable that it has, to their values.
     configuration: dict[str, Value]
 
@@ -200,26 +175,20 @@ class Outcome:
 class Answer:
     """The fastest configuration of one problem on one GPU."""
 
-    # Problem parameter to its value.
-    problem: dict[str, Value]
+    problem: dict[str, Value]  # problem parameter to its value
     # The variant, and every tunable that it has, to their values; None when nothing was timed.
     configuration: dict[str, Value] | None
-    # Median time, ms, and its relative standard error.
-    time_ms: float | None
-    relative_error: float | None
-    # Time of the default configuration, ms; None when it was not timed.
-    baseline_ms: float | None
+    time_ms: float | None  # median time, ms
+    relative_error: float | None  # its relative standard error
+    baseline_ms: float | None  # time of the default configuration, ms; None when it was not timed
     # Other configurations that are slower by less than two standard errors of the difference.
     tied: int
-    # Least traffic of the problem divided by ``time_ms``, GB/s.
-    bandwidth_gbs: float | None
+    bandwidth_gbs: float | None  # least traffic of the problem divided by `time_ms`, GB/s
     # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
-    # Status to its number of configurations.
-    statuses: dict[str, int]
-    # Status to what it is about; for every status but ``ok``.
-    outcomes: dict[str, Outcome]
+    statuses: dict[str, int]  # status to its number of configurations
+    outcomes: dict[str, Outcome]  # status to what it is about; for every status but `ok`
 
     @property
     def speedup(self) -> float | None:
@@ -236,7 +205,7 @@ class Answer:
 def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
     """Answer of every problem of a sweep on one GPU, in the order of the sweep.
 
-    - ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
+    ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
     """
     grouped = rows.groupby(spec.problem_columns, sort=False)
     return [

@@ -33,13 +33,11 @@ UNITS = {
 class Demand:
     """What values must be."""
 
-    # Such as ``must be finite``.
-    words: str
+    words: str  # such as `must be finite`
     # Whether each value of a column (a Series without missing values), or each row of a table, is
     # as it must be: bool, shape (rows,).
     holds: Callable[[Any], Any]
-    # Column that messages name, of a demand on rows.
-    column: str = ""
+    column: str = ""  # column that messages name, of a demand on rows
 
 
 def above(least: float) -> Demand:
@@ -98,8 +96,7 @@ class Column:
 
     kind: str
     demands: Sequence[Demand] = ()
-    # Whether NaN stands for a missing value.
-    nullable: bool = False
+    nullable: bool = False  # whether NaN stands for a missing value
     # What a table means that is older than the column, and lacks it: ``neutral`` in every row, and
     # no row of the ``variants`` that have the tunable, or a schema version below ``since``.
     older: Mapping[str, Any] = field(default_factory=dict)
@@ -144,24 +141,18 @@ def in_rows(words: str, holds: np.ndarray, values: pd.Series) -> str:
 class Schema:
     """What a kind of table holds."""
 
-    # As messages and the file's metadata have it.
-    name: str
+    name: str  # as messages and the file's metadata have it
     columns: dict[str, Column]
-    # Columns whose values no two rows share.
-    unique: Sequence[str] = ()
-    # Demands on rows.
-    demands: Sequence[Demand] = ()
+    unique: Sequence[str] = ()  # columns whose values no two rows share
+    demands: Sequence[Demand] = ()  # demands on rows
 
     def empty(self) -> pd.DataFrame:
         """A table without rows."""
         return pd.DataFrame({n: pd.Series(dtype=one.kind) for n, one in self.columns.items()})
 
     def insist(self, where: str | Path, table: pd.DataFrame) -> None:
-        """Check a whole table.
-
-        Raises UserError, one line: ``where``, the column, what it must be, and the first row that
-        is not.
-        """
+        """Check a whole table. Raises UserError, one line: ``where``, the column, what it must be,
+        and the first row that is not."""
         present = list(map(str, table.columns))
         for name in self.columns:
             if name not in present:
@@ -240,10 +231,8 @@ def _bounds(least: float | None, most: float | None) -> list[Demand]:
 
 
 def configuration_schema(spec: Spec) -> dict[str, Column]:
-    """Columns that name a configuration of ``spec``.
-
-    A table without the column is older than the tunable (see :attr:`.Column.older`).
-    """
+    """Columns that name a configuration of ``spec``. A table without the column is older than the
+    tunable (see :attr:`.Column.older`)."""
     tunables = {
         name: value_column(
             list(dict.fromkeys([tunable.neutral, *tunable.values])),

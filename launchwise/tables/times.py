@@ -33,17 +33,13 @@ from launchwise.tables.schema import (
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
-PAIRS = "pairs"
-"""Basis of a time whose ratio to the usual choice was measured in pairs."""
-
-SWEEP = "sweep"
-"""Basis of a time that stands as the sweep measured it."""
+PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
+SWEEP = "sweep"  # Basis of a time that stands as the sweep measured it
 
 CLOSE = 1.1
 """Times of the fastest in pairs up to which a configuration tells the level of its problem."""
 
-JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")
-"""Columns of a judged time."""
+JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")  # Columns of a judged time
 
 GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
 """Columns of the limits of what was measured in pairs: time of the usual choice, and of the
@@ -115,15 +111,10 @@ def judged_times(
     baseline, may have moved since the sweep by what does not concern the fastest. Configurations
     that were not compared keep the sweep's time.
 
-    - ``sweep``: rows of a sweep of which the result holds one each, with their number in it as
-      index.
-    - ``pairs``: pairs of the same GPU; None without any.
-    - ``blind``: whether it is the sweep of a blind test.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`times_schema` declares it.
+    ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
+    ``pairs``: pairs of the same GPU; None without any.
+    ``blind``: whether it is the sweep of a blind test.
+    Returns a table as :func:`times_schema` declares it.
     """
     swept_ms = sweep["time_ms"].to_numpy(dtype=float)
     limits = median_limits(list(sweep["times_ms"]))
@@ -171,7 +162,7 @@ def median_limits(samples: Sequence[np.ndarray]) -> np.ndarray:
     Those of the sign test (Conover, Practical Nonparametric Statistics, 1999, section 3.2); NaN for
     samples of less than six.
 
-    - ``samples``: each of shape (values,); their lengths may differ.
+    ``samples``: each of shape (values,); their lengths may differ.
     """
     found = np.full((len(samples), 2), np.nan)
     lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
@@ -200,10 +191,9 @@ def with_judged_times(
 
     Rows that were not judged, because the study does not ask about them, keep the sweep's time.
 
-    - ``sweep``: a whole sweep.
-    - ``times``: judged times of the same GPU; those of a blind test are left out.
-    - ``source``: file of ``times``, for messages.
-
+    ``sweep``: a whole sweep.
+    ``times``: judged times of the same GPU; those of a blind test are left out.
+    ``source``: file of ``times``, for messages.
     Raises UserError when ``times`` were judged of another sweep.
     """
     own = times[~times["blind"]]
@@ -233,7 +223,7 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     another way. Where only some of the configurations that are compared were in pairs, a ratio of a
     judged time of each basis tells of that, too.
 
-    - ``rows``: as :func:`with_judged_times` makes them; rows that were not judged stay as they are.
+    ``rows``: as :func:`with_judged_times` makes them; rows that were not judged stay as they are.
     """
     if "sweep_ms" not in rows:
         return rows

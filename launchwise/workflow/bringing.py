@@ -39,17 +39,11 @@ def bring(
 ) -> None:
     """Check and write everything recorded of the workload in ``folder``.
 
-    Parameters
-    ----------
-    profiles
-        Of the GPUs that blind tests asked about.
-    clock_tolerance
-        See :class:`launchwise.experiment.method.Confirmation`; None for its default.
-
-    Raises
-    ------
-    UserError
-        When a file does not fit its schema, speaks of another GPU, or mixes drivers or toolkits.
+    ``profiles``: of the GPUs that blind tests asked about.
+    ``clock_tolerance``: see :class:`launchwise.experiment.method.Confirmation`; None for its
+        default.
+    Raises UserError when a file does not fit its schema, speaks of another GPU, or mixes drivers or
+    toolkits.
     """
     spec = load_spec(folder)
     tolerance = clock_tolerance or Confirmation().clock_tolerance
@@ -113,12 +107,8 @@ def write_times(
 ) -> None:
     """Write the judged times of a study on one GPU.
 
-    Parameters
-    ----------
-    sweep, pairs
-        Of the GPU; None without pairs.
-    blind
-        Sweep and pairs of its recorded blind test; None without one.
+    ``sweep``, ``pairs``: of the GPU; None without pairs.
+    ``blind``: sweep and pairs of its recorded blind test; None without one.
     """
     tables = [judged_times(sweep[asked_about(study, sweep)], pairs, spec)]
     if pairs is not None:
@@ -145,10 +135,7 @@ def write_score(
 ) -> None:
     """Write the score of a blind test: a row per problem, and their summary.
 
-    Parameters
-    ----------
-    measured, compared
-        Content of its sweep and its pairs.
+    ``measured``, ``compared``: content of its sweep and its pairs.
     """
     domain = read_domain(folder, [gpu], [profile], question)
     answers = read_frozen(test.frozen)

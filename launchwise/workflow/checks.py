@@ -50,15 +50,8 @@ PRODUCT = re.compile(r"results/final/(?P<study>[^/]+)")
 
 
 def settings_file(workflow: Any) -> str:
-    """File that holds the settings: ``config.yaml``.
-
-    Where another workflow has this one as a module, the last file that it names by ``configfile:``.
-
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow.
-    """
+    """File that holds the settings: ``config.yaml``. Where another workflow has this one as a
+    module, the last file that it names by ``configfile:``."""
     named = [path for path in workflow.configfiles if path not in workflow.overwrite_configfiles]
     return str(named[-1]) if named and workflow.modifier.skip_configfile else "config.yaml"
 
@@ -85,16 +78,10 @@ def start(
 ) -> Experiment:
     """Check the settings before any rule is defined; stops with one line on an error.
 
-    Parameters
-    ----------
-    config
-        What Snakemake merged.
-    path
-        The file that the Snakefile names.
-    overlays
-        Files from the command line, the last one strongest.
-    in_job
-        Whether models were checked by the process that started this one.
+    ``config``: what Snakemake merged.
+    ``path``: the file that the Snakefile names.
+    ``overlays``: files from the command line, the last one strongest.
+    ``in_job``: whether models were checked by the process that started this one.
     """
     files = settings_of(path, overlays)
     try:
@@ -203,13 +190,8 @@ def _live(experiment: Experiment) -> list[str]:
 
 
 def check_models(experiment: Experiment) -> None:
-    """Check that the kind of every model exists for its workloads, and its hyper-parameters.
-
-    Raises
-    ------
-    UserError
-        At the first mistake.
-    """
+    """Check that the kind of every model exists for its workloads, and its hyper-parameters. Raises
+    UserError at the first mistake."""
     folders = experiment.folders.values()
     known = {kind for folder in folders for kind in kinds(folder)}
     for name, model in experiment.settings.models.items():

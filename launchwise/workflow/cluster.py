@@ -37,15 +37,12 @@ LONGEST_SHARD_S = 2 * 3600.0
 
 MOST_SHARDS = 100
 
-JOB_MB = 4000
-"""Host memory of a job without host arrays, 1e6 B: two processes with their libraries."""
+JOB_MB = 4000  # Host memory of a job without host arrays, 1e6 B: two processes with their libraries
 
 
 def nominal_bandwidth_gbs(arch: str) -> float:
-    """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s.
-
-    For an architecture that ``data/cards.csv`` lacks: the slowest card in the table.
-    """
+    """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s. For an
+    architecture that ``data/cards.csv`` lacks: the slowest card in the table."""
     known = _slowest_bandwidths()
     return known.get(arch.rstrip("af"), min(known.values()))
 
@@ -71,12 +68,8 @@ class Volume:
 def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:
     """Volume of a sweep.
 
-    Parameters
-    ----------
-    blocks
-        Problems as in the settings.
-    budget
-        Rows per problem; None if every configuration is measured.
+    ``blocks``: problems as in the settings.
+    ``budget``: rows per problem; None if every configuration is measured.
     """
     total, moved = 0.0, 0.0
     known = list(blocks)
@@ -96,10 +89,8 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
 def _alike(
     spec: Spec, listed: Iterable[Problem], parts: Mapping[tuple[Value, ...], Narrowing]
 ) -> list[list[Problem]]:
-    """Problems of which the same is measured, and that differ in sizes alone.
-
-    Sizes are parameters without listed values.
-    """
+    """Problems of which the same is measured, and that differ in sizes alone. Sizes are parameters
+    without listed values."""
     chosen = [name for name, one in spec.problem.items() if one.values is not None]
     found: dict[tuple[object, ...], list[Problem]] = {}
     for problem in listed:
@@ -114,11 +105,8 @@ def shards_for(seconds: float) -> int:
 
 
 def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
-    """Time limit of one of ``shards`` jobs: three times the estimate and time to start.
-
-    Run times differ between cards beyond the estimate. A stopped job gets more time in its next
-    attempt.
-    """
+    """Time limit of one of ``shards`` jobs: three times the estimate and time to start. Run times
+    differ between cards beyond the estimate. A stopped job gets more time in its next attempt."""
     return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
 
 
@@ -165,14 +153,9 @@ class Cluster:
     def requests(self, defaults: Mapping[str, Any] | None) -> dict[str, Request]:
         """Resources of a job on a GPU that say where Slurm runs it.
 
-        Parameters
-        ----------
-        defaults
-            Default resources of the profile: a GPU whose settings say nothing has those.
-
-        Returns
-        -------
-        Resource to a function of a rule's wildcards; None where there is nothing to ask for.
+        ``defaults``: default resources of the profile: a GPU whose settings say nothing has those.
+        Returns for each resource a function of a rule's wildcards; None where there is nothing to
+        ask for.
         """
         return {
             resource: partial(self._asked, key, _plain(defaults or {}, resource))
@@ -208,12 +191,8 @@ class Cluster:
     def minutes(self, gpu: str, workload: str, profile: str, attempt: int) -> int:
         """Time limit of one shard.
 
-        Parameters
-        ----------
-        profile
-            Where the profile of the GPU is, if there is one yet.
-        attempt
-            1 for the first, more when the job is tried again.
+        ``profile``: where the profile of the GPU is, if there is one yet.
+        ``attempt``: 1 for the first, more when the job is tried again.
         """
         bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
         if Path(profile).is_file():

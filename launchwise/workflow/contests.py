@@ -47,10 +47,7 @@ class Contests:
     def pairs(self, study: str, kind: str = "pairs") -> dict[str, str]:
         """GPU to its pairs: of live GPUs, and of those that have a record.
 
-        Parameters
-        ----------
-        kind
-            ``pairs``; ``peers``: of libraries.
+        ``kind``: ``pairs``; ``peers``: of libraries.
         """
         return {
             gpu: f"results/{kind}/{gpu}/{study}.parquet"
@@ -109,11 +106,9 @@ class Contests:
         return f"{folder}/{study}.{kind}"
 
     def untested(self, kind: str) -> dict[str, str]:
-        """Constraints of the wildcards of a rule that makes a file of blind tests.
-
-        They match live GPUs and studies without that file. Of one that is there Snakemake knows no
-        rule: nothing can make it again by itself, whatever changes.
-        """
+        """Constraints of the wildcards of a rule that makes a file of blind tests. They match live
+        GPUs and studies without that file. Of one that is there Snakemake knows no rule: nothing
+        can make it again by itself, whatever changes."""
         there = {
             gpu: [
                 each
@@ -147,9 +142,7 @@ class Contests:
 
     def blind_method(self, study: str) -> Plain:
         """How a blind test measures: every candidate of its problems, no energy and no drift.
-
-        Nothing is said of energy, and pairs say what is faster.
-        """
+        Nothing is said of energy, and pairs say what is faster."""
         return {
             **self._values.methods[self._values.workload(study)],
             "strategy": {"kind": "exhaustive"},
@@ -170,10 +163,8 @@ class Contests:
         return list(dict.fromkeys([*self._experiment.gpus_of(study), gpu]))
 
     def measured_before(self, gpu: str, study: str) -> str | None:
-        """Recorded rows of a held-out GPU, whose problems a blind test leaves out, if any.
-
-        No input of a rule: a rule makes it, of a live GPU.
-        """
+        """Recorded rows of a held-out GPU, whose problems a blind test leaves out, if any. No input
+        of a rule: a rule makes it, of a live GPU."""
         folder = self._values.extended_in.get(gpu)
         if folder is None or not self._values.gpus[gpu]["held_out"]:
             return None

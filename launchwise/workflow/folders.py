@@ -31,12 +31,7 @@ KEY = "version"
 
 def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> None:
     """Insist that no newer version made the results; those of an older one are brought up to date.
-
-    Raises
-    ------
-    UserError
-        When a newer version made them: this one may misread what it does not know.
-    """
+    Raises UserError when a newer version made them: this one may misread what it does not know."""
     _insist_on_folder(path.parent)
     if not path.is_file():
         return
@@ -69,15 +64,9 @@ def record_version(path: Path = RECORD, own: str = launchwise.__version__) -> No
 
 
 def check_temporary_folder() -> None:
-    """Insist that ``TMPDIR`` is not full: Snakemake's scheduler writes there what it solves.
-
-    Of one that is missing or may not be written to, everybody takes ``/tmp`` instead.
-
-    Raises
-    ------
-    UserError
-        When it is.
-    """
+    """Insist that ``TMPDIR`` is not full: Snakemake's scheduler writes there what it solves. Of one
+    that is missing or may not be written to, everybody takes ``/tmp`` instead. Raises UserError
+    when it is."""
     named = os.environ.get("TMPDIR")
     refused = why_not_written(Path(named)) if named else None
     if refused is not None and refused.errno in FULL:
@@ -91,11 +80,9 @@ def is_one_word(path: str | Path) -> bool:
 
 
 def name_in_one_word() -> None:
-    """Let ``sys.executable`` be a path without spaces: through a link to this environment.
-
-    The link lies in the user's cache, which nodes of a cluster share, or else in a temporary folder
-    of this process. Where neither can be had, the path stays.
-    """
+    """Let ``sys.executable`` be a path without spaces: through a link to this environment. The link
+    lies in the user's cache, which nodes of a cluster share, or else in a temporary folder of this
+    process. Where neither can be had, the path stays."""
     if is_one_word(sys.executable):
         return
     # One folder above that of the interpreter: there Python looks for its packages by the path

@@ -137,11 +137,8 @@ stencil on an H200, and 8 or more, which GPUs can reach."""
 
 
 def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> list[Problem]:
-    """Problems of a sweep in the order in which they are measured.
-
-    One shard: the order of the settings. Several shards: the longest first, so that no shard ends
-    with a long one.
-    """
+    """Problems of a sweep in the order in which they are measured. One shard: the order of the
+    settings. Several shards: the longest first, so that no shard ends with a long one."""
     spec = experiment.specs[workload]
     problems = experiment.problems_of(gpu, workload)
     if shards == 1:
@@ -197,15 +194,9 @@ class Code:
         Names and places of the files do not count: the digest is the same in every folder, and in
         a wheel. Nor does the file with launchwise's version, which no result follows from.
 
-        Parameters
-        ----------
-        start
-            Python files: absolute, or from the root of the project, such as ``scripts/clean.py``.
-
-        Raises
-        ------
-        FileNotFoundError
-            When one of them is missing.
+        ``start``: Python files: absolute, or from the root of the project, such as
+            ``scripts/clean.py``.
+        Raises FileNotFoundError when one of them is missing.
         """
         key = frozenset(start)
         if key not in self._digests:

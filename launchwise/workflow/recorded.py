@@ -29,16 +29,12 @@ class BlindTest(Strict):
 class RecordedStudy(Strict):
     """What a study has of recorded GPUs, by GPU."""
 
-    # The study without titles.
-    entry: dict[str, Any]
-    # What it asks (:func:`launchwise.learning.features.read_domain`).
-    question: dict[str, Any]
-    # Its own rules for the usual choice.
-    usual: list[dict[str, Any]] | None
+    entry: dict[str, Any]  # the study without titles
+    question: dict[str, Any]  # what it asks (`launchwise.learning.features.read_domain`)
+    usual: list[dict[str, Any]] | None  # its own rules for the usual choice
     pairs: dict[str, Copied]
     peers: dict[str, Copied]
-    # Where judged times go, of GPUs that have a sweep.
-    times: dict[str, Path]
+    times: dict[str, Path]  # where judged times go, of GPUs that have a sweep
     blind: dict[str, BlindTest]
 
 

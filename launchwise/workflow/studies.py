@@ -16,8 +16,7 @@ from launchwise.learning.recommenders import (
 from launchwise.workflow.plan import Code, model_source, run_time_tables
 from launchwise.workflow.values import Plain, Values
 
-MANY_FOLDS = 6
-"""Folds beyond which fitting them is the longest path of a run."""
+MANY_FOLDS = 6  # Folds beyond which fitting them is the longest path of a run
 
 
 class Studies:
@@ -87,11 +86,9 @@ class Studies:
         }
 
     def processes(self, study: str) -> int:
-        """Processes that fit the study's folds, or ask about them, at once.
-
-        A study of many folds is the longest path and may take all cores. Jobs of the others run
-        beside each other: a job for two cores waits until two are free at once.
-        """
+        """Processes that fit the study's folds, or ask about them, at once. A study of many folds
+        is the longest path and may take all cores. Jobs of the others run beside each other: a job
+        for two cores waits until two are free at once."""
         gpus = len(self.gpus(study))
         kinds = [split["kind"] for split in self._values.studies[study]["splits"].values()]
         folds = max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))
@@ -132,10 +129,7 @@ class Studies:
     def learnt_files(self, study: str, update: Any = str) -> dict[str, Any]:
         """What is learnt of a study, see :meth:`files`.
 
-        Parameters
-        ----------
-        update
-            Snakemake's mark of an output that is not deleted before its job.
+        ``update``: Snakemake's mark of an output that is not deleted before its job.
         """
         return {
             "splits": f"results/splits/{study}.json",

@@ -22,21 +22,17 @@ from launchwise.workloads.space import Problem
 
 
 def prior_gpus(experiment: Experiment, gpu: str, workload: str) -> list[str]:
-    """Recorded GPUs, other than ``gpu``, whose rows of a workload are there and not in doubt.
-
-    In the order of the settings; none unless the strategy of the workload starts from them. GPUs of
+    """Recorded GPUs, other than ``gpu``, whose rows of a workload are there and not in doubt. In
+    the order of the settings; none unless the strategy of the workload starts from them. GPUs of
     AMD, whose optima lie elsewhere, only where there are no others, here or in
-    :func:`prior_extended`.
-    """
+    :func:`prior_extended`."""
     return list(_prior(experiment, gpu, workload)[0])
 
 
 def prior_extended(experiment: Experiment, gpu: str, workload: str) -> list[dict[str, str]]:
-    """Other sweeps that are a prior: name of the GPU, path of the rows and their digest.
-
-    Those of GPUs other than ``gpu`` that are extended, and those that the strategy names. None
-    unless the strategy of the workload starts from them; of AMD's GPUs as in :func:`prior_gpus`.
-    """
+    """Other sweeps that are a prior: name of the GPU, path of the rows and their digest. Those of
+    GPUs other than ``gpu`` that are extended, and those that the strategy names. None unless the
+    strategy of the workload starts from them; of AMD's GPUs as in :func:`prior_gpus`."""
     return [
         {"gpu": other, "path": str(path), "digest": _digest(path)}
         for other, path in _prior(experiment, gpu, workload)[1].items()
@@ -120,10 +116,8 @@ class Sweeps:
         return f"results/journal/{gpu}/{workload}{kind}/{shard}.jsonl"
 
     def extends(self, gpu: str, workload: str) -> dict[str, Any] | None:
-        """Recorded sweep that a live GPU extends, with its digest; None where there is none.
-
-        No input of a rule: what a sweep extends is what it is recorded as.
-        """
+        """Recorded sweep that a live GPU extends, with its digest; None where there is none. No
+        input of a rule: what a sweep extends is what it is recorded as."""
         path = Path(self._values.extended_in.get(gpu, ""), f"{workload}.parquet")
         if gpu not in self._values.extended_in or not path.is_file():
             return None

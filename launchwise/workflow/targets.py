@@ -128,10 +128,7 @@ def _of_live_gpu(gpu: str, values: Values) -> Targets:
 class Reported:
     """The report of an experiment's studies.
 
-    Attributes
-    ----------
-    files
-        Study to its files: a path, one per GPU or model, or None.
+    ``files``: study to its files: a path, one per GPU or model, or None.
     """
 
     def __init__(self, values: Values, studies: Studies, contests: Contests) -> None:
@@ -167,10 +164,8 @@ class Reported:
         }
 
     def reads(self) -> dict[str, list[str] | str]:
-        """Inputs of a stage that writes the report.
-
-        Each once: Snakemake compares every input with every output, and studies share many.
-        """
+        """Inputs of a stage that writes the report. Each once: Snakemake compares every input with
+        every output, and studies share many."""
         settings = self._values.settings
         specs = map(self._studies.spec, self.files)
         return {

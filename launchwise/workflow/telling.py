@@ -26,15 +26,13 @@ from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import stop
 from launchwise.workflow.studies import Studies
 
-JOB_S = 2.0
-"""Core time of a job beside its work: the start of Python, libraries."""
+JOB_S = 2.0  # Core time of a job beside its work: the start of Python, libraries
 
 LEARNING_S, REPORT_S = 0.47, 0.1
 """Core time by :meth:`~launchwise.workflow.studies.Studies.works`, s per 1e6: of learning; of the
 pages. Learning took 3.8 to 57 s for 0.8 to 94 units, within a factor of two of the line."""
 
-WORTH_SAYING_S = 20.0
-"""Shorter runs say nothing."""
+WORTH_SAYING_S = 20.0  # Shorter runs say nothing
 
 FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 
@@ -42,12 +40,8 @@ FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 def tell_beginning(workflow: Any, studies: Studies, cluster: Cluster, cores: int) -> None:
     """Print two lines before a run on this machine that takes a while.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, before its first job.
-    cores
-        Value of ``--cores``.
+    ``workflow``: Snakemake's workflow, before its first job.
+    ``cores``: value of ``--cores``.
     """
     quiet = {str(each).rpartition(".")[2].lower() for each in workflow.output_settings.quiet or ()}
     if not workflow.local_exec or "all" in quiet:
@@ -72,10 +66,7 @@ def estimated_s(
 ) -> float:
     """About how long jobs take on so many cores and one card of each kind, s.
 
-    Parameters
-    ----------
-    jobs
-        Rule and wildcards of each.
+    ``jobs``: rule and wildcards of each.
     """
     computing, longest, measuring = 0.0, 0.0, 0.0
     learning = {f"learn_{study}": study for study in studies.names}
@@ -108,10 +99,7 @@ MARK = "E launchwise: "
 def tell_failures(workflow: Any) -> None:
     """Print one line per mistake of failed jobs; of this machine's own jobs it stands there.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, at its end.
+    ``workflow``: Snakemake's workflow, at its end.
     """
     if workflow.local_exec:
         return
@@ -128,7 +116,6 @@ def tell_failures(workflow: Any) -> None:
 
 
 def _mistakes(log: Path) -> list[str]:
-    """The mistake that a log ends with, if it does."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except OSError:
@@ -168,13 +155,7 @@ TUNED = Path(RESULTS, "logs", "tune")
 
 
 def tell_missing_records(workflow: Any) -> None:
-    """Print one line if there are results and no record at all; jobs of a run print nothing.
-
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow.
-    """
+    """Print one line if there are results and no record at all; jobs of a run print nothing."""
     if not workflow.is_main_process:
         return
     results = _names(Path(RESULTS))
@@ -227,10 +208,8 @@ def check_submission(workflow: Any, experiment: Experiment) -> None:
 
     Nothing is submitted.
 
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow, about to run its first job; of any other executor nothing is asked.
+    ``workflow``: Snakemake's workflow, about to run its first job; of any other executor nothing is
+        asked.
     """
     if workflow.executor_plugin.name == "slurm":
         try:
@@ -316,9 +295,7 @@ def _missing_kind(resources: Mapping[str, Any]) -> str | None:
 
 def _foreign_account(resources: Mapping[str, Any]) -> str | None:
     """Message if an account is none of the user's, where Slurm has accounts and takes any.
-
-    Snakemake's plugin asks the same before each job.
-    """
+    Snakemake's plugin asks the same before each job."""
     account = resources.get("slurm_account")
     if not account:
         return None

@@ -46,15 +46,9 @@ def untitled_study(study: Study) -> dict[str, Any]:
 
 
 def spec_digest(path: Path) -> str:
-    """Digest of what a ``spec.yaml`` says, without titles, descriptions, comments and layout.
-
-    The order of its keys counts: candidates are listed in it.
-
-    Raises
-    ------
-    UserError
-        When the file is no YAML.
-    """
+    """Digest of what a ``spec.yaml`` says, without titles, descriptions, comments and layout. The
+    order of its keys counts: candidates are listed in it. Raises UserError when the file is no
+    YAML."""
     content = read_yaml(path)
     if isinstance(content, Mapping):
         content = {key: value for key, value in content.items() if key not in _SPEC_TEXTS}

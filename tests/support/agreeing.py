@@ -24,8 +24,7 @@ from launchwise.importing.cards import cuda_names
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
 
-DESCRIBED = ("b200", "t4")
-"""Datasheet-only GPUs that are asked about, too."""
+DESCRIBED = ("b200", "t4")  # Datasheet-only GPUs that are asked about, too
 
 Made = tuple[Final, list[dict[str, Any]], AnswerTable]
 

@@ -38,16 +38,10 @@ print(json.dumps([module["recommend"](device, **one) for device, one in json.loa
 class Answering:
     """A study's answers in every form.
 
-    Parameters
-    ----------
-    final
-        The product, with datasheet-only GPUs in its domain.
-    entries
-        What the lookup of the report reads.
-    table
-        What exports hold.
-    folder
-        Where they are written.
+    ``final``: the product, with datasheet-only GPUs in its domain.
+    ``entries``: what the lookup of the report reads.
+    ``table``: what exports hold.
+    ``folder``: where they are written.
     """
 
     def __init__(

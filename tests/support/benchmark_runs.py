@@ -37,8 +37,7 @@ ANYWHERE = (
 )
 """Benchmarks that run on any machine."""
 
-WITH_JAVA = ("against_weka",)
-"""Benchmarks that need Java and an archive that no lock file names."""
+WITH_JAVA = ("against_weka",)  # Benchmarks that need Java and an archive that no lock file names
 
 ON_GPU = {
     "against_devito": "devito",
@@ -59,11 +58,9 @@ ON_GPU = {
 def start(
     name: str, output: Path, *options: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a benchmark at its smallest size.
-
-    It is a fork, but for ``main_job``, which tells processes by their commands, and for those on a
-    GPU that they are shown: no fork of a process that has opened CUDA can use it.
-    """
+    """Run a benchmark at its smallest size. It is a fork, but for ``main_job``, which tells
+    processes by their commands, and for those on a GPU that they are shown: no fork of a process
+    that has opened CUDA can use it."""
     script = [str(FOLDER / f"{name}.py"), str(output), "--smallest", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     shown = name in ON_GPU and variables.get("CUDA_VISIBLE_DEVICES") != ""

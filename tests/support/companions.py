@@ -18,8 +18,7 @@ SPEC = made(
     width=1,
     parts=1,
 )
-SIZES = [2, 4, 8]
-"""Training problems; the number of parts is the size."""
+SIZES = [2, 4, 8]  # Training problems; the number of parts is the size
 
 
 def domain(*constraints: str) -> Domain:

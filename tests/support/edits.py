@@ -28,8 +28,7 @@ STRANGE: tuple[Any, ...] = (
 )
 """Values in the place of others; all but a few are of the wrong type or out of range."""
 
-Place = tuple[Any, Any]
-"""A mapping or list, and a key or number in it."""
+Place = tuple[Any, Any]  # A mapping or list, and a key or number in it
 
 
 def edited(text: str, dice: random.Random) -> bytes:

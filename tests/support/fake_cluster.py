@@ -20,11 +20,8 @@ from samples import ROOT, Project, copy_project
 from launchwise.measuring.journal import read_journal
 
 FAKES = ROOT / "tests" / "support" / "fake_cards"
-RUNTIME = ROOT / "tests" / "support" / "container_runtime"
-"""Folder of a stand-in for Apptainer."""
-
-NODES = {"a100": 4, "h200": 2, "t4": 1}
-"""Cards of each node."""
+RUNTIME = ROOT / "tests" / "support" / "container_runtime"  # Folder of a stand-in for Apptainer
+NODES = {"a100": 4, "h200": 2, "t4": 1}  # Cards of each node
 
 FEATURES = {"a100": "ampere", "h200": "hopper", "t4": "turing"}
 PARTITIONS = {"short": ["a100", "t4"], "long": ["a100", "h200"], "all": ["t4", "a100", "h200"]}
@@ -41,8 +38,7 @@ SPACE = {
     "by": [1, 2, 4],
     "bz": [1, 2],
 }
-ROWS_PER_SWEEP = 88
-"""Four sizes; block3d in 21 shapes and the untiled variant for each."""
+ROWS_PER_SWEEP = 88  # Four sizes; block3d in 21 shapes and the untiled variant for each
 
 # Nothing that depends on the order of rows or on the time of day: all tables must be equal.
 METHOD: dict[str, Any] = {
@@ -57,14 +53,12 @@ VOLATILE = ("measured_at", "card")
 """What two runs need not agree in: the time, and which of several equal cards was free."""
 
 
-RESERVATION = "lab"
-"""Of the node of the H200."""
+RESERVATION = "lab"  # Of the node of the H200
 
 ACCOUNTS = ("biology", "physics")
 """Those that the user of the tests has, where Slurm keeps accounts."""
 
-MODULE = "cuda/13.0"
-"""It brings nvcc: see `fake_cards/modules`."""
+MODULE = "cuda/13.0"  # It brings nvcc: see `fake_cards/modules`
 
 ON_A100 = {
     "partition": "short,long",
@@ -84,10 +78,8 @@ def _gpu(node: str, slurm: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def run_watchful_snakemake(arguments: list[str]) -> None:
-    """Snakemake's command line, whose plugin asks Slurm every second.
-
-    The plugin would wait ten seconds longer after each time that no job had ended.
-    """
+    """Snakemake's command line, whose plugin asks Slurm every second. The plugin would wait ten
+    seconds longer after each time that no job had ended."""
     from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
     RemoteExecutor.next_seconds_between_status_checks = property(lambda _: 1, lambda *_: None)
@@ -104,10 +96,8 @@ class ClusterProject:
 
     @classmethod
     def make(cls, folder: Path, cache: Path, haste: bool = False) -> ClusterProject:
-        """Copy the project into ``folder``; compiled kernels are kept in ``cache``.
-
-        In haste, timings take no longer than a CPU needs for them.
-        """
+        """Copy the project into ``folder``; compiled kernels are kept in ``cache``. In haste,
+        timings take no longer than a CPU needs for them."""
         project = copy_project(folder / "project")
         config = project.config()
         config["gpus"] = {

@@ -32,8 +32,7 @@ from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 from launchwise.workloads.device import Launch
 from launchwise.workloads.spec import load_spec
 
-PIPE = os.dup(1)
-"""The pipe that events go to: ``run`` puts another file in its place."""
+PIPE = os.dup(1)  # The pipe that events go to: `run` puts another file in its place
 
 MARKED = {"variant": "column", "tz": 2}
 

@@ -51,14 +51,10 @@ class Fork:
     there: a test may have changed it. Where it names a folder with a ``sitecustomize.py``, that is
     run first, as at Python's start, and what the folder holds is imported from there.
 
-    Parameters
-    ----------
-    environment
-        All variables of the process.
-    output, errors
-        Where it prints.
-    session
-        Whether it leads a session of its own, so that it and what it starts can be killed together.
+    ``environment``: all variables of the process.
+    ``output``, ``errors``: where it prints.
+    ``session``: whether it leads a session of its own, so that it and what it starts can be killed
+        together.
     """
 
     def __init__(
@@ -88,13 +84,8 @@ class Fork:
         return self.returncode
 
     def wait(self, seconds: float | None = None) -> int:
-        """Exit code, minus the number of the signal that ended it.
-
-        Raises
-        ------
-        subprocess.TimeoutExpired
-            When it does not end in time.
-        """
+        """Exit code, minus the number of the signal that ended it. Raises subprocess.TimeoutExpired
+        when it does not end in time."""
         if self.returncode is None:
             if not select.select([self._handle], [], [], seconds)[0]:
                 raise subprocess.TimeoutExpired(str(self.pid), seconds or 0)
@@ -120,13 +111,8 @@ def forked(
     environment: Mapping[str, str],
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """What a :class:`Fork` printed, and its exit code.
-
-    Raises
-    ------
-    subprocess.TimeoutExpired
-        When it does not end in time; it is killed.
-    """
+    """What a :class:`Fork` printed, and its exit code. Raises subprocess.TimeoutExpired when it
+    does not end in time; it is killed."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = Fork(program, arguments, folder, environment, output, errors)
         try:

@@ -53,11 +53,8 @@ def measured(
     slice_sms: int | None = None,
     **method: Any,
 ) -> list[dict[str, Any]]:
-    """Rows of a real sweep of ``problems`` with the workload in ``folder``.
-
-    It compiles while it measures; that a bundle made beforehand does as well is shown by the rest
-    of the project.
-    """
+    """Rows of a real sweep of ``problems`` with the workload in ``folder``. It compiles while it
+    measures; that a bundle made beforehand does as well is shown by the rest of the project."""
     spec = load_spec(folder)
     builds = builds_in_order(load_workload(folder, spec), problems)
     cores = os.cpu_count() or 1

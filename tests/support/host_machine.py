@@ -18,10 +18,7 @@ from tests.support.host_device import HostDevice
 class HostMachine:
     """See :class:`kernels.calling.driver.Card`.
 
-    Attributes
-    ----------
-    queued
-        Stream of every run of prepared launches.
+    ``queued``: stream of every run of prepared launches.
     """
 
     name = "device 0"

@@ -9,8 +9,7 @@ from launchwise.exporting.table import AnswerTable, Device, Entry
 from launchwise.workloads.launch_shapes import LaunchExpressions
 from launchwise.workloads.limits import Limits, Range
 
-CANARY = "canary"
-"""File that code of a hostile text writes into the current folder."""
+CANARY = "canary"  # File that code of a hostile text writes into the current folder
 
 TEXTS = (
     f'"""\nopen("{CANARY}", "w")\n"""',

@@ -25,10 +25,8 @@ def shared_packages() -> list[str]:
 
 
 def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in the folder of somebody else's project.
-
-    Facts about the project's code are kept; sources that Snakemake fetches are not.
-    """
+    """Run Snakemake in the folder of somebody else's project. Facts about the project's code are
+    kept; sources that Snakemake fetches are not."""
     cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache, **variables}
     return forked(run_snakemake, [*words], folder, environment, seconds=120)
@@ -44,15 +42,9 @@ def build_wheel(folder: Path, tree: Path = ROOT) -> Path:
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment with the wheel, and a machine for it.
+    """An environment with the wheel, and a machine for it."""
 
-    Parameters
-    ----------
-    folder
-        Holds the environment ``env``, a home and the description of made-up cards.
-    """
-
-    folder: Path
+    folder: Path  # holds the environment `env`, a home and the description of made-up cards
 
     @classmethod
     def make(cls, folder: Path, wheel: Path) -> Installed:
@@ -94,10 +86,7 @@ class Installed:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of the environment in a folder.
 
-        Parameters
-        ----------
-        gpu
-            Whether the machine has a made-up card, whose kernels run on the CPU.
+        ``gpu``: whether the machine has a made-up card, whose kernels run on the CPU.
         """
         cards, path = self.folder / "cards.json", f"{self.environment}/bin:{os.environ['PATH']}"
         cards.write_text(json.dumps({"h200": [{**CARD, "rate": 2.5, "pause_s": 0.0}]}))

@@ -22,8 +22,7 @@ STREAM_US = 6.0
 TO_DEVICE_GBS, TO_HOST_GBS, PAGEABLE_SHARE = 50.0, 40.0, 0.25
 SOLVE_NS = 15.0
 
-RATES_MS = 1.0
-"""Every kernel that measures a rate."""
+RATES_MS = 1.0  # Every kernel that measures a rate
 
 STEP_NS = {
     "chase_l1": 20.0,

@@ -14,11 +14,8 @@ from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
 from launchwise.report.study import Run, StudyData
 
-MOST_PROBLEMS = 6
-"""Problems of a GPU: the number of GPUs is the question, not that of rows."""
-
-WITH_MODELS = 30
-"""GPUs that evaluation and predictions hold: more than a study's page shows."""
+MOST_PROBLEMS = 6  # Problems of a GPU: the number of GPUs is the question, not that of rows
+WITH_MODELS = 30  # GPUs that evaluation and predictions hold: more than a study's page shows
 
 SLOWEST = 8.0
 RUN = Run("0" * 40, "2026-01-01T00:00:00+00:00", "0" * 16, 0, {})
@@ -28,10 +25,7 @@ TIMES = ("time_ms", "time_low_ms", "time_high_ms")
 def copied(study: StudyData, name: str, count: int) -> StudyData:
     """A study of ``count`` GPUs, each with the rows of one of the study's, slower by a factor.
 
-    Parameters
-    ----------
-    name
-        Of the new study; the study's own section stays behind.
+    ``name``: of the new study; the study's own section stays behind.
     """
     factors = np.exp(np.linspace(0.0, np.log(SLOWEST), count))
     kept = {gpu: _few_problems(study, gpu) for gpu in study.gpus}

@@ -50,21 +50,13 @@ def _program(name: str) -> str | None:
 class OneMachineSlurm:
     """A cluster with one node per kind of GPU, and the node ``cpu`` without one.
 
-    Parameters
-    ----------
-    folder
-        Where its state, logs and sockets lie; short, because sockets have short names.
-    gpus
-        Kinds of GPU, each a node and a type of Slurm's; how many the node has.
-    features
-        What a constraint may ask of each node.
-    partitions
-        Partition to its nodes; ``cpu``, the default, is one more.
-    kill_wait_s
-        Time between SIGTERM and SIGKILL at a time limit.
-    accounts, qos
-        With accounts Slurm keeps them in a database, and refuses others; of a job that names none,
-        the first one pays.
+    ``folder``: where its state, logs and sockets lie; short, because sockets have short names.
+    ``gpus``: kinds of GPU, each a node and a type of Slurm's; how many the node has.
+    ``features``: what a constraint may ask of each node.
+    ``partitions``: partition to its nodes; ``cpu``, the default, is one more.
+    ``kill_wait_s``: time between SIGTERM and SIGKILL at a time limit.
+    ``accounts``, ``qos``: with accounts Slurm keeps them in a database, and refuses others; of a
+        job that names none, the first one pays.
     """
 
     def __init__(

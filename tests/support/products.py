@@ -59,14 +59,8 @@ def _experiment() -> Experiment:
 def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData]:
     """Fit the product of a study that has recorded sweeps, a committee of :data:`MEMBERS`.
 
-    Parameters
-    ----------
-    only
-        Problem parameter to values: of the sweeps these rows only.
-
-    Returns
-    -------
-    The product, and what the report knows of the study but its answers.
+    ``only``: problem parameter to values: of the sweeps these rows only.
+    Returns the product, and what the report knows of the study but its answers.
     """
     experiment = _experiment()
     asked, gpus = experiment.studies[name], experiment.gpus_of(name)
@@ -115,10 +109,7 @@ STUDY = "stencil_block"
 def stencil_project(root: Path, members: str) -> Path:
     """A project with the tests' workload alone, and the product of its study; the product's folder.
 
-    Parameters
-    ----------
-    members
-        Of the committee that answers.
+    ``members``: of the committee that answers.
     """
     shutil.copytree(STENCIL, root / "kernels" / "stencil")
     spec = load_spec(root / "kernels" / "stencil")

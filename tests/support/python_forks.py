@@ -34,9 +34,7 @@ _OWN_MODULES = re.compile(r"launchwise(\.\w+)+|snakemake")
 
 def program(command: Any, shell: bool) -> list[str] | None:
     """What Python is asked to run: ``-m``, a module of ours or Snakemake, arguments; or a script.
-
-    None for any other command. Scripts are those that Snakemake starts for its rules.
-    """
+    None for any other command. Scripts are those that Snakemake starts for its rules."""
     if shell:
         found = _RULE_SCRIPT.fullmatch(command) if isinstance(command, str) else None
         words = shlex.split(found["command"]) if found else []
@@ -144,11 +142,9 @@ def places(environment: Mapping[str, str]) -> list[str]:
 
 
 def search(first: list[str]) -> None:
-    """Look for modules in these folders first.
-
-    What was loaded from another copy of the project than they lead to is forgotten, and a
-    ``sitecustomize.py`` of theirs is run, as at Python's start, unless that was done.
-    """
+    """Look for modules in these folders first. What was loaded from another copy of the project
+    than they lead to is forgotten, and a ``sitecustomize.py`` of theirs is run, as at Python's
+    start, unless that was done."""
     sys.path[:] = dict.fromkeys([*first, *sys.path])
     importlib.invalidate_caches()
     loaded = sys.modules.get("launchwise")

@@ -13,11 +13,8 @@ from launchwise.workloads.spec import Spec
 def learnt_of(recommendations: pd.DataFrame, spec: Spec) -> Learnt:
     """What models say: each recommends its rows, in the order of their ranks, and no other.
 
-    Parameters
-    ----------
-    recommendations
-        Columns of the candidates, ``model``, ``rank``, ``predicted_ms``, and ``expected_gain`` and
-        ``spread`` where they are known.
+    ``recommendations``: columns of the candidates, ``model``, ``rank``, ``predicted_ms``, and
+        ``expected_gain`` and ``spread`` where they are known.
     """
     keys = ["split", "fold", *spec.key_columns]
     candidates = recommendations[keys].drop_duplicates(ignore_index=True)

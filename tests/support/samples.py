@@ -47,10 +47,7 @@ def measurements(
 ) -> pd.DataFrame:
     """A valid sweep: every configuration of every problem, times made up and all different.
 
-    Parameters
-    ----------
-    blocks
-        Problems as in the settings; :data:`SMALL` when left out.
+    ``blocks``: problems as in the settings; :data:`SMALL` when left out.
     """
     rows = []
     for problem in space.problems(spec, blocks or SMALL):
@@ -181,10 +178,7 @@ def _uncopied(folder: str, names: list[str]) -> set[str]:
 def copy_project(folder: Path, study: Path = STENCIL / "studies" / "stencil_block") -> Project:
     """A copy of the project in ``folder`` whose only GPU, ``test``, has a small recorded sweep.
 
-    Parameters
-    ----------
-    study
-        The only study; the only workload is the one in whose folder it lies.
+    ``study``: the only study; the only workload is the one in whose folder it lies.
     """
     folder.mkdir(parents=True)
     for name in COPIED:

@@ -25,14 +25,9 @@ def lacking() -> str | None:
 class SlurmAccounting:
     """A database and slurmdbd for one cluster.
 
-    Parameters
-    ----------
-    folder
-        Where the database and the sockets lie; short, because sockets have short names.
-    port
-        Of slurmdbd, on the loopback address ``host``.
-    munge
-        Socket of munged.
+    ``folder``: where the database and the sockets lie; short, because sockets have short names.
+    ``port``: of slurmdbd, on the loopback address ``host``.
+    ``munge``: socket of munged.
     """
 
     def __init__(self, folder: Path, host: str, port: int, munge: Path) -> None:

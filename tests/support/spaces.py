@@ -15,8 +15,7 @@ from launchwise.workloads.spec import Spec
 Outcome = Callable[[Configuration], float | None]
 PROBLEM: Problem = {"m": 4}
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128]
-LARGE = list("abcdefg")
-"""Tunables of :func:`large`, each with the values :data:`POWERS`."""
+LARGE = list("abcdefg")  # Tunables of `large`, each with the values `POWERS`
 
 
 def made(
@@ -28,10 +27,8 @@ def made(
     **baseline: int | str,
 ) -> Spec:
     """A spec of tunables with their values, and of variants with their tunables and constraints.
-
     What a variant does not use sits at its ``neutral`` value, the first one when left out. The
-    tunables in ``build`` need a compilation.
-    """
+    tunables in ``build`` need a compilation."""
     common = {"source": "x.cu", "title": "x", "block": ["1", "1", "1"], "grid": ["1", "1", "1"]}
     return Spec.model_validate(
         {

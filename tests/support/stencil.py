@@ -49,10 +49,8 @@ def stencil_domain(spec: Spec) -> Domain:
 
 
 def copying_stencil(folder: Path) -> Path:
-    """The workload in ``folder``, with arrays in memory of the device or of the host.
-
-    Those of the host are copied at each run. The baseline always tells the host how it ended.
-    """
+    """The workload in ``folder``, with arrays in memory of the device or of the host. Those of the
+    host are copied at each run. The baseline always tells the host how it ended."""
     made = folder / STENCIL.name
     shutil.copytree(STENCIL, made, ignore=shutil.ignore_patterns("studies", "__pycache__"))
     spec = yaml.safe_load((made / "spec.yaml").read_text())
@@ -72,9 +70,7 @@ def copying_stencil(folder: Path) -> Path:
 
 def small_stencil(into: Path) -> Path:
     """Copy the workload to ``into/kernels/stencil``, with a small space and free to be changed.
-
-    Problems of 20 points have 20 configurations, seven of them of ``column``.
-    """
+    Problems of 20 points have 20 configurations, seven of them of ``column``."""
     folder = into / "kernels" / STENCIL.name
     # What is usual and the study name values that this smaller space does not have.
     ignored = shutil.ignore_patterns("usual.yaml", "studies", "__pycache__")
@@ -115,11 +111,9 @@ def cases(sizes: tuple[int, ...], gpus: tuple[str, ...] = GPUS) -> list[Case]:
 
 
 def times_ms(rows: pd.DataFrame, gpu: GpuProfile) -> np.ndarray:
-    """Made-up times of configurations on one GPU, before noise, shape ``(rows,)``, ms.
-
-    Memory decides. Walking or stacking points along z saves reads of planes that L2 cannot keep
-    and leaves SMs idle: the first wins for large grids on few SMs, the second elsewhere.
-    """
+    """Made-up times of configurations on one GPU, before noise, shape ``(rows,)``, ms. Memory
+    decides. Walking or stacking points along z saves reads of planes that L2 cannot keep and leaves
+    SMs idle: the first wins for large grids on few SMs, the second elsewhere."""
     is_block = rows["variant"].eq("block3d").to_numpy()
     is_column = rows["variant"].eq("column").to_numpy()
     names = ("n", "bx", "by", "bz", "tz")

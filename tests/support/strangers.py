@@ -27,8 +27,7 @@ FACTS = {
 }
 """Limits of a card, where there is none."""
 
-FOUND = ("wrong", "failed")
-"""Statuses of a fault that was found."""
+FOUND = ("wrong", "failed")  # Statuses of a fault that was found
 
 
 class Fault(Strict):
@@ -51,20 +50,13 @@ class Fault(Strict):
 
 
 class Expectation(Strict):
-    """What is expected of a folder.
+    """What is expected of a folder."""
 
-    Parameters
-    ----------
-    problem, gpu_problem
-        A small problem for the CPU device and a larger one; a list stands for each of its values.
-    needs
-        What the CPU device lacks for it.
-    """
-
+    # A small problem for the CPU device and a larger one; a list stands for each of its values.
     problem: dict[str, Any]
     gpu_problem: dict[str, Any]
     faults: list[Fault] = Field(min_length=1)
-    needs: str = ""
+    needs: str = ""  # what the CPU device lacks for it
 
 
 def expectation(name: str) -> Expectation:
@@ -97,13 +89,8 @@ def faulty(spec: Spec, fault: Fault) -> dict[str, Any]:
 
 
 def planted(name: str, fault: Fault, place: Path) -> Path:
-    """A copy of a folder with a fault in it.
-
-    Raises
-    ------
-    ValueError
-        When the passage is not there exactly once: the fault would plant nothing, or two.
-    """
+    """A copy of a folder with a fault in it. Raises ValueError when the passage is not there
+    exactly once: the fault would plant nothing, or two."""
     folder = place / name
     shutil.copytree(STRANGERS / name, folder)
     path = folder / fault.file

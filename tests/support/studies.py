@@ -54,12 +54,9 @@ def fit_final(
 ) -> Final:
     """Fit one model to all measured rows of a study and write the product, without intervals.
 
-    Parameters
-    ----------
-    name, entry
-        The model; members of a committee are plain kinds and simple rules.
-    sweeps, times, sources
-        GPU to its measurements and to its judged times; files of the sweeps.
+    ``name``, ``entry``: the model; members of a committee are plain kinds and simple rules.
+    ``sweeps``, ``times``, ``sources``: GPU to its measurements and to its judged times; files of
+        the sweeps.
     """
     members = members_of(entry.parameters, MEMBERS) if entry.kind == COMMITTEE else []
     plain = {
@@ -83,10 +80,8 @@ def fit_product(
     seed: int = 1,
     **asked: Any,
 ) -> Final:
-    """The product of a :func:`study` that one model answers, written to ``folder``.
-
-    ``times`` are those of the sweeps where none are given.
-    """
+    """The product of a :func:`study` that one model answers, written to ``folder``. ``times`` are
+    those of the sweeps where none are given."""
     if times is None:
         times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
     known = (domain, sweeps, times, sources, seed, folder)

@@ -47,12 +47,8 @@ def has_ended(pid: int, seconds: float = PATIENCE_S) -> bool:
 class Supervisor:
     """``work`` in a process of its own: a fork of this one, where everything is imported already.
 
-    Parameters
-    ----------
-    work
-        Its return value is the exit code; an exception is 1.
-    said
-        File for the message of a UserError, or the traceback of anything else.
+    ``work``: its return value is the exit code; an exception is 1.
+    ``said``: file for the message of a UserError, or the traceback of anything else.
     """
 
     def __init__(self, work: Callable[[], int], said: Path) -> None:
@@ -119,10 +115,8 @@ def sweep(shard: Shard, path: Path, fingerprint: str = FINGERPRINT) -> None:
 
 
 def supervise(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -> Supervisor:
-    """:func:`sweep` in a process of its own, with the exit codes of the stage's script.
-
-    ``first`` is called there before anything else.
-    """
+    """:func:`sweep` in a process of its own, with the exit codes of the stage's script. ``first``
+    is called there before anything else."""
 
     def work() -> int:
         first()
@@ -175,11 +169,9 @@ def expected_keys(shard: Shard) -> list[tuple[Any, ...]]:
 def finished(
     shard: Shard, path: Path, kept: list[bytes] | None = None, fingerprint: str = FINGERPRINT
 ) -> list[dict[str, Any]]:
-    """Rows of a sweep that is said to be finished.
-
-    Every row is there once, those of ``kept`` (lines of an earlier look) come first and are the
-    same byte by byte, and a second run starts no process and changes no byte of a row.
-    """
+    """Rows of a sweep that is said to be finished. Every row is there once, those of ``kept``
+    (lines of an earlier look) come first and are the same byte by byte, and a second run starts no
+    process and changes no byte of a row."""
     lines = row_lines(path)
     assert lines[: len(kept or [])] == (kept or [])
     sweep(dataclasses.replace(shard, command=["/no/such/program"]), path, fingerprint)

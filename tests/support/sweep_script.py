@@ -28,10 +28,8 @@ CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", d
 
 
 def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> Callable[[], int]:
-    """What runs the script for ``shard``; returns its exit code. Its log is ``output`` + .log.
-
-    To be called in a process of its own: it changes what the script imports.
-    """
+    """What runs the script for ``shard``; returns its exit code. Its log is ``output`` + .log. To
+    be called in a process of its own: it changes what the script imports."""
 
     def run() -> int:
         folder = journal.parent

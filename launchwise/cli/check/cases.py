@@ -25,23 +25,15 @@ from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 4
 MOST_WIDE = 4
-MOST_OF_MACROS = 8
-"""Runs for listed values, for sizes above a block, and for conditions in macros."""
-
-MOST_SEARCHES = 100
-"""Searches for sizes of all conditions in macros, of at most 0.1 s each."""
-
-MEMORY_BYTES = 1 << 28
-"""Problems that need more are left out: the CPU runs one thread at a time."""
+MOST_OF_MACROS = 8  # Runs for listed values, for sizes above a block, and for conditions in macros
+MOST_SEARCHES = 100  # Searches for sizes of all conditions in macros, of at most 0.1 s each
+MEMORY_BYTES = 1 << 28  # Problems that need more are left out: the CPU runs one thread at a time
 
 WIDE = (1 << 18, 1 << 25)
 """Work items, and bytes, of the largest problem with a size above the threads of a block."""
 
-MOST_REACH = 1 << 13
-"""Most elements of a block that a size is drawn above."""
-
-ELEMENTS = 4
-"""Elements that a thread may handle at once, as a vector, in a loop inside a block."""
+MOST_REACH = 1 << 13  # Most elements of a block that a size is drawn above
+ELEMENTS = 4  # Elements that a thread may handle at once, as a vector, in a loop inside a block
 
 RAGGED = 32 + ODD
 """Threads with work in the last step of a loop over a size: one warp and a part of the next."""
@@ -136,10 +128,8 @@ class Cases:
         return None
 
     def add_macros(self, drawn: Sequence[Problem]) -> None:
-        """Runs for conditions in macros that hold, or do not hold, in no run of a variant.
-
-        A run with the smallest problem does not count: its loops have one step.
-        """
+        """Runs for conditions in macros that hold, or do not hold, in no run of a variant. A run
+        with the smallest problem does not count: its loops have one step."""
         searches, most = MOST_SEARCHES, len(self.runs) + MOST_OF_MACROS
         every = _conditions_of_macros(self.spec) if drawn else ()
         for text, variant in itertools.product(every, self.spec.variants):
@@ -184,12 +174,10 @@ class Cases:
         return _opposite(text) in said or own.isdisjoint(self.spec.formulas.raw_names(text))
 
     def add_wide(self, drawn: Sequence[Problem]) -> None:
-        """Runs with one size above the threads of the largest block, so that every warp has work.
-
-        A missing barrier between warps, or a wrong step of a loop inside a block, shows in no
-        problem whose data a part of one warp covers. A size that no grid reads is above
-        :data:`ELEMENTS` times the threads; one that is a number of blocks needs no more than two.
-        """
+        """Runs with one size above the threads of the largest block, so that every warp has work. A
+        missing barrier between warps, or a wrong step of a loop inside a block, shows in no problem
+        whose data a part of one warp covers. A size that no grid reads is above :data:`ELEMENTS`
+        times the threads; one that is a number of blocks needs no more than two."""
         builds = {self._build(each.problem, each.configuration) for each in self.runs}
         found: list[Problem] = []
         for name in [each for each in self.spec.problem if drawn and self._is_length(each)]:
@@ -291,11 +279,9 @@ class Cases:
         return max((self._reach(name, problem, each) for each in chosen), default=0)
 
     def _reach(self, name: str, problem: Problem, configuration: Configuration) -> int:
-        """Elements that a block covers at once; 0 where the spec does not say.
-
-        Several for each thread where no grid divides the size; in Triton, the largest of the sizes
-        that tunables give.
-        """
+        """Elements that a block covers at once; 0 where the spec does not say. Several for each
+        thread where no grid divides the size; in Triton, the largest of the sizes that tunables
+        give."""
         variant = self.spec.variants[str(configuration["variant"])]
         if variant.is_triton and (sizes := _block_sizes(variant, configuration)):
             return max(sizes)
@@ -325,10 +311,8 @@ def _block_sizes(variant: Variant, configuration: Configuration) -> list[int]:
 
 
 def _conditions_of_macros(spec: Spec) -> list[str]:
-    """Conditions that macros read, and their opposites, over sizes or tunables.
-
-    Listed values run anyway.
-    """
+    """Conditions that macros read, and their opposites, over sizes or tunables. Listed values run
+    anyway."""
     free = {name for name in spec.problem if name not in spec.listed_columns}
     found: list[str] = []
     for text in spec.macros.values():

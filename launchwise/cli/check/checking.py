@@ -32,15 +32,12 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem, gpu_of_architecture, problems
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_CORNERS = 8
-"""Corners of a space that problems near are searched for, at 0.1 s each."""
+MOST_CORNERS = 8  # Corners of a space that problems near are searched for, at 0.1 s each
 
 
 def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
-    """The first variant that constraints keep from every problem: key of these, and what is said.
-
-    A variant of which this is not certain passes: a large space may hold what no search finds.
-    """
+    """The first variant that constraints keep from every problem: key of these, and what is said. A
+    variant of which this is not certain passes: a large space may hold what no search finds."""
     tried: list[Problem] = []
     for name, variant in spec.variants.items():
         alone = spec.narrowed({"variant": [name]})
@@ -90,8 +87,7 @@ def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> 
         return True  # What stands before it keeps it from being asked.
 
 
-MOST_LINES = 5
-"""Lines with a question that are named."""
+MOST_LINES = 5  # Lines with a question that are named
 
 _ASKS = re.compile(r"(^|\s)# \? ")
 
@@ -105,18 +101,10 @@ def checked(
 ) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 
-    Parameters
-    ----------
-    process
-        Runs small problems on the CPU device, too, while nvcc works.
-    words
-        Problems that it runs in place of small ones, as words ``NAME=VALUE``.
-
-    Raises
-    ------
-    UserError
-        At the first mistake that later steps cannot do without: file, key and what is wrong, in
-        one line.
+    ``process``: runs small problems on the CPU device, too, while nvcc works.
+    ``words``: problems that it runs in place of small ones, as words ``NAME=VALUE``.
+    Raises UserError at the first mistake that later steps cannot do without: file, key and what is
+    wrong, in one line.
     """
     spec = load_spec(folder)
     given = problems_of(spec, words, "check") if words else None
@@ -181,13 +169,8 @@ def _of_files(
 
 
 def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
-    """Problems of ``sweep.yaml``; None without one.
-
-    Raises
-    ------
-    UserError
-        When what it lists is no problem, configuration or row of the workload.
-    """
+    """Problems of ``sweep.yaml``; None without one. Raises UserError when what it lists is no
+    problem, configuration or row of the workload."""
     path = folder / SWEEP_FILE
     if not path.is_file():
         return None

@@ -28,11 +28,8 @@ from launchwise.workloads.workload import Workload
 CODE = ("measuring/**/*.py", "workloads/**/*.py")
 """Files of the library that decide what nvcc is asked."""
 
-CHECK = "check"
-"""What builds are of that compare outputs."""
-
-MOST_BUILDS = 8
-"""Builds of a variant that are compiled: the first, the last and some between."""
+CHECK = "check"  # What builds are of that compare outputs
+MOST_BUILDS = 8  # Builds of a variant that are compiled: the first, the last and some between
 
 
 def chosen_builds(
@@ -41,10 +38,8 @@ def chosen_builds(
     problems: Sequence[Problem],
     gpu: Mapping[str, Any] = UNKNOWN_GPU,
 ) -> dict[Build, str]:
-    """Builds of the baseline and of feasible corners, with what they are builds of.
-
-    A variant none of whose corners is feasible has a drawn one, if any problem allows one.
-    """
+    """Builds of the baseline and of feasible corners, with what they are builds of. A variant none
+    of whose corners is feasible has a drawn one, if any problem allows one."""
     found: dict[Build, str] = {}
     per_variant: dict[str, int] = {}
     for problem in problems:
@@ -78,16 +73,9 @@ def compiled(
 ) -> list[Step]:
     """Compile builds for an architecture, look every kernel up, and say what was refused.
 
-    Parameters
-    ----------
-    builds
-        Builds to the configurations that they are of, in words, or :data:`CHECK`. Those of the
-        latter alone are not compiled.
-
-    Raises
-    ------
-    UserError
-        When nvcc refuses every build of a source, or a build does not hold its kernel.
+    ``builds``: builds to the configurations that they are of, in words, or :data:`CHECK`. Those of
+        the latter alone are not compiled.
+    Raises UserError when nvcc refuses every build of a source, or a build does not hold its kernel.
     """
     missing = left_out(builds, arch)
     steps = [Step("compile", LEFT_OUT, f"{source}: {why}") for source, why in missing.items()]

@@ -55,15 +55,8 @@ class CpuProcess:
         self._errors.close()
 
     def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Its answer to one job; a process that has died is started anew.
-
-        Raises
-        ------
-        Silent
-            When there is none within so many seconds.
-        Died
-            When the process dies.
-        """
+        """Its answer to one job; a process that has died is started anew. Raises Silent when there
+        is none within so many seconds. Raises Died when the process dies."""
         if self._process.poll() is not None:
             self._process.communicate()
             self._start()

@@ -24,17 +24,10 @@ from launchwise.workloads.space import Problem, label
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
-SILENCE_S = 30.0
-"""Time limit of one configuration, without its compilation, s."""
-
-WIDE_S = 5.0
-"""Time limit of all runs of a problem with a size above the threads of a block, s."""
-
-TOTAL_S = 120.0
-"""Time after which no further configuration is tried, s."""
-
-MOST_DEATHS = 3
-"""Processes that crash or hang before no further configuration is tried."""
+SILENCE_S = 30.0  # Time limit of one configuration, without its compilation, s
+WIDE_S = 5.0  # Time limit of all runs of a problem with a size above the threads of a block, s
+TOTAL_S = 120.0  # Time after which no further configuration is tried, s
+MOST_DEATHS = 3  # Processes that crash or hang before no further configuration is tried
 
 MOST_SMALL_ITEMS = 1 << 16
 """Most work items, or numbers in memory, of a problem that every right kernel ends in time."""
@@ -42,8 +35,7 @@ MOST_SMALL_ITEMS = 1 << 16
 BYTES_PER_ITEM = 4
 
 
-Job = tuple[Planned, list[Future[None]]]
-"""A run, and the compilations that it waits for."""
+Job = tuple[Planned, list[Future[None]]]  # A run, and the compilations that it waits for
 
 
 def run_on_cpu(
@@ -59,18 +51,10 @@ def run_on_cpu(
 
     Builds are compiled ahead, on every core.
 
-    Parameters
-    ----------
-    gpu
-        Limits of the GPU that configurations must keep.
-    listed, given
-        Problems of ``sweep.yaml``, and of the command line, which go first; small ones are drawn
-        where there are neither.
-
-    Raises
-    ------
-    UserError
-        When the spec or the workload's own code is wrong.
+    ``gpu``: limits of the GPU that configurations must keep.
+    ``listed``, ``given``: problems of ``sweep.yaml``, and of the command line, which go first;
+        small ones are drawn where there are neither.
+    Raises UserError when the spec or the workload's own code is wrong.
     """
     until = time.monotonic() + TOTAL_S
     cases = Cases(spec, gpu)
@@ -95,12 +79,10 @@ def run_on_cpu(
 
 
 class _Runs:
-    """Runs in a process that may crash or hang.
-
-    A run that does not end in time fails where its problem is small and its kernel compiled by g++:
-    then it never ends. In Triton's interpreter, which takes longer, it fails where no run of its
-    variant ended. Others are too much work, and so are those of the variant with no less memory.
-    """
+    """Runs in a process that may crash or hang. A run that does not end in time fails where its
+    problem is small and its kernel compiled by g++: then it never ends. In Triton's interpreter,
+    which takes longer, it fails where no run of its variant ended. Others are too much work, and so
+    are those of the variant with no less memory."""
 
     def __init__(self, cases: Cases, process: CpuProcess) -> None:
         self._spec, self._small, self._process = cases.spec, cases.small, process

@@ -76,8 +76,7 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
     return ""
 
 
-ROUNDS = len(ORDERS)
-"""Runs of each configuration: once in each order of threads and warps."""
+ROUNDS = len(ORDERS)  # Runs of each configuration: once in each order of threads and warps
 
 UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
 
@@ -120,10 +119,8 @@ def outcome(
     configuration: Mapping[str, Any],
     seed: int,
 ) -> dict[str, Any]:
-    """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why.
-
-    With the largest error and what is allowed, where its results were checked.
-    """
+    """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why. With the
+    largest error and what is allowed, where its results were checked."""
     error, tolerance = 0.0, 0.0
     wrong, right, ragged = list[str](), 0, ""
     try:
@@ -161,10 +158,8 @@ def outcome(
 
 
 def _why(wrong: list[str], right: int) -> str:
-    """What is said of wrong results in all orders of threads, or in some.
-
-    Fresh shared memory holds what outputs are filled with in one order, something else in another.
-    """
+    """What is said of wrong results in all orders of threads, or in some. Fresh shared memory holds
+    what outputs are filled with in one order, something else in another."""
     if right:
         return wrong[0] + RACE
     written = [said for said in wrong if NEVER_WRITTEN not in said]

@@ -23,8 +23,7 @@ from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_arguments
 
-MAX_CHOICES = 64
-"""Most combinations of types that are compared."""
+MAX_CHOICES = 64  # Most combinations of types that are compared
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,10 @@ class Launched:
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:
-    """Compare number, kind and type of arguments with the kernels of each variant.
-
-    Types are compared for each choice of listed problem values and of tunables that are types. What
-    cannot be read off a file is taken to be right: structures, types that are unknown.
-
-    Raises
-    ------
-    UserError
-        At the first difference.
-    """
+    """Compare number, kind and type of arguments with the kernels of each variant. Types are
+    compared for each choice of listed problem values and of tunables that are types. What cannot be
+    read off a file is taken to be right: structures, types that are unknown. Raises UserError at
+    the first difference."""
     if not spec.arguments:
         return
     _check_constants(folder, spec)

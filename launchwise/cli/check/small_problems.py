@@ -18,11 +18,8 @@ MOST_PROBLEMS = 5
 MOST_FOR_OTHERS = 4
 """Further problems for configurations that fit none of these, or have single blocks there."""
 
-MOST_TRIED = 12
-"""Configurations that such a problem is searched for."""
-
-MOST_CONFIGURATIONS = 4
-"""Of each variant: the first, the last and some between."""
+MOST_TRIED = 12  # Configurations that such a problem is searched for
+MOST_CONFIGURATIONS = 4  # Of each variant: the first, the last and some between
 
 SMALL = (1 << 16, 1 << 23)
 """Work items, and bytes, of the largest problem that is drawn for its number of blocks."""
@@ -51,10 +48,8 @@ class SmallProblems:
     def near(
         self, wanted: Problem, runs: Sequence[Configuration] = (), *texts: str
     ) -> Problem | None:
-        """The nearest problem that configurations may run and that meets further conditions.
-
-        These may read the first configuration and the GPU.
-        """
+        """The nearest problem that configurations may run and that meets further conditions. These
+        may read the first configuration and the GPU."""
         names = {**self.gpu, **(runs[0] if runs else {})}
         conditions = conditions_of(self.spec, runs, self.gpu)
         for text in filter(None, texts):
@@ -79,10 +74,8 @@ class SmallProblems:
         return all(one <= limit for one, limit in zip(self.size(problem), most, strict=True))
 
     def chosen(self, problem: Problem) -> list[Configuration]:
-        """The baseline, then corners: one of each variant, another of each, and so on.
-
-        A variant none of whose corners is feasible has a drawn one instead. All are feasible.
-        """
+        """The baseline, then corners: one of each variant, another of each, and so on. A variant
+        none of whose corners is feasible has a drawn one instead. All are feasible."""
         first, *rest = self.corners
         found = [first] if self.feasible(problem, first) else []
         per_variant: dict[str, list[Configuration]] = {}
@@ -107,10 +100,8 @@ class SmallProblems:
 
     def drawn(self) -> list[Problem]:
         """The smallest sizes, odd ones, one with several blocks, and those for configurations that
-        these do not suit; none where no size meets the constraints.
-
-        Where the baseline is infeasible, the nearest that it may run comes first.
-        """
+        these do not suit; none where no size meets the constraints. Where the baseline is
+        infeasible, the nearest that it may run comes first."""
         in_triton = all(one.is_triton for one in self.spec.variants.values())
         # The interpreter does not compute in bfloat16; where nothing else is left, it says so.
         return self._drawn(in_triton) or (self._drawn(False) if in_triton else [])
@@ -156,11 +147,8 @@ class SmallProblems:
         return low, odd if parameter.maximum is None else min(odd, parameter.maximum)
 
     def _wishes(self, smallest: Problem) -> list[str]:
-        """What an odd problem should meet, the best first.
-
-        Its sizes differ from the smallest and from each other, and are no multiples of a larger
-        power of two than these.
-        """
+        """What an odd problem should meet, the best first. Its sizes differ from the smallest and
+        from each other, and are no multiples of a larger power of two than these."""
         if not self.free:
             return [""]
         sizes = {name: int(smallest[name]) for name in self.free}
@@ -189,10 +177,8 @@ class SmallProblems:
         wishes: Sequence[str],
     ) -> Problem:
         """A problem whose grids, of all launches, have two blocks or more along each axis that can.
-
         A mistake at the border of blocks, or in a loop over tiles, shows in no problem that one
-        block covers. The second block is about half full. The work stays little.
-        """
+        block covers. The second block is about half full. The work stays little."""
         found, texts = start, list[str]()
         fuller = {name: f"({name} * 2 // 3)" for name in self.free}
         for text in self._single_axes(start, configurations):
@@ -205,11 +191,9 @@ class SmallProblems:
         return found
 
     def _single_axes(self, problem: Problem, configurations: Sequence[Configuration]) -> list[str]:
-        """Axes of grids, of all launches, that read a size and have a single block.
-
-        Expressions over the problem alone; counters of repetitions are 0. Of several
-        configurations the one with the largest block counts.
-        """
+        """Axes of grids, of all launches, that read a size and have a single block. Expressions
+        over the problem alone; counters of repetitions are 0. Of several configurations the one
+        with the largest block counts."""
         far = {**problem, **{name: 1024 * int(problem[name]) for name in self.free}}
         found: dict[tuple[str, int], tuple[float, str]] = {}
         for configuration in configurations:

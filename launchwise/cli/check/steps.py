@@ -20,24 +20,18 @@ WRONG = "wrong"
 FAILED = "failed"
 """Statuses of steps; ``open``: a draft with questions; ``wrong``, ``failed``: runs on the CPU."""
 
-MOST_REASONS = 3
-"""Reasons of the last line for what was left out."""
+MOST_REASONS = 3  # Reasons of the last line for what was left out
 
 
 @dataclass(frozen=True)
 class Step:
     """A part of the check, with its status and one line."""
 
-    # ``spec``, ``expressions``, ``sweep``, ``host``, ``compile`` or ``cpu``.
-    name: str
-    # One of :data:`OK` and those below it.
-    status: str
-    # What was found, or the reason; of a run its name in front.
-    said: str
-    # Variant of a run; '' where a whole problem is left out.
-    variant: str = ""
-    # Runs on the CPU that it stands for.
-    runs: int = 1
+    name: str  # `spec`, `expressions`, `sweep`, `host`, `compile` or `cpu`
+    status: str  # one of `OK` and those below it
+    said: str  # what was found, or the reason; of a run its name in front
+    variant: str = ""  # variant of a run; '' where a whole problem is left out
+    runs: int = 1  # runs on the CPU that it stands for
 
     @property
     def reason(self) -> str:
@@ -53,15 +47,8 @@ class Step:
 def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
     """Why a check that came to its end is no success; '' where it is one.
 
-    Parameters
-    ----------
-    cpu
-        Whether runs on the CPU were asked for.
-
-    Raises
-    ------
-    UserError
-        For the first run whose results are wrong, or that fails.
+    ``cpu``: whether runs on the CPU were asked for.
+    Raises UserError for the first run whose results are wrong, or that fails.
     """
     runs = [step for step in steps if step.name == "cpu"]
     if wrong := [step for step in runs if step.status in (WRONG, FAILED)]:

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-PRINTED = "-"
-"""File of JSON that is printed."""
+PRINTED = "-"  # File of JSON that is printed
 
 
 class FailOn(StrEnum):

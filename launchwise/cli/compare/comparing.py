@@ -42,12 +42,7 @@ def compared_as_named(
     workloads: Sequence[Path],
 ) -> Comparison:
     """Comparison of what the command line names: :func:`launchwise.cli.compare.command.compare`.
-
-    Raises
-    ------
-    UserError
-        When a side, a name or a file is wrong.
-    """
+    Raises UserError when a side, a name or a file is wrong."""
     spec_of, folder = _specs(workloads), Path.cwd()
     with opened(old, folder) as before, opened(new, folder) as after:
         return compared(before, after, spec_of, rule, _gpus(gpus), only)
@@ -92,11 +87,8 @@ def _specs(folders: Sequence[Path]) -> Callable[[str], Spec]:
     return spec_of
 
 
-WIDTH = 11
-"""Of the words before the lines of a sweep."""
-
-MOST_LABELS = 3
-"""Most labels of a condition that are listed."""
+WIDTH = 11  # Of the words before the lines of a sweep
+MOST_LABELS = 3  # Most labels of a condition that are listed
 
 COMMIT_DIGITS = 7
 CARD_DIGITS = 8
@@ -114,12 +106,8 @@ TITLES = {
 def as_text(comparison: Comparison, worse: Sequence[str], top: int) -> list[str]:
     """Lines: each sweep with what changed, then what was compared how, then what got worse.
 
-    Parameters
-    ----------
-    worse
-        From :func:`launchwise.comparing.sweep_comparison.complaints`.
-    top
-        Most rows or problems in a list.
+    ``worse``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
+    ``top``: most rows or problems in a list.
     """
     lines = [f"OLD {comparison.old}", f"NEW {comparison.new}"]
     for one in comparison.sweeps:

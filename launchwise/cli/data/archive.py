@@ -54,13 +54,8 @@ def data_files(clone: Path) -> list[str]:
 
 
 def write_archive(folder: Path, clone: Path = ROOT) -> Path:
-    """Write the archive of a clone's data; gives its path.
-
-    Raises
-    ------
-    UserError
-        When it cannot be written.
-    """
+    """Write the archive of a clone's data; gives its path. Raises UserError when it cannot be
+    written."""
     target = folder / f"launchwise-data-{launchwise.__version__}.zip"
     contents = {name: (clone / name).read_bytes() for name in data_files(clone)}
     entries = {
@@ -75,27 +70,17 @@ def write_archive(folder: Path, clone: Path = ROOT) -> Path:
     return target
 
 
-MOST_BYTES = 4 << 30
-"""Largest archive, and most bytes of all of its files."""
-
-TIMEOUT_S = 60.0
-"""Longest silence of a server."""
+MOST_BYTES = 4 << 30  # Largest archive, and most bytes of all of its files
+TIMEOUT_S = 60.0  # Longest silence of a server
 
 
 def take_in(source: str, folder: Path, sha256: str | None = None) -> str:
     """Copy recorded sweeps to ``folder/data``; says what was done.
 
-    Parameters
-    ----------
-    source
-        Path or address of the archive, or folder of a clone.
-    sha256
-        Checksum that the archive must have, hexadecimal.
-
-    Raises
-    ------
-    UserError
-        When the source holds no recorded sweeps, is damaged, or another file has the place of one.
+    ``source``: path or address of the archive, or folder of a clone.
+    ``sha256``: checksum that the archive must have, hexadecimal.
+    Raises UserError when the source holds no recorded sweeps, is damaged, or another file has the
+    place of one.
     """
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(_fetched(source, folder)) if "://" in source else Path(source)

@@ -41,8 +41,7 @@ gpus:
   local: {source: live}
 """
 
-PROFILE = "profiles/default/config.yaml"
-"""How jobs run when no other profile is named."""
+PROFILE = "profiles/default/config.yaml"  # How jobs run when no other profile is named
 CORES = """
 # Cores of this machine that jobs may take at once.
 cores: all
@@ -52,22 +51,11 @@ cores: all
 def begin(folder: Path, studies: bool) -> list[str]:
     """Write a project.
 
-    Parameters
-    ----------
-    folder
-        New or empty.
-    studies
-        With the settings of launchwise's own studies, whose workloads are found without a copy.
-
-    Returns
-    -------
-    list of str
-        What was done and what comes next, one line each.
-
-    Raises
-    ------
-    UserError
-        When something is in the folder already, or it cannot be written.
+    ``folder``: new or empty.
+    ``studies``: with the settings of launchwise's own studies, whose workloads are found without a
+        copy.
+    Returns what was done and what comes next, one line each. Raises UserError when something is in
+    the folder already, or it cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(folder, "", "is a file: name a new folder")

@@ -261,10 +261,8 @@ class Accesses:
         return False
 
     def guards_writes(self, comparison: Comparison, arrays: Iterable[str]) -> bool:
-        """Whether all writes happen only if a comparison holds: ``if (i < n - 1) x[i] = 1;``.
-
-        Or only if it does not, where it leaves the kernel: ``if (i >= n - 1) return;``.
-        """
+        """Whether all writes happen only if a comparison holds: ``if (i < n - 1) x[i] = 1;``. Or
+        only if it does not, where it leaves the kernel: ``if (i >= n - 1) return;``."""
         start, end = _guarded(comparison.node)
         written = [
             one.pointer.start_byte if one.frame is comparison.frame else one.frame.call

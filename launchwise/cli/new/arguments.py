@@ -16,8 +16,7 @@ from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_
 from launchwise.cli.new.signature import Parameter
 from launchwise.cli.new.yaml_lines import Line
 
-_UNKNOWN_BYTES = 16
-"""Bytes of a structure that the file does not show."""
+_UNKNOWN_BYTES = 16  # Bytes of a structure that the file does not show
 _INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 
@@ -38,7 +37,6 @@ def draft_arguments(reading: Reading) -> list[Line]:
 
 
 def _fill(one: Parameter) -> str:
-    """Content of an input."""
     if "float" in one.type or not (one.type or one.counts):
         return "normal"
     return "iota" if _INDICES.search(one.name.lower()) else "uniform"
@@ -131,10 +129,8 @@ def _argument_name(name: str, taken: Sequence[str]) -> str:
 
 
 def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any], str]:
-    """Shape of an array in constant memory, and a question where its size is no number.
-
-    An array of ``A * B`` elements is one of A rows and B columns: its layout is the same.
-    """
+    """Shape of an array in constant memory, and a question where its size is no number. An array of
+    ``A * B`` elements is one of A rows and B columns: its layout is the same."""
     shape: list[Any] = []
     unclear = not one.type
     for size in one.sizes or (("1",),):

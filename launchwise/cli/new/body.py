@@ -25,8 +25,7 @@ class Frame:
 
     body: Node
     given: Mapping[str, tuple[Node, Frame]] = field(default_factory=dict)
-    # place in the kernel's own body from which it is called; -1 for that body
-    call: int = -1
+    call: int = -1  # place in the kernel's own body from which it is called; -1 for that body
     depth: int = 0
 
     def holds(self, node: Node) -> bool:

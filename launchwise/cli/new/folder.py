@@ -22,8 +22,7 @@ from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES
 from launchwise.workloads.usual import USUAL_FILE
 
-MOST_SECONDS = 6
-"""Most CPU time for reading a file and guessing its spec."""
+MOST_SECONDS = 6  # Most CPU time for reading a file and guessing its spec
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
@@ -31,12 +30,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
 
     ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
     functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
-    left out.
-
-    Raises
-    ------
-    UserError
-        When no spec can be made of the file, or something of that name is in the folder already.
+    left out. Raises UserError when no spec can be made of the file, or something of that name is in
+    the folder already.
     """
     with cpu_limit(MOST_SECONDS, file):
         check_folder_name(folder.resolve())

@@ -34,8 +34,7 @@ _GUARD = re.compile(
     r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
     re.DOTALL,
 )
-_MOST_HEADERS = 500
-"""More of them are no headers of one kernel."""
+_MOST_HEADERS = 500  # More of them are no headers of one kernel
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,10 @@ class Header:
 
 
 def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]:
-    """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
-
-    Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
-    workload may include it. ``own`` is the CUDA text that a file of another language holds.
-
-    Raises
-    ------
-    UserError
-        When a file cannot be read, or all are longer than :data:`MOST_BYTES`.
-    """
+    """Cleaned text of a CUDA file with its local headers in the place of their ``#include``. Each
+    header is read once. What lies in the project's ``kernels/`` is read but not listed: every
+    workload may include it. ``own`` is the CUDA text that a file of another language holds. Raises
+    UserError when a file cannot be read, or all are longer than :data:`MOST_BYTES`."""
     top = path.resolve().parent
     headers: dict[str, Header] = {}
     seen = {path.resolve()}
@@ -99,7 +92,6 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
 
 
 def _find(name: str, folders: Sequence[Path]) -> Path | None:
-    """The first file of that name in some folders."""
     for folder in folders:
         try:
             found = (folder / name).resolve()

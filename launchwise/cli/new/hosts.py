@@ -41,11 +41,9 @@ class HostLaunch:
 
 
 def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> HostLaunch:
-    """How a file launches a kernel; an empty launch where it does not, or in other words.
-
-    A launch through a pointer counts where the file launches the kernel in no other way. ``fixed``
-    is what the file sets to integers.
-    """
+    """How a file launches a kernel; an empty launch where it does not, or in other words. A launch
+    through a pointer counts where the file launches the kernel in no other way. ``fixed`` is what
+    the file sets to integers."""
     host = source.host
     known = {one.name for one in source.kernels}
     named = [one for one in host.launches if one.kernel == kernel.name]
@@ -87,11 +85,9 @@ def _launch(host: HostCode, one: Launch, kernel: Kernel, fixed: Mapping[str, int
 def shared_bytes(
     source: Source, kernel: Kernel, host: HostLaunch, block: Sequence[str], known: Mapping[str, str]
 ) -> list[Line]:
-    """Bytes of the ``extern __shared__`` array; none where the kernel has no such array.
-
-    They are those of the launch in the file, if they are one expression of ``known`` names; else an
-    element per thread of the block, with a question.
-    """
+    """Bytes of the ``extern __shared__`` array; none where the kernel has no such array. They are
+    those of the launch in the file, if they are one expression of ``known`` names; else an element
+    per thread of the block, with a question."""
     own = [node for item in needed_items(source, kernel) for node in on_device(item)]
     arrays = [
         each

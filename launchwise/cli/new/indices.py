@@ -72,9 +72,7 @@ class Indices:
 
     def sides(self, every: list[Polynomial] | None = None) -> dict[str, list[Polynomial]]:
         """Axis of threads to the distances of blocks in indices whose threads are neighbours.
-
-        ``every`` are the indices; all when left out.
-        """
+        ``every`` are the indices; all when left out."""
         found: dict[str, list[Polynomial]] = {axis: [] for axis in AXES}
         for one in self._every if every is None else every:
             for axis in AXES:
@@ -127,9 +125,7 @@ class Indices:
 
     def goes_on(self, axis: str) -> bool:
         """Whether blocks along an axis go on where those along others end, in every index.
-
-        ``blockIdx.y * gridDim.x + blockIdx.x`` does so along y.
-        """
+        ``blockIdx.y * gridDim.x + blockIdx.x`` does so along y."""
         factors = [factor for _, factor in self.placed(axis)]
         return bool(factors) and all(_on_grid(term) for one in factors for term in one)
 

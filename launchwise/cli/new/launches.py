@@ -38,11 +38,8 @@ def draft_launch(
     fixed: Mapping[str, int],
     host: HostLaunch,
 ) -> Launch:
-    """Block and grid.
-
-    ``shared_axes`` are axes of built-in variables that functions of the device read, ``fixed``
-    macros that the file itself sets to integers.
-    """
+    """Block and grid. ``shared_axes`` are axes of built-in variables that functions of the device
+    read, ``fixed`` macros that the file itself sets to integers."""
     tunables = list(_by_index(indices, tunables, host))
     axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
     block, invented, questions = _block(indices, axes, tunables, fixed, host)
@@ -65,10 +62,8 @@ def draft_launch(
 
 
 def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> Iterator[Tunable]:
-    """Tunables with the role and the axis that host code and the arithmetic of indices give them.
-
-    A name that stands for a side along two axes says nothing: threads may walk along one of them.
-    """
+    """Tunables with the role and the axis that host code and the arithmetic of indices give them. A
+    name that stands for a side along two axes says nothing: threads may walk along one of them."""
     several = len(indices.axes["threadIdx"]) > 1
     known = _known_sides(indices, tunables, host)
     sides = indices.sides()
@@ -93,10 +88,8 @@ def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -
 
 
 def _known_sides(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> dict[str, str]:
-    """Tunables to the axis whose threads they number, as host code and steps of loops say.
-
-    The side in ``(i = threadIdx.x; i < n; i += SIDE)``.
-    """
+    """Tunables to the axis whose threads they number, as host code and steps of loops say. The side
+    in ``(i = threadIdx.x; i < n; i += SIDE)``."""
     names = {one.name for one in tunables}
     sides = {
         one.name
@@ -181,9 +174,7 @@ def _fixed_side(
     indices: Indices, axis: str, axes: Mapping[str, set[str]], given: int | None
 ) -> str:
     """Side of the block that the kernel writes as a number: ``blockIdx.x * 256 + threadIdx.x``.
-
-    ``given`` are the threads of the launch, fewer where each computes several elements.
-    """
+    ``given`` are the threads of the launch, fewer where each computes several elements."""
     every = None
     if axis in axes["blockDim"]:
         if any(f"blockDim.{axis}" in names_of(by) for one in AXES for _, by in indices.placed(one)):
@@ -229,10 +220,8 @@ def _limited(
 
 
 def _most_threads(indices: Indices) -> dict[str, tuple[int, str]]:
-    """Axis to the threads that arrays of fixed length have room for, and to such an array.
-
-    Arrays that threads index under a bound of their own, such as ``threadIdx.x < 32``, say nothing.
-    """
+    """Axis to the threads that arrays of fixed length have room for, and to such an array. Arrays
+    that threads index under a bound of their own, such as ``threadIdx.x < 32``, say nothing."""
     found: dict[str, tuple[int, str]] = {}
     body = indices.body
     bounded = [one.index for one in indices.comparisons if set(one.bound) <= {()}]
@@ -283,9 +272,7 @@ def _extent(indices: Indices, axis: str, block: Sequence[str], tunables: Sequenc
 
 def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool:
     """Whether a bound is that of the elements of blocks; not ``i * items < n`` for n elements.
-
-    Where ``items`` is a parameter of the kernel, a block has that many times as many.
-    """
+    Where ``items`` is a parameter of the kernel, a block has that many times as many."""
     known = {one.name for one in tunables} | {f"blockDim.{each}" for each in AXES}
     bounds = indices.bounds(axis)
     return not bounds or any(

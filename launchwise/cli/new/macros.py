@@ -19,8 +19,7 @@ _BUILT_IN = word_list(
     "LONG_MAX CHAR_BIT SIZE_MAX M_PI M_PI_2 M_SQRT2 M_E stdin stdout stderr and or not xor unroll",
     "bitand bitor compl HUGE_VALF",
 )
-FIXED = word_list("WARP_SIZE WARPSIZE WARP_SZ warp_size")
-"""Names that the hardware fixes."""
+FIXED = word_list("WARP_SIZE WARPSIZE WARP_SZ warp_size")  # Names that the hardware fixes
 _TOOLKIT = (
     *("__", "cuda", "CUDART_", "nv", "cub", "curand", "cooperative_groups", "thrust", "wmma"),
     *("cuComplex", "cuFloat", "cuDouble", "cuC"),
@@ -48,9 +47,8 @@ class Need:
 
 def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     """Macros of a kernel that the compilation must or may define, in the order of their use.
-
-    Parameters of the kernel's template that are no types come first: they are chosen like macros.
-    """
+    Parameters of the kernel's template that are no types come first: they are chosen like
+    macros."""
     made = source.expanded
     templates = {
         name: [one.kind == "type" for one in item.template]
@@ -144,10 +142,8 @@ def used_names(source: Source, kernel: Kernel) -> set[str]:
 
 
 def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
-    """What a kernel needs, and device functions and constants that no kernel needs.
-
-    nvcc compiles these all the same, so their macros must be defined.
-    """
+    """What a kernel needs, and device functions and constants that no kernel needs. nvcc compiles
+    these all the same, so their macros must be defined."""
     needed = needed_items(source, kernel)
     others = [
         item
@@ -167,10 +163,8 @@ def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
 
 
 def fixed_numbers(source: Source) -> dict[str, int]:
-    """Macros that the file sets to an integer without ``#ifndef``, and constants of its scope.
-
-    Of enumerators, those in capitals: others may be short, and variables may hide them.
-    """
+    """Macros that the file sets to an integer without ``#ifndef``, and constants of its scope. Of
+    enumerators, those in capitals: others may be short, and variables may hide them."""
     named = {
         name: one
         for name, (one, is_variable) in constants(source).items()
@@ -180,10 +174,8 @@ def fixed_numbers(source: Source) -> dict[str, int]:
 
 
 def constants(source: Source) -> dict[str, tuple[int, bool]]:
-    """Constants of integers in the scope of a file, and whether each is a variable.
-
-    Those are ``const`` and ``constexpr``; others are enumerators.
-    """
+    """Constants of integers in the scope of a file, and whether each is a variable. Those are
+    ``const`` and ``constexpr``; others are enumerators."""
     found: dict[str, tuple[int, bool]] = {}
     for item in source.items:
         if not item.is_constant or item.is_function:

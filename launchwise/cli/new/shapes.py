@@ -54,11 +54,9 @@ def draft_sizes(
     fixed: Mapping[str, int],
     compiled: Collection[str],
 ) -> Sizes:
-    """Problem parameters: integers whose names are those of sizes, or that bound indices.
-
-    None may have a name in ``taken``. ``fixed`` are macros that the file itself sets to integers,
-    lengths of a kernel that takes no size; ``compiled`` sizes among the parameters of its template.
-    """
+    """Problem parameters: integers whose names are those of sizes, or that bound indices. None may
+    have a name in ``taken``. ``fixed`` are macros that the file itself sets to integers, lengths of
+    a kernel that takes no size; ``compiled`` sizes among the parameters of its template."""
     pitches = indices.pitches()
     bounds = pitches | {name for one in indices.comparisons for name in names_of(one.bound)}
     sizes = Sizes()

@@ -30,14 +30,9 @@ from launchwise.cuda_text.syntax import (
 from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
 
-LONGEST = 20_000
-"""Most characters of an expression; its tree may be as deep."""
-
-DEEPEST = 250
-"""Most brackets that are open at once: compilers take 256."""
-
-_MOST_TRIALS = 8
-"""Names that are tried for a kernel that stands below ``#ifdef``."""
+LONGEST = 20_000  # Most characters of an expression; its tree may be as deep
+DEEPEST = 250  # Most brackets that are open at once: compilers take 256
+_MOST_TRIALS = 8  # Names that are tried for a kernel that stands below `#ifdef`
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,8 @@ class Kernel:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Type parameters of the template to the problem parameter that chooses their types.
-
-        A type that no parameter of the kernel has stands for no number.
-        """
+        """Type parameters of the template to the problem parameter that chooses their types. A type
+        that no parameter of the kernel has stands for no number."""
         used = {one.written for one in self.parameters}
         found: dict[str, str] = {}
         for one in self.template:
@@ -131,17 +124,10 @@ class Source:
 
 
 def read_source(path: Path, own: str | None = None, wanted: str | None = None) -> Source:
-    """Kernels and constant memory of a CUDA file.
-
-    What stands below ``#ifdef X`` is left out where the file does not define X, unless the kernel
-    that is ``wanted``, or any, stands there alone. ``own`` is the CUDA text that a file of another
-    language holds.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, has no kernel, or is nested too deep.
-    """
+    """Kernels and constant memory of a CUDA file. What stands below ``#ifdef X`` is left out where
+    the file does not define X, unless the kernel that is ``wanted``, or any, stands there alone.
+    ``own`` is the CUDA text that a file of another language holds. Raises UserError when it cannot
+    be read, has no kernel, or is nested too deep."""
     text, headers = with_headers(path, own)
     if "__global__" not in text:
         raise UserError(path, "", "has no kernel: no function is __global__")
@@ -161,7 +147,6 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
 def _read(
     text: str, path: Path, headers: Sequence[Header], defined: tuple[str, ...] = ()
 ) -> Source:
-    """What a file declares, with some names defined."""
     try:
         made = expanded(text, {name: name for name in defined})
     except ExpandsTooFar as error:
@@ -281,13 +266,8 @@ def _is_index(name: str, item: Item) -> bool:
 
 
 def choose(source: Source, name: str | None, path: Path) -> Kernel:
-    """The kernel of that name, or the first that a spec can be written for.
-
-    Raises
-    ------
-    UserError
-        When there is no such kernel, or no spec can be written for it.
-    """
+    """The kernel of that name, or the first that a spec can be written for. Raises UserError when
+    there is no such kernel, or no spec can be written for it."""
     known = {kernel.name: kernel for kernel in source.kernels}
     if name is not None and name not in known:
         raise UserError(path, "--kernel", unknown("kernel", name, known))
@@ -305,10 +285,8 @@ def _parameter(
     types: Collection[str],
     integers: Collection[str],
 ) -> Parameter:
-    """A parameter of a kernel; one without a name is numbered.
-
-    ``types`` are template parameters that stand for types, ``integers`` those for integers.
-    """
+    """A parameter of a kernel; one without a name is numbered. ``types`` are template parameters
+    that stand for types, ``integers`` those for integers."""
     structure, complaint = names.structure(one.written), ""
     of_template = one.written in types
     kind, width = ("", 1) if of_template else names.spec_type(one.written)

@@ -30,13 +30,9 @@ class Taken:
 
 
 def taken_from(file: Path, name: str | None) -> Taken:
-    """The kernel of that name in a file, or the first that a spec can be written for.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, there is no such kernel, or no spec can be written for it.
-    """
+    """The kernel of that name in a file, or the first that a spec can be written for. Raises
+    UserError when the file cannot be read, there is no such kernel, or no spec can be written for
+    it."""
     if file.suffix != ".py":
         source = read_source(file, wanted=name)
         kernel = choose(source, name, file)

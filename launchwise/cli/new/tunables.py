@@ -34,8 +34,7 @@ _HOW = re.compile(
 """Names of flags that say how a kernel computes, not what."""
 _CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"
 _AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
-_SMALLEST, _LARGEST = 2, 4096
-"""Numbers beyond are no sides of blocks and no tiles."""
+_SMALLEST, _LARGEST = 2, 4096  # Numbers beyond are no sides of blocks and no tiles
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,7 @@ def role_of(name: str) -> str:
 
 def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, str]:
     """Macros that are no tunables, such as the width of a filter or a type, to their values.
-
-    ``reserved`` are names that no tunable may have.
-    """
+    ``reserved`` are names that no tunable may have."""
     found = {need.name: "'float'" for need in needs if need.is_type}
     for need in needs:
         is_size = need.is_size or (role_of(need.name) == "size" and not need.compared)
@@ -156,11 +153,9 @@ def as_block(one: Tunable, axis: str, several: bool, square: bool = False) -> Tu
 def tuning_hints(
     source: Source, kernel: Kernel, indices: Indices, fixed: Mapping[str, int]
 ) -> list[str]:
-    """One line per macro or constant of a kernel that is like a tunable but cannot be set.
-
-    Its name says so, or it is a side of an array in shared memory, or a step between blocks.
-    ``fixed`` is what the file sets to integers; in ``indices`` its names stand for themselves.
-    """
+    """One line per macro or constant of a kernel that is like a tunable but cannot be set. Its name
+    says so, or it is a side of an array in shared memory, or a step between blocks. ``fixed`` is
+    what the file sets to integers; in ``indices`` its names stand for themselves."""
     used = used_names(source, kernel)
     sides = identifiers(size for _, sizes, _ in indices.body.shared_arrays() for size in sizes)
     sides |= indices.pitches() | {

@@ -57,9 +57,7 @@ def spec_text(
     workload: str, file: str, source: Source, kernel: Kernel, options: Sequence[str] = ()
 ) -> str:
     """Content of ``spec.yaml`` of a workload for a kernel of ``source``, which ``file`` holds.
-
-    ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`).
-    """
+    ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`)."""
     every = needed_macros(source, kernel)
     needs = [one for one in every if not one.is_array]
     if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
@@ -130,7 +128,6 @@ def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
 def _notes(
     workload: str, file: str, source: Source, kernel: Kernel, hints: Sequence[str]
 ) -> list[str]:
-    """Comments at the top."""
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = [
         f"Kernel {kernel.name} of {file}. Every value is a draft, read from names.",
@@ -264,9 +261,7 @@ def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
 
 def draft_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
     """Function that computes the expected result, by the names of file and kernel, lower case.
-
-    ``inputs`` are arrays that the kernel reads; ``changed`` says that it changes one of them.
-    """
+    ``inputs`` are arrays that the kernel reads; ``changed`` says that it changes one of them."""
     small = [each for each in inputs if _SMALL_ARRAY.search(each.lower())]
     large = [each for each in inputs if each not in small]
     found: dict[str, Any] = {"file": "reference.py:expected"}

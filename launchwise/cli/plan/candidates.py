@@ -42,10 +42,8 @@ def row_time(rows: pd.DataFrame | None, spec: Spec, bandwidth_gbs: float) -> tup
     Least squares of the times between rows of a sweep; where it has few problems, estimated as
     :mod:`launchwise.workflow.cluster` does from a memory bandwidth (1e9 B/s).
 
-    Parameters
-    ----------
-    rows
-        All rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for none.
+    ``rows``: all rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for
+        none.
     """
     estimated = SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9)
     cases = [] if rows is None or rows.empty else cases_in(rows, spec)
@@ -83,12 +81,9 @@ class Candidate:
     """A case that may be measured."""
 
     case: Case
-    # Problem blocks that measure it.
-    blocks: list[dict[str, Any]]
-    # Configurations.
-    rows: int
-    # Estimated time.
-    minutes: float
+    blocks: list[dict[str, Any]]  # problem blocks that measure it
+    rows: int  # configurations
+    minutes: float  # estimated time
 
 
 def candidates_on(
@@ -101,17 +96,9 @@ def candidates_on(
 ) -> list[Candidate]:
     """Problems that a GPU has not measured, and that a split of the study may learn from.
 
-    Parameters
-    ----------
-    targets
-        Drawn problems; those that the sweep lists for the study join them.
-    rows
-        What the GPU has measured; None before its first sweep.
-
-    Raises
-    ------
-    UserError
-        When the strategy of the sweep does not say how many rows a problem has.
+    ``targets``: drawn problems; those that the sweep lists for the study join them.
+    ``rows``: what the GPU has measured; None before its first sweep.
+    Raises UserError when the strategy of the sweep does not say how many rows a problem has.
     """
     spec, profile = domain.spec, domain.profiles[gpu]
     swept = [Case(gpu, each) for each in experiment.problems_of(gpu, study.workload)]
@@ -175,12 +162,8 @@ def blocks_like(
 ) -> list[dict[str, Any]]:
     """Blocks that measure a problem as those of another do, candidates of the study alone.
 
-    Parameters
-    ----------
-    nearest
-        A problem of ``blocks``.
-    blocks
-        What the sweep measures.
+    ``nearest``: a problem of ``blocks``.
+    ``blocks``: what the sweep measures.
     """
     values = {name: [value] for name, value in problem.items()}
     found = []
@@ -210,14 +193,9 @@ def _both(
 
 
 def trained_on(study: Study, problem: Problem) -> dict[str, dict[str, list[Any]]] | None:
-    """Values that training selections need so that a split learns from a problem.
-
-    Returns
-    -------
-    dict
-        Split to parameter to its values, of the first split that may take the problem; empty where
-        one asks about it already. None where every split would then test what it learns from.
-    """
+    """Values that training selections need so that a split learns from a problem. Returns a mapping
+    from split to parameter to values, for the first split that may take the problem; empty where
+    one asks about it already. None where every split would then test what it learns from."""
     for split in study.splits.values():
         if not isinstance(split, ProblemSplit):
             if matches(problem, split.among):

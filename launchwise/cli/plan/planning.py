@@ -52,20 +52,11 @@ def planned(
 ) -> tuple[dict[str, Any], str]:
     """Plan for the project in this folder, as ``--json`` prints it, and its overlay.
 
-    Parameters
-    ----------
-    minutes
-        Time to measure, on all GPUs together.
-    named
-        GPUs by the words of a user; every live GPU of the study if there are none.
-    target
-        Where the overlay is written.
-
-    Raises
-    ------
-    UserError
-        When there is no such study or live GPU, its ranges are open, the time is too short for any
-        problem, or nothing is left to gain.
+    ``minutes``: time to measure, on all GPUs together.
+    ``named``: GPUs by the words of a user; every live GPU of the study if there are none.
+    ``target``: where the overlay is written.
+    Raises UserError when there is no such study or live GPU, its ranges are open, the time is too
+    short for any problem, or nothing is left to gain.
     """
     experiment = read_experiment(files, Path.cwd())
     insist_on_kernel(study, experiment, COMMAND)
@@ -159,12 +150,7 @@ def _live_gpus(study: str, words: Sequence[str], experiment: Experiment) -> list
 
 def declared_ranges(study: Study, spec: Spec) -> Blind:
     """Problems that a study is asked about: those of its blind test, else all of the workload.
-
-    Raises
-    ------
-    UserError
-        When a parameter has no largest value.
-    """
+    Raises UserError when a parameter has no largest value."""
     if study.blind is not None:
         return study.blind.model_copy(update={"problems": TARGETS})
     found: dict[str, Any] = {}

@@ -39,17 +39,10 @@ def answer(
     top: int = 5,
     learnt: bool = False,
 ) -> dict[str, Any]:
-    """Predictions for the project in this folder, as ``--json`` prints them.
-
-    Parameters are those of :func:`launchwise.cli.predict.command.predict`; ``words`` are
-    ``NAME=VALUE`` of the problem, ``files`` settings.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, GPU, problem, sweep or profile, or the GPU's link to the host
-        is unknown and matters.
-    """
+    """Predictions for the project in this folder, as ``--json`` prints them. Parameters are those
+    of :func:`launchwise.cli.predict.command.predict`; ``words`` are ``NAME=VALUE`` of the problem,
+    ``files`` settings. Raises UserError when there is no such study, GPU, problem, sweep or
+    profile, or the GPU's link to the host is unknown and matters."""
     experiment = read_experiment(files, Path.cwd(), study)
     asked = study_named(study, experiment, COMMAND)
     spec = experiment.specs[asked.workload]
@@ -98,10 +91,7 @@ def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> dict
     Without ``cost.yaml`` the cost model knows the bytes of the problem and the shape of the launch
     only; then any tie for the first place is no answer.
 
-    Parameters
-    ----------
-    rows
-        All candidates of one problem on one GPU, from the fastest, with ``predicted_ms``,
+    ``rows``: all candidates of one problem on one GPU, from the fastest, with ``predicted_ms``,
         ``baseline_ms`` and ``bound_by``.
     """
     times = rows["predicted_ms"].to_numpy(dtype=float)

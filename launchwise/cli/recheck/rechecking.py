@@ -31,8 +31,7 @@ from launchwise.workloads.spec import Spec
 
 COMMAND = "recheck"
 RESULTS = Path("results", "recheck")
-NOT_MEASURED = 2
-"""Exit code when there is no verdict."""
+NOT_MEASURED = 2  # Exit code when there is no verdict
 RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 
@@ -43,8 +42,7 @@ class Rechecked:
     study: str
     gpu: str
     spec: Spec
-    # As :func:`launchwise.tables.measurements.recheck_schema` declares it.
-    table: pd.DataFrame
+    table: pd.DataFrame  # as `launchwise.tables.measurements.recheck_schema` declares it
 
 
 def rechecked(
@@ -56,19 +54,10 @@ def rechecked(
 ) -> list[Rechecked]:
     """Measure the answers of studies again, for the project in this folder.
 
-    Parameters
-    ----------
-    named
-        Studies; all that have a product if there are none.
-    changed
-        ``problems`` and ``seconds``, where they are not those of the settings.
-
-    Raises
-    ------
-    UserError
-        When there is no such study or GPU, no product yet, or no card here that is the GPU.
-    SystemExit
-        With :data:`NOT_MEASURED` when Snakemake fails; it has said why.
+    ``named``: studies; all that have a product if there are none.
+    ``changed``: ``problems`` and ``seconds``, where they are not those of the settings.
+    Raises UserError when there is no such study or GPU, no product yet, or no card here that is the
+    GPU. Raises SystemExit with :data:`NOT_MEASURED` when Snakemake fails; it has said why.
     """
     experiment = read_experiment(files, Path.cwd())
     gpus = {study: _gpu(study, gpu, experiment) for study in _studies(named, experiment)}
@@ -93,7 +82,6 @@ def rechecked(
 
 
 def _studies(asked: Sequence[str], experiment: Experiment) -> list[str]:
-    """The requested studies, or all that have a product."""
     for study in asked:
         insist_on_kernel(study, experiment, COMMAND)
         known_gpus(study, experiment)

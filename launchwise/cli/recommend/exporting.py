@@ -33,22 +33,9 @@ def exported(
 ) -> Path:
     """Make the export of a study up to date and copy the file of one format, or make it.
 
-    Parameters
-    ----------
-    mapping
-        File that says how configuration files are named and what they hold.
-
-    Returns
-    -------
-    pathlib.Path
-        The copy.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, or the format needs what is not there.
-    SystemExit
-        With Snakemake's exit code when it fails; it has said why.
+    ``mapping``: file that says how configuration files are named and what they hold.
+    Returns the copy. Raises UserError when there is no such study, or the format needs what is not
+    there. Raises SystemExit with Snakemake's exit code when it fails; it has said why.
     """
     experiment = read_experiment(settings_files(files), Path.cwd())
     asked = study_named(study, experiment, COMMAND)

@@ -51,13 +51,8 @@ def measured_answer(
 
     Rows stay in ``measured/STUDY``: the same question has nothing to measure, and one with more
     evaluations goes on. Parameters are those of
-    :func:`launchwise.cli.recommend.recommending.answered`.
-
-    Raises
-    ------
-    UserError
-        As that function; when this machine has no card, or another than was asked for; when a stage
-        fails.
+    :func:`launchwise.cli.recommend.recommending.answered`. Raises UserError as that function; when
+    this machine has no card, or another than was asked for; when a stage fails.
     """
     experiment = read_experiment(files, Path.cwd(), study)
     insist_on_kernel(study, experiment, COMMAND)

@@ -32,13 +32,8 @@ COMMAND = "recommend"
 
 
 def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> list[str]:
-    """GPUs that a study's product learnt from.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, or no product of it.
-    """
+    """GPUs that a study's product learnt from. Raises UserError when there is no such study, or no
+    product of it."""
     study_named(study, experiment, command)
     path = experiment.root / FINAL / study / FACTS_FILE
     if not path.is_file():
@@ -48,13 +43,8 @@ def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> li
 
 
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
-    """A study's product that answers for ``gpus`` besides those of its training rows.
-
-    Raises
-    ------
-    UserError
-        When a GPU is unknown, or the product is missing or damaged.
-    """
+    """A study's product that answers for ``gpus`` besides those of its training rows. Raises
+    UserError when a GPU is unknown, or the product is missing or damaged."""
     known = known_gpus(study, experiment)
     named_by = dict.fromkeys([*known, *gpus], COMMAND)
     named_by |= dict.fromkeys(known, str(FINAL / study / FACTS_FILE))
@@ -73,16 +63,10 @@ def answered(
     top: int,
     least_gain: float | None,
 ) -> tuple[Answer, Spec]:
-    """Answer of the product that lies in this folder, and its workload.
-
-    Parameters are those of :func:`launchwise.cli.recommend.command.recommend`; ``words`` are
-    ``NAME=VALUE`` of the problem, ``files`` settings.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, product, GPU or problem, or nothing may run the problem.
-    """
+    """Answer of the product that lies in this folder, and its workload. Parameters are those of
+    :func:`launchwise.cli.recommend.command.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
+    ``files`` settings. Raises UserError when there is no such study, product, GPU or problem, or
+    nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)
     least = least_gain or experiment.settings.least_gain

@@ -21,11 +21,8 @@ COMMAND = "tune"
 PREVIEWED = "sm_90"
 """Architecture for which a dry run lists its jobs where there is no card: they are the same."""
 
-FAILED = 1
-"""Exit code when a stage failed, or nothing was verified."""
-
-INTERRUPTED = 128
-"""Added to the number of the signal that stopped it."""
+FAILED = 1  # Exit code when a stage failed, or nothing was verified
+INTERRUPTED = 128  # Added to the number of the signal that stopped it
 
 NOTHING = "Nothing to be done: every row was measured, and answers are newer than their inputs."
 
@@ -114,18 +111,8 @@ def _macros(configuration: Mapping[str, Any], spec: Spec, is_triton: bool) -> st
 
 
 def run(asked: Question, as_json: bool) -> int:
-    """Make and print the answers.
-
-    Returns
-    -------
-    int
-        Exit code: 0, :data:`FAILED`, or that of a signal.
-
-    Raises
-    ------
-    UserError
-        When workload, problem or folder are wrong.
-    """
+    """Make and print the answers. Returns the exit code: 0, :data:`FAILED`, or that of a signal.
+    Raises UserError when workload, problem or folder are wrong."""
     present = cards()
     arch, missing = _card_here(asked, present)
     refusal = None if asked.dry_run else missing
@@ -201,13 +188,8 @@ def _answered(
 
 
 def _make(project: Project, asked: Question, present: list[Card]) -> None:
-    """Make the answers: here, or by Snakemake where a sweep stands on a model.
-
-    Raises
-    ------
-    UserError, Interrupted
-        See :meth:`launchwise.cli.tune.stages.Stages.run`.
-    """
+    """Make the answers: here, or by Snakemake where a sweep stands on a model. Raises UserError,
+    Interrupted: see :meth:`launchwise.cli.tune.stages.Stages.run`."""
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
         run_snakemake(line_of(project, asked, alone=True), say=False)

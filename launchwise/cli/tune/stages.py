@@ -52,16 +52,12 @@ from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrow
 
 log = logging.getLogger("launchwise")
 
-NICENESS = 10
-"""Loading libraries must not take cores from nvcc."""
+NICENESS = 10  # Loading libraries must not take cores from nvcc
 
 
 class Files:
-    """Files of one workload on one GPU, where Snakemake's rules have them.
-
-    Written in this order, so that none is older than what it is made of: then Snakemake finds them
-    up to date.
-    """
+    """Files of one workload on one GPU, where Snakemake's rules have them. Written in this order,
+    so that none is older than what it is made of: then Snakemake finds them up to date."""
 
     def __init__(self, folder: Path, workload: str, gpu: str, arch: str) -> None:
         results = folder / "results"
@@ -80,10 +76,7 @@ class Files:
     def are_newer_than(self, inputs: Sequence[Path], journal_ns: int) -> bool:
         """Whether tables and answers are there, and none is older than any input.
 
-        Parameters
-        ----------
-        journal_ns
-            Time of the journal's last row.
+        ``journal_ns``: time of the journal's last row.
         """
         made = [self.shard, self.sweep, self.facts, self.page]
         times = [_changed_ns(path) for path in (*inputs, self.profile, self.bundle)]
@@ -104,8 +97,7 @@ def _changed_ns(path: Path) -> int:
 class Advice:
     """What a model says of a problem, for a search."""
 
-    # Configurations that are measured first, in order.
-    guesses: list[Configuration]
+    guesses: list[Configuration]  # configurations that are measured first, in order
     # Values of configurations, with the times that it expects of them (as a prior has them).
     expected: list[tuple[list[Value], float | None]]
 
@@ -115,16 +107,11 @@ class Stages:
     """Stages of one workload on one card of this machine."""
 
     project: Project
-    # Part of the card's name, where that matters.
-    device: str | None
-    # Architecture of the card.
-    arch: str
-    # Runs of nvcc at a time.
-    cores: int
-    # Cards of this machine.
-    present: list[Card]
-    # What a search knows besides.
-    advice: Advice | None = None
+    device: str | None  # part of the card's name, where that matters
+    arch: str  # architecture of the card
+    cores: int  # runs of nvcc at a time
+    present: list[Card]  # cards of this machine
+    advice: Advice | None = None  # what a search knows besides
 
     def __post_init__(self) -> None:
         experiment = self.project.experiment
@@ -141,15 +128,9 @@ class Stages:
         self._toolkit = nvcc_release()
 
     def run(self) -> bool:
-        """Make every target that is missing or no longer true; whether there was any.
-
-        Raises
-        ------
-        UserError
-            When a stage fails; rows that were measured stay in the journal.
-        Interrupted
-            After SIGTERM or SIGINT: the journal is whole.
-        """
+        """Make every target that is missing or no longer true; whether there was any. Raises
+        UserError when a stage fails; rows that were measured stay in the journal. Raises
+        Interrupted after SIGTERM or SIGINT: the journal is whole."""
         files = self._files
         own = [self.project.folder / name for name in (SETTINGS, RECORD)]
         known = [Path(each["path"]) for each in self._others]
@@ -230,12 +211,7 @@ class Stages:
 
     def _described(self, card: Card, process: Callable[[], MeasuringProcess]) -> GpuProfile:
         """Profile of a card: its attributes, with measured ceilings where models learn from them.
-
-        Raises
-        ------
-        UserError
-            When the machine cannot measure: every missing item.
-        """
+        Raises UserError when the machine cannot measure: every missing item."""
         try:
             if self.project.experiment.studies:
                 return kept_or_measured_profile(self._gpu, card, None)
@@ -323,7 +299,6 @@ class Stages:
         write_answers(folder, self._gpu, files.sweep, files.profile, files.facts, files.page)
 
     def _write_check(self, profile: GpuProfile) -> None:
-        """Facts of the machine, before those of the card."""
         used = versions()
         facts: dict[str, Any] = {
             "gpu": self._gpu,
@@ -339,11 +314,8 @@ class Stages:
 
 
 def load() -> None:
-    """Load what tables and pages stand on, in a thread that gives way to other processes.
-
-    pandas and what stands on it take a second or more: meanwhile nvcc and the measuring process
-    work.
-    """
+    """Load what tables and pages stand on, in a thread that gives way to other processes. pandas
+    and what stands on it take a second or more: meanwhile nvcc and the measuring process work."""
     # To Linux, a thread has a priority of its own.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -33,8 +33,7 @@ from launchwise.workflow.folders import RECORD, check_version, record_version
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 
-MOST_EVALUATIONS = 10_000
-"""Rows per problem of a search that ends when it is sure."""
+MOST_EVALUATIONS = 10_000  # Rows per problem of a search that ends when it is sure
 
 LONGEST_S = 60.0
 """Longest estimated time of measuring everything, s, where nothing says how to search."""
@@ -59,13 +58,8 @@ class Question:
 
 
 def percent(text: str | None) -> float | None:
-    """A number of percent, such as ``1%`` or ``0.5``.
-
-    Raises
-    ------
-    UserError
-        When it is none between 0 and 100.
-    """
+    """A number of percent, such as ``1%`` or ``0.5``. Raises UserError when it is none between 0
+    and 100."""
     if text is None:
         return None
     try:
@@ -78,13 +72,8 @@ def percent(text: str | None) -> float | None:
 
 
 def is_search_asked(asked: Question) -> bool:
-    """Whether an option says how to search.
-
-    Raises
-    ------
-    UserError
-        When another one says that all configurations shall be measured.
-    """
+    """Whether an option says how to search. Raises UserError when another one says that all
+    configurations shall be measured."""
     given = {
         "--known": asked.known or None,
         "--evaluations": asked.evaluations,
@@ -103,12 +92,9 @@ def strategy_of(
     """Strategy of a sweep as settings have it, empty where everything is measured; and why a
     search was chosen, where nobody asked for one.
 
-    Parameters
-    ----------
-    blocks
-        Problems as settings have them.
-    arch
-        Architecture of the card, such as ``sm_90``; that of the slowest card where it is none.
+    ``blocks``: problems as settings have them.
+    ``arch``: architecture of the card, such as ``sm_90``; that of the slowest card where it is
+        none.
     """
     if is_search_asked(asked):
         return _search(asked), ""
@@ -146,19 +132,9 @@ LAYOUTS = ("{workload}.parquet", "*/{workload}.parquet", "results/sweeps/*/{work
 def known_sweeps(workload: Path, spec: Spec, gpu: str, named: Sequence[Path]) -> dict[str, Path]:
     """Name of each other GPU to its sweep.
 
-    Parameters
-    ----------
-    workload
-        The workload's folder.
-    gpu
-        GPU to be measured.
-    named
-        Files and folders of the command line; their GPUs come first.
-
-    Raises
-    ------
-    UserError
-        When there is no sweep in one of them, or a sweep is of another space.
+    ``gpu``: GPU to be measured.
+    ``named``: files and folders of the command line; their GPUs come first.
+    Raises UserError when there is no sweep in one of them, or a sweep is of another space.
     """
     found: dict[str, Path] = {}
     for path in named:
@@ -227,16 +203,12 @@ SEED = 2026
 class Project:
     """A folder with settings for one workload on one GPU."""
 
-    # Where Snakemake runs.
-    folder: Path
+    folder: Path  # where Snakemake runs
     spec: Spec
     gpu: str
-    # Its settings, checked.
-    experiment: Experiment
-    # Other GPUs whose rows a search starts from.
-    known: list[str]
-    # Why a search was chosen though nobody asked for one; empty otherwise.
-    why: str
+    experiment: Experiment  # its settings, checked
+    known: list[str]  # other GPUs whose rows a search starts from
+    why: str  # why a search was chosen though nobody asked for one; empty otherwise
 
     @property
     def answers(self) -> str:
@@ -255,17 +227,10 @@ class Project:
 def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Project:
     """Write the settings of a question.
 
-    Parameters
-    ----------
-    arch
-        Architecture of this machine's card (see :func:`strategy_of`).
-    refusal
-        Raised before anything is written, once the question has no mistake.
-
-    Raises
-    ------
-    UserError
-        When workload or problem do not exist, or the folder holds settings of somebody else.
+    ``arch``: architecture of this machine's card (see :func:`strategy_of`).
+    ``refusal``: raised before anything is written, once the question has no mistake.
+    Raises UserError when workload or problem do not exist, or the folder holds settings of somebody
+    else.
     """
     workload = workload_folder(asked.workload)
     spec = load_spec(workload)

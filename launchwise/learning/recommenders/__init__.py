@@ -25,11 +25,8 @@ BY_COST = ("analytical", "learnt")
 """Kinds that use a workload's ``cost.yaml`` and need no measurement on the target GPU."""
 
 
-COMMITTEE = "committee"
-"""Kind that is made of others."""
-
-COST_MODEL_WITH_TREES = "learnt"
-"""Kind whose predicted times are the nearest."""
+COMMITTEE = "committee"  # Kind that is made of others
+COST_MODEL_WITH_TREES = "learnt"  # Kind whose predicted times are the nearest
 
 MEMBERS = (COST_MODEL_WITH_TREES, "xgboost", "lightgbm")
 """Members of a committee that names none, as far as its study has them."""
@@ -46,8 +43,7 @@ SIMPLE_RULES = (
 """Names of heuristics without learning (:mod:`launchwise.learning.baselines`), in the order of the
 report."""
 
-OWN = "recommenders"
-"""Folder of a workload with its own kinds."""
+OWN = "recommenders"  # Folder of a workload with its own kinds
 
 
 def kinds(workload: Path | None = None) -> list[str]:

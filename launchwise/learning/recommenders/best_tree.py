@@ -24,19 +24,15 @@ from launchwise.tables.rows import fastest_rows
 
 class BestTreeRecommender(OfTrees, Recommender):
     """scikit-learn's ``DecisionTreeClassifier`` over the fastest configuration of each problem.
-
-    Where the configuration of a leaf is infeasible, the baseline is the answer.
-    """
+    Where the configuration of a leaf is infeasible, the baseline is the answer."""
 
     class Parameters(Hyperparameters):
         max_depth: int | None = tried(20, 2, 20, ge=1)
         min_samples_leaf: int = tried(1, 1, 5, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn which configuration is the fastest of a problem on a GPU.
-
-        Raises UserError when there are no rows.
-        """
+        """Learn which configuration is the fastest of a problem on a GPU. Raises UserError when
+        there are no rows."""
         from sklearn.tree import DecisionTreeClassifier
 
         if measurements.empty:

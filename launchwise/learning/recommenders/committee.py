@@ -42,12 +42,9 @@ LARGEST_LOSS = 3.0
 class Consensus:
     """What members expect together of candidates; each attribute has shape (rows,)."""
 
-    # Whether a row is the answer to its case: booleans, one a case.
-    answers: np.ndarray
-    # Mean log time relative to the usual choice: float64; the others follow by it.
-    loss: np.ndarray
-    # Deviation of the members' log times: float64.
-    spread: np.ndarray
+    answers: np.ndarray  # whether a row is the answer to its case: booleans, one a case
+    loss: np.ndarray  # mean log time relative to the usual choice: float64; the others follow by it
+    spread: np.ndarray  # deviation of the members' log times: float64
     # Geometric mean of the predicted times: float64; NaN where none is predicted.
     times_ms: np.ndarray
 
@@ -72,22 +69,16 @@ def consensus(
 ) -> Consensus:
     """What members expect of every candidate of some cases, and the answers.
 
-    Parameters
-    ----------
-    losses
-        Member to its log times but for a constant of each case: float64, shape (rows,). One that
-        says nothing of some row has no part.
-    log_times
-        Logarithms of predicted times (ms), each of shape (rows,).
-    cases
-        Number of each row's case, from 0 and none left out: int64, shape (rows,).
-    usual, baseline
-        Rows with the usual choice and the baseline of their case: booleans, shape (rows,).
-    contenders
-        Rows of which one is the reference: booleans, shape (rows,); where a case has none, the
-        usual choice is, else the baseline.
-    caution
-        Factor of each case's deviation: float64, shape (cases,); infinite: the reference answers.
+    ``losses``: member to its log times but for a constant of each case: float64, shape (rows,). One
+        that says nothing of some row has no part.
+    ``log_times``: logarithms of predicted times (ms), each of shape (rows,).
+    ``cases``: number of each row's case, from 0 and none left out: int64, shape (rows,).
+    ``usual``, ``baseline``: rows with the usual choice and the baseline of their case: booleans,
+        shape (rows,).
+    ``contenders``: rows of which one is the reference: booleans, shape (rows,); where a case has
+        none, the usual choice is, else the baseline.
+    ``caution``: factor of each case's deviation: float64, shape (cases,); infinite: the reference
+        answers.
     """
     # Relative to the usual choice; without it to the baseline, else to any row.
     start = first_rows(cases, ~usual, ~baseline)
@@ -113,9 +104,7 @@ def consensus(
 
 def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
     """Row that comes first in each case, criterion by criterion the smallest, then in their order.
-
-    int64, shape (cases,); ``cases`` and each criterion have shape (rows,).
-    """
+    int64, shape (cases,); ``cases`` and each criterion have shape (rows,)."""
     # lexsort is stable and compares its last key first.
     order = np.lexsort((*reversed(criteria), cases))
     return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
@@ -124,8 +113,7 @@ def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
 ANYWHERE = "best_on_average"
 """Rule that answers on a new GPU where all training rows are of one problem."""
 
-CONTENDERS = (ANYWHERE, "nearest_size")
-"""Simple rules whose choices contend with the usual choice."""
+CONTENDERS = (ANYWHERE, "nearest_size")  # Simple rules whose choices contend with the usual choice
 
 
 @dataclass(frozen=True)
@@ -134,9 +122,7 @@ class Experience:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    # Distinct problems, whatever their GPUs.
-    problems: Count
-    # GPUs.
+    problems: Count  # distinct problems, whatever their GPUs
     gpus: tuple[str, ...]
 
     @classmethod
@@ -154,12 +140,9 @@ class CommitteeState(Strict):
 
 
 class CommitteeRecommender(Recommender):
-    """Answers by the consensus (:func:`consensus`) of other methods of a study.
-
-    ``members`` names models of the study and simple rules, with commas between them; ``caution``
-    is the weight of the members' deviation where there is one training problem
-    (:func:`caution_of`).
-    """
+    """Answers by the consensus (:func:`consensus`) of other methods of a study. ``members`` names
+    models of the study and simple rules, with commas between them; ``caution`` is the weight of the
+    members' deviation where there is one training problem (:func:`caution_of`)."""
 
     class Parameters(Hyperparameters):
         members: str = ", ".join(MEMBERS)

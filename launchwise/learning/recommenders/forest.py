@@ -12,11 +12,9 @@ from launchwise.learning.trees import OfTrees, Trees
 
 
 class ForestRecommender(OfTrees, TimeRegressor):
-    """scikit-learn's ``RandomForestRegressor``, stored as arrays.
-
-    ``rows_per_tree`` caps the bootstrap sample of a tree: trees of a forest differ by their
-    samples anyway, and a tree's cost grows faster than its sample.
-    """
+    """scikit-learn's ``RandomForestRegressor``, stored as arrays. ``rows_per_tree`` caps the
+    bootstrap sample of a tree: trees of a forest differ by their samples anyway, and a tree's cost
+    grows faster than its sample."""
 
     class Parameters(TimeRegressor.Parameters):
         n_estimators: int = tried(23, 10, 40, ge=1)
@@ -27,10 +25,8 @@ class ForestRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the forest.
-
-        Shapes: features (rows, features), float32; target and weights (rows,), float64.
-        """
+        """Fit the forest. Shapes: features (rows, features), float32; target and weights (rows,),
+        float64."""
         from sklearn.ensemble import RandomForestRegressor
 
         cap = self.parameters["rows_per_tree"]

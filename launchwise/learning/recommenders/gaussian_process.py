@@ -24,8 +24,7 @@ from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.stored import LARGEST_LOG, Log
 
-JITTER = 1e-10
-"""Added to the variance of every point: equal points would make a singular matrix."""
+JITTER = 1e-10  # Added to the variance of every point: equal points would make a singular matrix
 
 AMPLITUDES, SCALES, NOISES = (1e-5, 1e5), (0.2, 1e3), (1e-5, 1.0)
 """Limits of what is fitted. A scale at its upper limit belongs to an axis without influence."""
@@ -38,12 +37,9 @@ PIECE = 256
 class Kernel:
     """Kernel of two points at distance r, in scales / sqrt(3): amplitude * (1 + r) * exp(-r)."""
 
-    # Variance of the function.
-    amplitude: float
-    # Distance along each axis over which it changes: float64, shape (axes,).
-    scales: np.ndarray
-    # Variance of what is observed around it.
-    noise: float
+    amplitude: float  # variance of the function
+    scales: np.ndarray  # distance along each axis over which it changes: float64, shape (axes,)
+    noise: float  # variance of what is observed around it
 
     @classmethod
     def from_logs(cls, logs: np.ndarray) -> Self:
@@ -132,8 +128,7 @@ class GaussianProcessRecommender(Recommender):
     """
 
     class Fitted(Strict):
-        # Features that vary, and variants.
-        columns: list[str]
+        columns: list[str]  # features that vary
         variants: list[str]
         # Of the logarithms that are learnt.
         mean: Log
@@ -151,10 +146,8 @@ class GaussianProcessRecommender(Recommender):
         iterations: int = Field(20, ge=0)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the residuals (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
-        """
+        """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows, or only rows that stopped early (``slow``)."""
         rows, random = self._drawn(measurements)
         features = self.domain.features(rows)
         columns = [str(name) for name in features if features[name].nunique() > 1]

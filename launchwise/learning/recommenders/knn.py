@@ -13,11 +13,8 @@ from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.tables.rows import row_numbers
 
-PIECE = 512
-"""Rows asked at once: the distances of so many to all known ones stay in the cache."""
-
-FEW = 4
-"""Neighbours up to which it is faster to look for the smallest distance one by one."""
+PIECE = 512  # Rows asked at once: the distances of so many to all known ones stay in the cache
+FEW = 4  # Neighbours up to which it is faster to look for the smallest distance one by one
 
 
 class KnnRecommender(TimeRegressor):

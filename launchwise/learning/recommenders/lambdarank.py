@@ -25,12 +25,10 @@ LONGEST_LIST = 10_000
 
 
 class LambdarankRecommender(OfTrees, Recommender):
-    """LightGBM's LambdaMART: what comes first in each case counts most, times do not.
-
-    A case is a list, a configuration's grade tells how near it is to the best of its case. Trees
-    are fitted to swaps that raise the normalised discounted cumulative gain of the first
-    ``truncation`` places. Nothing says how long a configuration takes.
-    """
+    """LightGBM's LambdaMART: what comes first in each case counts most, times do not. A case is a
+    list, a configuration's grade tells how near it is to the best of its case. Trees are fitted to
+    swaps that raise the normalised discounted cumulative gain of the first ``truncation`` places.
+    Nothing says how long a configuration takes."""
 
     class Fitted(Strict):
         prior: MeanRegret
@@ -41,10 +39,8 @@ class LambdarankRecommender(OfTrees, Recommender):
         truncation: int = tried(30, 5, 100, log=True, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the order of each case (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows.
-        """
+        """Learn the order of each case (see :meth:`Recommender.fit`). Raises UserError when there
+        are no rows."""
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         regret = regrets(measurements, self.domain.spec)
@@ -88,12 +84,9 @@ def grades(regret: np.ndarray) -> np.ndarray:
 
 
 def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
-    """Number of each row's list: int64, (rows,).
-
-    A case is one list; with more than :data:`LONGEST_LIST` rows it is drawn into as few of equal
-    length as there must be. ``cases``: number of each row's case, from 0 and none left out: int64,
-    shape (rows,).
-    """
+    """Number of each row's list: int64, (rows,). A case is one list; with more than
+    :data:`LONGEST_LIST` rows it is drawn into as few of equal length as there must be. ``cases``:
+    number of each row's case, from 0 and none left out: int64, shape (rows,)."""
     sizes = np.bincount(cases)
     parts = -(-sizes // LONGEST_LIST)
     first = np.cumsum(parts) - parts

@@ -51,10 +51,8 @@ class LearntRecommender(OfTrees, Recommender):
         return table.astype(np.float32), estimate.time_ms
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the residuals (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows, or only rows that stopped early (``slow``).
-        """
+        """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows, or only rows that stopped early (``slow``)."""
         timed = measurements
         if "status" in measurements:
             timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
@@ -96,12 +94,8 @@ class BuildFacts:
     A build is known by the GPU's architecture, the variant, the build tunables and whatever of a
     problem has listed values (a type, an order): nothing else of a row changes its code.
 
-    Parameters
-    ----------
-    domain
-        The workload and the GPUs.
-    table
-        Index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
+    ``domain``: the workload and the GPUs.
+    ``table``: index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
     """
 
     def __init__(self, domain: Domain, table: pd.DataFrame) -> None:

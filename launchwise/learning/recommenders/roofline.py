@@ -11,11 +11,9 @@ from launchwise.learning.row_arrays import limits_ms
 
 
 class RooflineRecommender(Recommender):
-    """Time of a problem's least bytes or of its FLOP, whichever is longer, and one launch.
-
-    It knows nothing of configurations: all of a problem get the same time, and the baseline is
-    recommended.
-    """
+    """Time of a problem's least bytes or of its FLOP, whichever is longer, and one launch. It knows
+    nothing of configurations: all of a problem get the same time, and the baseline is
+    recommended."""
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""

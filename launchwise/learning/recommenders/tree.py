@@ -22,10 +22,8 @@ class TreeRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the tree.
-
-        Shapes: features (rows, features), float32; target and weights (rows,), float64.
-        """
+        """Fit the tree. Shapes: features (rows, features), float32; target and weights (rows,),
+        float64."""
         from sklearn.tree import DecisionTreeRegressor
 
         work.count(work.FITTED, len(target))

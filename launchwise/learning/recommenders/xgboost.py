@@ -27,10 +27,8 @@ class XgboostRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the boosted trees.
-
-        Shapes: features (rows, features), float32; target and weights (rows,), float64.
-        """
+        """Fit the boosted trees. Shapes: features (rows, features), float32; target and weights
+        (rows,), float64."""
         import xgboost
 
         work.count(work.FITTED, len(target) * self.parameters["rounds"])

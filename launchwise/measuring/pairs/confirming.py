@@ -34,8 +34,7 @@ ORIGIN = ("card", "driver", "commit")
 
 UNTIMED = {"timer": "", "l2": ""}
 
-MOST_VISITS = 3
-"""A problem is visited again while pairs that were discarded leave a ratio unknown."""
+MOST_VISITS = 3  # A problem is visited again while pairs that were discarded leave a ratio unknown
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,16 @@ class Rounds:
     # Of each configuration in each round; the clock is 0 where it is unknown.
     times_ms: list[list[float]]
     clocks_mhz: list[list[float]]
-    # Reasons for low clocks of each configuration, sorted.
-    throttle: list[list[str]]
+    throttle: list[list[str]]  # reasons for low clocks of each configuration, sorted
     # ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     found: list[dict[str, str]]
-    # How often the problem was visited.
-    visits: int
+    visits: int  # how often the problem was visited
     # Of each round: whether something from outside held the card back while one of the
     # configurations ran.
     hindered: list[bool]
     # Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
     origin: Mapping[str, str] = field(default_factory=dict)
-    # Whether launches may be replayed in graphs.
-    replays: bool = True
+    replays: bool = True  # whether launches may be replayed in graphs
 
     def kept_ms(self, place: int) -> list[float]:
         """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""
@@ -84,10 +80,8 @@ def confirm(
     progress: Progress | None = None,
 ) -> None:
     """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
-
     Raises UserError when measuring processes die again and again without a result, or kernels
-    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT.
-    """
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT."""
 
     def tasks() -> list[dict[str, Any]]:
         return [
@@ -151,11 +145,9 @@ def _spoilt(
 
 
 def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
-    """Rounds and verifications of a contest, from the notes of a journal.
-
-    Visits with other configurations do not count, nor do those on other cards than the last one's:
-    configurations are compared within one round only, on one card.
-    """
+    """Rounds and verifications of a contest, from the notes of a journal. Visits with other
+    configurations do not count, nor do those on other cards than the last one's: configurations are
+    compared within one round only, on one card."""
     entrants = [each.configuration for each in contest.entrants]
     found = [{"status": "ok", "reason": "", **UNTIMED} for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]

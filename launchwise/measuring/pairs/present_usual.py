@@ -36,8 +36,8 @@ def beside_usual(
     They are empty where it did not run there, and where heat or a weak supply of power held the
     card back: the table does not say in which rounds.
 
-    - ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
-    - ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
+    ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
+    ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
     """
     found = pairs.copy()
     for members, present in _changed(pairs, spec, rules):
@@ -60,8 +60,8 @@ def peers_beside_usual(
 ) -> pd.DataFrame:
     """The same of libraries: ``usual_speedup`` of problems whose usual choice is another one now.
 
-    - ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
-    - ``pairs``: configurations of the same rounds, as they were measured.
+    ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
+    ``pairs``: configurations of the same rounds, as they were measured.
     """
     found = peers.copy()
     key = ["gpu", *spec.problem_columns]
@@ -80,11 +80,9 @@ def peers_beside_usual(
 def _changed(
     pairs: pd.DataFrame, spec: Spec, rules: Sequence[Usual]
 ) -> Iterator[tuple[pd.DataFrame, Any]]:
-    """Problems that ran beside what is not usual now: their rows, and the label of what is.
-
-    None where that did not run. Where nothing usual ran before either, the baseline stands in for
-    it, as it did then.
-    """
+    """Problems that ran beside what is not usual now: their rows, and the label of what is. None
+    where that did not run. Where nothing usual ran before either, the baseline stands in for it, as
+    it did then."""
     for _, members in pairs.groupby(["gpu", *spec.problem_columns], sort=False):
         problem = {name: _plain(members[name].iloc[0]) for name in spec.problem_columns}
         usual = usual_configuration(rules, problem, spec) or baseline(spec)
@@ -108,10 +106,8 @@ def ratio_of_rounds(
     clock_tolerance: float,
 ) -> Ratio:
     """Time of ``reference`` over that of ``own`` in the rounds of a problem's ``members``.
-
     :data:`UNKNOWN` where their rounds do not match, or where heat or a weak supply of power held
-    the card back: the table does not say in which rounds.
-    """
+    the card back: the table does not say in which rounds."""
     held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
     if held_back or not 0 < len(reference["times_ms"]) == len(own["times_ms"]):
         return UNKNOWN

@@ -35,24 +35,17 @@ short."""
 
 MOST_IN_A_ROUND = 25
 MOST_ROUNDS = 400
-PATIENCE = 3
-"""Longest time of a problem over the allowed one, where six rounds take that long."""
-
-UNSEEN_MS = 1.0
-"""Longest time of a library outside its events, ms: host work and waiting."""
-
-LOOK_EVERY = 4
-"""Rounds between two looks at the intervals."""
+PATIENCE = 3  # Longest time of a problem over the allowed one, where six rounds take that long
+UNSEEN_MS = 1.0  # Longest time of a library outside its events, ms: host work and waiting
+LOOK_EVERY = 4  # Rounds between two looks at the intervals
 
 
 @dataclass(frozen=True)
 class Way:
     """Timing method of all configurations of a problem."""
 
-    # ``events``, ``graph``, ``restored`` or ``host``.
-    timer: str
-    # Whether L2 is ``cold`` or ``warm`` before each launch.
-    l2: str
+    timer: str  # `events`, `graph`, `restored` or `host`
+    l2: str  # whether L2 is `cold` or `warm` before each launch
 
 
 HOST = Way("host", "warm")
@@ -63,18 +56,12 @@ class Entered:
     """A configuration whose result was right."""
 
     configuration: Configuration
-    # Of a few launches.
-    shortest_ms: float
-    # Kernels that it launches one after the other.
-    launches: int
-    # Whether the host drives it.
-    by_host: bool
-    # Whether what it reads and writes fits L2.
-    fits_l2: bool
-    # Of a library.
-    version: str = ""
-    # Whether what it changes is put back before each launch.
-    restored: bool = False
+    shortest_ms: float  # of a few launches
+    launches: int  # kernels that it launches one after the other
+    by_host: bool  # whether the host drives it
+    fits_l2: bool  # whether what it reads and writes fits L2
+    version: str = ""  # of a library
+    restored: bool = False  # whether what it changes is put back before each launch
 
 
 def measure_pairs(
@@ -90,11 +77,10 @@ def measure_pairs(
     Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
     side, or when the time is spent.
 
-    - ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first
-      six rounds.
-    - ``references``: places in ``configurations`` of those that the others are compared with.
-    - ``replays``: whether short launches may be replayed in graphs.
-
+    ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first six
+        rounds.
+    ``references``: places in ``configurations`` of those that the others are compared with.
+    ``replays``: whether short launches may be replayed in graphs.
     Raises LaunchFailed only when the context is lost.
     """
     runs = OpenLayouts(context)
@@ -127,10 +113,8 @@ def measure_pairs(
 
 
 def _insist_on_stream(context: ProblemContext, work: LibraryRun, shortest_ms: float) -> None:
-    """A library that works where no event sees it would seem to take no time.
-
-    Raises RuntimeError when it takes much longer by the host's clock than by events.
-    """
+    """A library that works where no event sees it would seem to take no time. Raises RuntimeError
+    when it takes much longer by the host's clock than by events."""
     times = []
     for _ in range(3):
         work.restore()

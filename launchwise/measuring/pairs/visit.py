@@ -55,12 +55,8 @@ def pairs_table(
     """Paired times of every entrant.
 
     ``notes``: of the journal. ``sweep_ms``: values of a problem and a configuration, in the order
-    of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key.
+    of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none. Returns
+    as :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key.
     """
     spec = shard.spec
     rows = [
@@ -76,7 +72,7 @@ def peers_table(
 ) -> pd.DataFrame:
     """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`).
 
-    - ``notes``: of the journal.
+    ``notes``: of the journal.
     """
     spec = shard.spec
     rows = [
@@ -216,8 +212,7 @@ def visit_contests(
     """Run what the journal of some contests lacks.
 
     ``once``: whether the journal is of one driver, toolkit and card.
-
-    Raises UserError, Interrupted: See :func:`launchwise.measuring.pairs.confirming.confirm`.
+    Raises UserError, Interrupted: see :func:`launchwise.measuring.pairs.confirming.confirm`.
     """
     # Which configurations take part is a matter of the contests.
     ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
@@ -239,7 +234,7 @@ def visit_contests(
 def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None = None) -> None:
     """Write the table of the contests, and that of the libraries that took part.
 
-    - ``sweep``: the sweep whose times chose the entrants.
+    ``sweep``: the sweep whose times chose the entrants.
     """
     shard, spec = found.shard, found.shard.spec
     state = source_state(shard.folder, spec).as_facts()
@@ -259,11 +254,8 @@ def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None 
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
-    """Contests of a file, their names in the order of the spec.
-
-    Raises UserError when they are of another workload or GPU, or name what the workload does not
-    have.
-    """
+    """Contests of a file, their names in the order of the spec. Raises UserError when they are of
+    another workload or GPU, or name what the workload does not have."""
     found = read_contests(path)
     if (found.workload, found.gpu) != (spec.workload, gpu):
         message = f"are of {found.workload} on {found.gpu}, not of {spec.workload} on {gpu}"

@@ -20,24 +20,18 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import kinds_of, size_layout
 from launchwise.workloads.metrics import COUNTERS
 
-NEAR = 0.1
-"""A study of which no problem reaches this share of a ceiling is bound by something else."""
-
-MOST_CARDS = 8
-"""Most GPUs in the figure; the first ones are shown."""
+NEAR = 0.1  # A study of which no problem reaches this share of a ceiling is bound by something else
+MOST_CARDS = 8  # Most GPUs in the figure; the first ones are shown
 
 
 @remembered
 def points(study: StudyData) -> pd.DataFrame:
     """Position of each problem's fastest configuration in the roofline.
 
-    Returns
-    -------
-    DataFrame
-        Rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity`` (FLOP of
-        the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the best
-        time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
-        ceiling of the problem's type.
+    Returns rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity``
+    (FLOP of the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the
+    best time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
+    ceiling of the problem's type.
     """
     best = winners(study)
     columns = Columns(study.spec.derived, arrays(best, study.spec, study.spec.problem_columns))
@@ -174,10 +168,8 @@ def _problems(asked: Counters) -> str:
 
 
 def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Of each kernel of a run (columns ``key``) the launch with the largest grid.
-
-    Kernels of one block are left out.
-    """
+    """Of each kernel of a run (columns ``key``) the launch with the largest grid. Kernels of one
+    block are left out."""
     order = counters.sort_values("grid_blocks", kind="stable")
     found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
     several = found.groupby("kernel")["grid_blocks"].transform("max") > 1
@@ -188,8 +180,7 @@ def _title(named: dict[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in named.items())
 
 
-MOST_PANELS = 12
-"""Panels of a figure that stands open: more are pages of small plots."""
+MOST_PANELS = 12  # Panels of a figure that stands open: more are pages of small plots
 
 
 def folded(figure: Figure) -> list[Block]:

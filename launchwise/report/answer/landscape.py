@@ -32,8 +32,7 @@ from launchwise.workloads.metrics import MEASURED, STATUSES, SWEEP, Shown
 FILE = "data/rows/{study}/{gpu}.js"
 """Path of the rows of a study on a GPU, below the report's folder."""
 
-STEPS = 2000
-"""Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""
+STEPS = 2000  # Steps of a time per factor of e above the fastest of its problem: .025 % off at most
 
 _SHOWN = {"basis": Shown("time from", row=2)} | {
     each.name: each.shown for each in SWEEP if each.shown is not None and each.shown.row
@@ -45,8 +44,7 @@ KNOWN = dict(sorted(_SHOWN.items(), key=lambda each: each[1].row))
 ERROR_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Percent that standard errors are rounded up to: exact ones would be a third of the file."""
 
-DIGITS = 3
-"""Digits of the other real numbers."""
+DIGITS = 3  # Digits of the other real numbers
 
 PLACE, TIME, SHARE = "place", "time", "share"
 """Axes beside the tunables: rank of a configuration, its time, and % of the best speed."""
@@ -55,15 +53,12 @@ PLACE, TIME, SHARE = "place", "time", "share"
 def data(study: StudyData, gpu: str) -> dict[str, Any]:
     """Rows of a GPU as JSON values.
 
-    Returns
-    -------
-    dict
-        ``problems``: values of each problem, as text. ``tunables``: names. ``configurations``:
-        values of each, in the order of ``tunables``. ``names``: their names. ``baseline``: place of
-        the baseline among them, or None. ``best_ms``: least time of each problem. ``times``: of
-        each problem, by configuration, the logarithm of time divided by the least time in
-        steps of 1 / ``steps``, -1 where there is no time. ``untimed``: rows of each problem
-        that have no time. ``known``: see :func:`_known`.
+    Returns ``problems``: values of each problem, as text; ``tunables``: names; ``configurations``:
+    values of each, in the order of ``tunables``; ``names``: their names; ``baseline``: place of the
+    baseline among them, or None; ``best_ms``: least time of each problem; ``times``: of each
+    problem, by configuration, the logarithm of time divided by the least time in steps of 1 /
+    ``steps``, -1 where there is no time; ``untimed``: rows of each problem that have no time;
+    ``known``: see :func:`_known`.
     """
     spec = study.spec
     every, rows = (
@@ -110,18 +105,11 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
 def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
     """What else is known of rows, by column of :data:`KNOWN`; columns without a value are left out.
 
-    Parameters
-    ----------
-    rows
-        Timed rows by problem, then by configuration.
-    imported
-        Whether another tool measured them: whole numbers that it did not state are 0 in a sweep.
-
-    Returns
-    -------
-    list of dict
-        ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row, the
-        place of its value, empty where all rows share one.
+    ``rows``: timed rows by problem, then by configuration.
+    ``imported``: whether another tool measured them: whole numbers that it did not state are 0 in a
+        sweep.
+    Returns ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row,
+    the place of its value, empty where all rows share one.
     """
     found = []
     for name, shown in KNOWN.items():
@@ -259,8 +247,7 @@ def _words(status: str) -> str:
     return status.replace("_", " ")
 
 
-MOST_POINTS = 800
-"""Most configurations per landscape; more are thinned out evenly."""
+MOST_POINTS = 800  # Most configurations per landscape; more are thinned out evenly
 
 
 def drawn(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) -> Figure:

@@ -185,11 +185,8 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     )
 
 
-THICKEST = 5.0
-"""Extra width of the first of many lines over the last, pixels."""
-
-FEWEST_OF_A_LINE = 3
-"""Fewest points that a line joins: two points show no trend."""
+THICKEST = 5.0  # Extra width of the first of many lines over the last, pixels
+FEWEST_OF_A_LINE = 3  # Fewest points that a line joins: two points show no trend
 
 
 def _lines(
@@ -239,9 +236,7 @@ def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
 ) -> Figure | None:
     """Speed of several methods in % of the best measured speed, against size; None for one size.
-
-    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend.
-    """
+    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend."""
     every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
     if not has_sizes(study, every):
         return None

@@ -19,15 +19,12 @@ from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
-LOSSES = ("problems", "loss_percent", "worst_loss_percent")
-"""Names of what :func:`fixed_loss` returns."""
+LOSSES = ("problems", "loss_percent", "worst_loss_percent")  # Names of what `fixed_loss` returns
 
 
 def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
-    """Cost of one value where another may be better: problems, mean and worst loss, %.
-
-    ``reached`` is the best time of each problem over the least time with the value.
-    """
+    """Cost of one value where another may be better: problems, mean and worst loss, %. ``reached``
+    is the best time of each problem over the least time with the value."""
     mean, worst = geometric_mean(reached), float(reached.min())
     return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
@@ -38,17 +35,10 @@ def losses(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
     Of what only some variants have, only their rows count, and the loss is against the best of
     these: a slow variant is no fault of its tunables.
 
-    Parameters
-    ----------
-    rows
-        Problem and configuration columns, and ``fraction``, the best time of the problem over the
-        row's.
-
-    Returns
-    -------
-    list of dict
-        ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES` (:func:`fixed_loss`).
-        Tunables that were measured with one value only are left out.
+    ``rows``: problem and configuration columns, and ``fraction``, the best time of the problem over
+        the row's.
+    Returns ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES`
+    (:func:`fixed_loss`). Tunables that were measured with one value only are left out.
     """
     found = []
     problems = row_numbers(rows, spec.problem_columns, ordered=True)
@@ -108,10 +98,8 @@ def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator
 
 
 def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
-    """The value that costs least of those that most problems can have.
-
-    A value that few problems can have is no choice for all of them.
-    """
+    """The value that costs least of those that most problems can have. A value that few problems
+    can have is no choice for all of them."""
     most = max(record["problems"] for record in values)
     common = [record for record in values if record["problems"] == most]
     return min(common, key=lambda record: record["loss_percent"])
@@ -149,15 +137,12 @@ def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
 
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
-LEAST_END = 1.05
-"""Right end of the axis where no tunable costs more."""
+LEAST_END = 1.05  # Right end of the axis where no tunable costs more
 
 
 def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
-    """A bar per tunable, the most sensitive on top; at least one.
-
-    ``found`` are records of :func:`losses`, one per tunable.
-    """
+    """A bar per tunable, the most sensitive on top; at least one. ``found`` are records of
+    :func:`losses`, one per tunable."""
     order = itemgetter(*LOSSES[1:])
     ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))
     bars, said = [], []

@@ -39,10 +39,8 @@ Values = Mapping[str, Value]
 
 
 def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> Finder | None:
-    """The lookup over all studies; None where none has answers.
-
-    Without ``settings_files``, config.yaml is all.
-    """
+    """The lookup over all studies; None where none has answers. Without ``settings_files``,
+    config.yaml is all."""
     known = [study for study in studies if study.answers]
     if not known:
         return None
@@ -185,11 +183,9 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
 
 def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
-
     Expressions over the problem and the configuration (:mod:`launchwise.base.nested`); None where
     host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
-    template is a list of its name and its arguments.
-    """
+    template is a list of its name and its arguments."""
     found = {}
     for name, variant in study.spec.variants.items():
         found[name] = [
@@ -227,10 +223,8 @@ def _argument(text: str, study: StudyData) -> Any:
 
 
 def macros(study: StudyData) -> list[tuple[str, Any]]:
-    """Macros of the spec, whose values are nested lists as in :func:`launches`.
-
-    Those whose expression needs what a page cannot compute are left out.
-    """
+    """Macros of the spec, whose values are nested lists as in :func:`launches`. Those whose
+    expression needs what a page cannot compute are left out."""
     written = {name: _nested(text, study) for name, text in study.spec.macros.items()}
     return [(name, value) for name, value in written.items() if value is not None]
 

@@ -45,9 +45,7 @@ class Place:
 @dataclass(frozen=True)
 class KernelColumn:
     """A study: the GPU that speeds are relative to, the common problems, and its GPUs.
-
-    ``with_energy`` are those of the problems of which all whole cards know the energy.
-    """
+    ``with_energy`` are those of the problems of which all whole cards know the energy."""
 
     study: StudyData
     reference: str
@@ -57,10 +55,8 @@ class KernelColumn:
 
 
 def column(study: StudyData, prices: Mapping[str, Price]) -> KernelColumn | None:
-    """A study over the problems of all whole cards, and of predictions if there are any.
-
-    Slices have a place where they measured all of these. None where there is a single GPU.
-    """
+    """A study over the problems of all whole cards, and of predictions if there are any. Slices
+    have a place where they measured all of these. None where there is a single GPU."""
     of_gpu: dict[str, dict[tuple[Value, ...], Entry]] = {}
     for each in gpu_comparison.entries(study, None):
         of_gpu.setdefault(each.gpu, {})[each.problem] = each
@@ -166,9 +162,7 @@ def _cell(one: KernelColumn, gpu: str) -> Cell:
 
 def _compared(one: KernelColumn, gpu: str) -> str:
     """GPUs that the page of GPUs compares: those that decide the problems of the column, and this.
-
-    As groups, which that page knows, so that the address stays short.
-    """
+    As groups, which that page knows, so that the address stays short."""
     predicted = [each for each, place in one.places.items() if place.predicted]
     groups = ["whole" if not one.study.profiles[one.reference].is_slice else "slices"]
     if predicted and len(predicted) == len(set(one.study.described)):
@@ -187,9 +181,7 @@ def sections(
     settings_files: Sequence[str] = (),
 ) -> list[Section]:
     """Sections of the front page, the lookup first; ``notices`` is what a reader must know before.
-
-    ``least_gain`` is the gain that must be sure, None where the expected one decides.
-    """
+    ``least_gain`` is the gain that must be sure, None where the expected one decides."""
     found: list[Section] = []
     unwell = sweep_health.notice(sweep_health.of_studies(studies))
     if (lookup := finder.block(studies, settings_files)) is not None:
@@ -209,8 +201,7 @@ def sections(
     return [*found, *(one for one in others if one is not None)]
 
 
-MOST_NAMED = 14
-"""GPUs that a line names; of more it says how many there are."""
+MOST_NAMED = 14  # GPUs that a line names; of more it says how many there are
 
 
 def named_gpus(gpus: Sequence[str]) -> str:

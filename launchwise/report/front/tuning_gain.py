@@ -15,8 +15,7 @@ from launchwise.tables.times import PAIRS
 
 INTERVAL_SEED = 0
 
-LITTLE = 1.02
-"""Least gain of the best configuration over the usual choice that justifies tuning."""
+LITTLE = 1.02  # Least gain of the best configuration over the usual choice that justifies tuning
 
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
 

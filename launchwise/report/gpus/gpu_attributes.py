@@ -147,14 +147,9 @@ def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> f
 
 @remembered
 def predicted_choices(study: StudyData) -> pd.DataFrame:
-    """The lookup's answers for datasheet-only GPUs that have a time.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``gpu``, the problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where
-        it is unknown) and ``roofline_ms``.
-    """
+    """The lookup's answers for datasheet-only GPUs that have a time. Returns columns ``gpu``, the
+    problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where it is unknown) and
+    ``roofline_ms``."""
     rows = [
         {
             "gpu": each["gpu"],
@@ -173,14 +168,9 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
     return table.assign(roofline_ms=least_ms(table, study.spec, study.described))
 
 
-LEARNT = "learnt"
-"""Predictor of the times: trees that correct the cost model."""
-
-SHARE = 0.9
-"""Share of the published times that lie within the interval."""
-
-FEWEST = 10
-"""Fewest published times that give an interval."""
+LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model
+SHARE = 0.9  # Share of the published times that lie within the interval
+FEWEST = 10  # Fewest published times that give an interval
 
 UNKNOWN = (
     "No interval: too few run times are published for cards that no sweep measured to say how far "
@@ -190,10 +180,8 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Spread:
-    """Errors of predictions on cards that no sweep measured.
-
-    90 % of the published times lie between predicted / factor and predicted x factor.
-    """
+    """Errors of predictions on cards that no sweep measured. 90 % of the published times lie
+    between predicted / factor and predicted x factor."""
 
     factor: float
     times: int

@@ -28,11 +28,8 @@ from launchwise.workloads.parts import Value
 MOST_POWER = 1.4
 """Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
 
-Z95 = 1.96
-"""Half a 95 % interval of a mean in standard errors."""
-
-TABLE = "data/gpus.csv"
-"""Path of every row as CSV, below the report's folder."""
+Z95 = 1.96  # Half a 95 % interval of a mean in standard errors
+TABLE = "data/gpus.csv"  # Path of every row as CSV, below the report's folder
 
 NO_PRICES = "No prices: the settings name no table of them (prices)."
 
@@ -122,9 +119,7 @@ def impossible_power(
     study: StudyData, cards: Mapping[str, Datasheet]
 ) -> Iterator[tuple[Entry, float, float]]:
     """Entries whose energy over time is a power that the card cannot have, with it and the TDP, W.
-
-    Sensors err and kernels have short peaks: up to :data:`MOST_POWER` times the TDP is possible.
-    """
+    Sensors err and kernels have short peaks: up to :data:`MOST_POWER` times the TDP is possible."""
     for each in entries(study, None):
         profile = study.profiles.get(each.gpu)
         if profile is None or each.energy_j is None:
@@ -138,12 +133,9 @@ def impossible_power(
 def data(
     study: StudyData, apart: Spread | None, cards: Mapping[str, Datasheet] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Data of a study for the script, as JSON values.
-
-    ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`; ``doubted``
-    the two places of entries with :func:`impossible_power`. ``kind`` of a GPU: whole, slice or
-    predicted.
-    """
+    """Data of a study for the script, as JSON values. ``entries`` hold the place of the GPU, that
+    of the problem, and :data:`NUMBERS`; ``doubted`` the two places of entries with
+    :func:`impossible_power`. ``kind`` of a GPU: whole, slice or predicted."""
     found = entries(study, apart)
     basis = {each.gpu: each.basis for each in found}
     problems = list(dict.fromkeys(each.problem for each in found))
@@ -184,10 +176,8 @@ def _text(value: float | None) -> str:
 
 
 def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
-    """Thermal design power of a GPU's whole card, W; None where no datasheet states it.
-
-    A measured GPU or slice begins with the name of its card, a datasheet-only one says it.
-    """
+    """Thermal design power of a GPU's whole card, W; None where no datasheet states it. A measured
+    GPU or slice begins with the name of its card, a datasheet-only one says it."""
     for name in (gpu, gpu.partition(".")[0], card_model):
         if name in cards and "tdp_w" in cards[name].figures:
             return cards[name].figures["tdp_w"]

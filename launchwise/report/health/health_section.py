@@ -40,10 +40,8 @@ LIMITS = (
 
 
 def section(studies: Sequence[StudyData], at: str) -> Section:
-    """Verdicts, and what to measure again.
-
-    ``at``, when the report is written (ISO 8601), gives the ages of sweeps.
-    """
+    """Verdicts, and what to measure again. ``at``, when the report is written (ISO 8601), gives the
+    ages of sweeps."""
     found = sorted(of_studies(studies), key=worst_first)
     ages_ = ages(found, studies, at)
     blocks: list[Block] = [Text(LIMITS, "note")]
@@ -64,9 +62,7 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
 @dataclass(frozen=True)
 class Age:
     """Days since the last row of a sweep, and commits that changed its kernels since the first.
-
-    None where it is not known.
-    """
+    None where it is not known."""
 
     days: int | None
     changes: int | None

@@ -33,8 +33,7 @@ CAUSES = (
 
 NONE = "No figure of this report contradicts another."
 
-MOST_SHOWN = 50
-"""Most violations of one report that are listed."""
+MOST_SHOWN = 50  # Most violations of one report that are listed
 
 
 @dataclass(frozen=True)

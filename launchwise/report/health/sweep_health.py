@@ -29,8 +29,7 @@ MOST_HUNG = 0.05
 MOST_MIXED = 0.05
 """Share of problems whose timed rows come from several cards: their comparison mixes cards."""
 
-Problem = tuple[Value, ...]
-"""Values of a problem, in the order of the workload's problem columns."""
+Problem = tuple[Value, ...]  # Values of a problem, in the order of the workload's problem columns
 
 HUNG = ("timeout", "out_of_memory")
 
@@ -182,8 +181,7 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...
     )
 
 
-LONGEST_ROW_S = 120.0
-"""More between two rows is a pause between sessions."""
+LONGEST_ROW_S = 120.0  # More between two rows is a pause between sessions
 
 
 def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:

@@ -13,17 +13,10 @@ from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table,
 from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.study import StudyData
 
-SHOWN = (1, 2, 3, 5, 10, 20, 50)
-"""Numbers of measurements that the table has columns for."""
-
-DRAWN_MODELS = 4
-"""Models that are drawn beside the answering one: the best at first choice."""
-
-LEAST_REGRET = 0.01
-"""Least regret that is drawn, %: no measurement tells smaller ones from 0."""
-
-MARKERS = 9
-"""Markers of a line: one per point would hide the dashes."""
+SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
+DRAWN_MODELS = 4  # Models that are drawn beside the answering one: the best at first choice
+LEAST_REGRET = 0.01  # Least regret that is drawn, %: no measurement tells smaller ones from 0
+MARKERS = 9  # Markers of a line: one per point would hide the dashes
 
 DRAWN_HEURISTICS = ("best_on_average", "nearest_size", "nearest_gpu")
 

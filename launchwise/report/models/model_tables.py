@@ -73,8 +73,7 @@ SCORES = [
 
 LEAST_IS_BEST = {"harmed", "mape", "train_s", "choose_ms"}
 
-UNMARKED = "fraction_interval"
-"""Column in which no value is marked as the best."""
+UNMARKED = "fraction_interval"  # Column in which no value is marked as the best
 
 
 NO_TIME = (
@@ -179,9 +178,7 @@ def goals_of(study: StudyData) -> dict[str, float]:
 
 def verdicts(study: StudyData, split: str) -> list[dict[str, Any]]:
     """Each goal on every whole card that a model was evaluated on: what is reached, and possible.
-
-    Empty where the study has no goals.
-    """
+    Empty where the study has no goals."""
     found, wanted = [], goals_of(study)
     for gpu in study.whole if wanted else ():
         if (name := leader(study, split, gpu)) is None:
@@ -251,14 +248,9 @@ COMBINED = (
 
 
 def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:
-    """Test problems of a GPU with what is possible and what ``model`` reaches.
-
-    Returns
-    -------
-    DataFrame
-        Problem columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain
-        exceeds two standard errors), ``fraction`` and ``improvement`` of the model.
-    """
+    """Test problems of a GPU with what is possible and what ``model`` reaches. Returns problem
+    columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain exceeds two
+    standard errors), ``fraction`` and ``improvement`` of the model."""
     rows = study.evaluated(split, gpu, model)
     best = winners(study)
     best = best.loc[best["gpu"] == gpu, [*study.problem_columns, "gain", "noise"]]

@@ -27,19 +27,13 @@ SCOPES = {
 
 NO_ROWS = "There were no training rows, so the filter removed nothing."
 
-DRAWN = 500
-"""Points of one panel; more than that is a blot and a heavy page."""
+DRAWN = 500  # Points of one panel; more than that is a blot and a heavy page
 
 
 @remembered
 def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Training rows of a split and fold before any filter.
-
-    Returns
-    -------
-    DataFrame
-        Columns of a row's key, ``time_ms``, and a scope each: whether that filter removes the row.
-    """
+    """Training rows of a split and fold before any filter. Returns columns of a row's key,
+    ``time_ms``, and a scope each: whether that filter removes the row."""
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     gone = study.removed[(study.removed["split"] == split) & (study.removed["fold"] == fold)]
     own = gone[gone["scope"] == study.settings.fences.scope]

@@ -14,8 +14,7 @@ from launchwise.report.study import StudyData
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
 
-NO_LEARNING = ("roofline", "analytical")
-"""Kinds that predict from the GPU's profile alone."""
+NO_LEARNING = ("roofline", "analytical")  # Kinds that predict from the GPU's profile alone
 
 PREDICTORS = (*NO_LEARNING, "learnt")
 """Kinds that are made to predict times; the others are made to choose."""
@@ -110,7 +109,6 @@ def _table(study: StudyData, split: str, gpu: str) -> Table:
 
 
 def _predictors(study: StudyData) -> list[str]:
-    """Models that are made to predict times."""
     return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
 
 
@@ -149,10 +147,8 @@ def _where(study: StudyData, split: str) -> list[Block]:
 
 
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
-    """The predictors of every study side by side, every split on all its GPUs.
-
-    ``first`` leads the section: predictions against published run times.
-    """
+    """The predictors of every study side by side, every split on all its GPUs. ``first`` leads the
+    section: predictions against published run times."""
     rows = [
         {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
         for study in studies

@@ -21,14 +21,12 @@ from launchwise.report.study import StudyData, remembered
 PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
 """Kinds of the table, the most informed first, to their titles."""
 
-FEWEST_FOR_RHO = 4
-"""Fewest times whose rank correlation is shown."""
+FEWEST_FOR_RHO = 4  # Fewest times whose rank correlation is shown
 
 FEWEST_FOR_FACTOR = 3
 """Fewest times whose errors after a common factor are shown: with one they are 0."""
 
-TIME = ["series", "row", "gpu"]
-"""Columns that name a published time on a GPU."""
+TIME = ["series", "row", "gpu"]  # Columns that name a published time on a GPU
 
 WHOLE, PHASES = "whole runs", "phases of runs"
 
@@ -56,11 +54,9 @@ FIGURES = [
 
 
 def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`.
-
-    NaN stands where the number of runs is unknown, or where there are too few times. ``error`` is
-    the median of the errors, after the common factor where the number of runs is unknown.
-    """
+    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`. NaN
+    stands where the number of runs is unknown, or where there are too few times. ``error`` is the
+    median of the errors, after the common factor where the number of runs is unknown."""
     for name, title in PREDICTORS.items():
         own = rows[rows["predictor"] == name]
         if own.empty:

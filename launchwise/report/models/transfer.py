@@ -83,15 +83,10 @@ def _transfer_caveats(study: StudyData) -> list[str]:
 
 
 def losses_by_transfer(study: StudyData) -> pd.DataFrame:
-    """Loss from using GPU ``source``'s best configuration on GPU ``target``.
-
-    Returns
-    -------
-    DataFrame
-        One row an ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss``
-        (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
-        the target has no time for that configuration).
-    """
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``. Returns one row an
+    ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss`` (geometric mean
+    of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where the target has no
+    time for that configuration)."""
     best, rows = winners(study), fractions(study)
     problem, everything = study.problem_columns, study.spec.key_columns[1:]
     problems = _by_gpu(best, row_numbers(best, problem))

@@ -48,9 +48,7 @@ class Report:
     @cached_property
     def outline(self) -> dict[str, list[Page]]:
         """Pages without their sections, for ways between them: of the whole report under ``""``.
-
-        Every study has its first page; which others it has is known once they are made.
-        """
+        Every study has its first page; which others it has is known once they are made."""
         found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
         found |= {study.name: [_first_page(study, [])] for study in self.studies}
         return found | {each.name: [each.page] for each in self.missing}
@@ -167,8 +165,7 @@ def _is_published(study: StudyData) -> bool:
     return own or study.settings.doi is not None
 
 
-MOST_GPUS = 24
-"""Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
+MOST_GPUS = 24  # Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all
 
 
 def of_study(every: StudyData) -> list[Page]:

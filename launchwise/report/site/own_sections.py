@@ -28,15 +28,9 @@ FAILED = "The section that this study brings along could not be made."
 
 
 def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Section]:
-    """Sections of the study's ``section.py``; if it fails, a section with the reason.
-
-    No id of ``others``, the sections that every study has, may be used again.
-
-    Raises
-    ------
-    UserError
-        When a published table of the study cannot be read.
-    """
+    """Sections of the study's ``section.py``; if it fails, a section with the reason. No id of
+    ``others``, the sections that every study has, may be used again. Raises UserError when a
+    published table of the study cannot be read."""
     if study.folder is None or not (study.folder / SECTION_FILE).is_file():
         return []
     published = read_tables(study.folder)
@@ -76,15 +70,9 @@ log = logging.getLogger("launchwise")
 
 
 def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
-    """The list of elements of the study's paper; None where the study has none.
-
-    Places among the sections ``others`` are named by their titles.
-
-    Raises
-    ------
-    UserError
-        When the list cannot be read, or an element has neither a place nor a reason.
-    """
+    """The list of elements of the study's paper; None where the study has none. Places among the
+    sections ``others`` are named by their titles. Raises UserError when the list cannot be read, or
+    an element has neither a place nor a reason."""
     found = read_elements(study.folder) if study.folder else []
     if not study.folder or not found:
         return None

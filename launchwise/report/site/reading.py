@@ -72,16 +72,9 @@ def read_study(
     kept_out: Mapping[str, Sequence[str]],
     sweeps: dict[Path, pd.DataFrame],
 ) -> StudyData:
-    """Read and check every table of a study.
-
-    ``kept_out`` says why rows of a GPU are flagged and not among the study's; ``sweeps``, those
-    that were read for other studies, gets those of this one.
-
-    Raises
-    ------
-    UserError
-        When a file is missing, truncated or does not fit its schema.
-    """
+    """Read and check every table of a study. ``kept_out`` says why rows of a GPU are flagged and
+    not among the study's; ``sweeps``, those that were read for other studies, gets those of this
+    one. Raises UserError when a file is missing, truncated or does not fit its schema."""
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
@@ -174,14 +167,9 @@ def read_studies(
 
     One after the other: to hand tables over from processes takes longer than to read them.
 
-    Parameters
-    ----------
-    files
-        Study to its files (:class:`StudyFiles`).
-    settings
-        ``studies`` and ``models``, each by study, as plain values.
-    kept_out
-        Study to GPU to why its rows are not among the study's.
+    ``files``: study to its files (:class:`StudyFiles`).
+    ``settings``: ``studies`` and ``models``, each by study, as plain values.
+    ``kept_out``: study to GPU to why its rows are not among the study's.
     """
     # Studies of a workload share most of its sweeps.
     sweeps: dict[Path, pd.DataFrame] = {}

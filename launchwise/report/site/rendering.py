@@ -29,8 +29,7 @@ from launchwise.report.blocks import (
 from launchwise.report.theme import BLUE, INK, ORANGE, SKY
 from launchwise.report.wording import count
 
-PLOTLY = "assets/plotly.js"
-"""Path of the compressed plotly.js in a folder of pages."""
+PLOTLY = "assets/plotly.js"  # Path of the compressed plotly.js in a folder of pages
 
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """Other files that the pages of a folder share. A page with a lookup works without them."""
@@ -42,11 +41,8 @@ BLOCK_SCRIPTS = {
 }
 """Kind of block to the scripts of its own that a page with such a block holds."""
 
-MOST_ROWS = 60
-"""Rows of a table that stands open; a longer one is folded."""
-
-FEW_SECTIONS = 2
-"""A page of so many sections needs no contents."""
+MOST_ROWS = 60  # Rows of a table that stands open; a longer one is folded
+FEW_SECTIONS = 2  # A page of so many sections needs no contents
 
 
 @dataclass(frozen=True)
@@ -72,10 +68,8 @@ class Frame:
     places: Mapping[str, str] = field(default_factory=dict)  # id of a section to its page
 
     def href(self, link: str, inside: Collection[str]) -> str:
-        """A link to a section, from this page, which holds those ``inside``.
-
-        What does not begin with ``#`` is the path of a page, below the folder.
-        """
+        """A link to a section, from this page, which holds those ``inside``. What does not begin
+        with ``#`` is the path of a page, below the folder."""
         if not link.startswith("#"):
             return f"{self.root}{link}"
         page = "" if link[1:] in inside else self.places.get(link[1:], "")
@@ -93,20 +87,11 @@ def render(
 ) -> str:
     """A page as HTML: it loads nothing from elsewhere, and no link but that of the DOI leaves it.
 
-    Parameters
-    ----------
-    figures
-        Whether to draw them; without figures and plotly.js the page is small.
-    frame
-        The folder that the page is in, with plotly.js beside it; None for a page that is complete
-        by itself and loads nothing.
-    doi
-        Below the lead; empty for none.
-
-    Raises
-    ------
-    ValueError
-        When two sections have one id: a link would find the first of them only.
+    ``figures``: whether to draw them; without figures and plotly.js the page is small.
+    ``frame``: the folder that the page is in, with plotly.js beside it; None for a page that is
+        complete by itself and loads nothing.
+    ``doi``: below the lead; empty for none.
+    Raises ValueError when two sections have one id: a link would find the first of them only.
     """
     check_ids(sections)
     drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
@@ -182,14 +167,9 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
 
 
 def with_shared_texts(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Traces of a plot, each text of their points once.
-
-    Traces of one plot often name the same configurations; their texts are most of a page.
-
-    Returns
-    -------
-    ``data`` holds the traces, whose ``text`` are places in the list ``texts``.
-    """
+    """Traces of a plot, each text of their points once. Traces of one plot often name the same
+    configurations; their texts are most of a page. Of what is returned, ``data`` holds the traces,
+    whose ``text`` are places in the list ``texts``."""
     places: dict[str, int] = {}
     found: list[dict[str, Any]] = []
     for trace in traces:
@@ -288,11 +268,9 @@ def embedded(value: Any) -> str:
 
 @cache
 def plotly_script() -> str:
-    """A script that holds plotly.js compressed; pages inflate it once a figure is near.
-
-    plotly's own package carries the full build and no smaller one. Deflated and in base64 it takes
-    40 % of that; its licence stays readable.
-    """
+    """A script that holds plotly.js compressed; pages inflate it once a figure is near. plotly's
+    own package carries the full build and no smaller one. Deflated and in base64 it takes 40 % of
+    that; its licence stays readable."""
     folder = resources.files("plotly") / "package_data"
     source = (folder / "plotly.min.js").read_text(encoding="utf-8")
     licence = source[: source.index("*/") + 2]

@@ -21,8 +21,7 @@ from launchwise.report.site.rendering import render
 
 log = logging.getLogger("launchwise")
 
-FAILED = "notice"
-"""Role of the text that stands for a section which could not be made."""
+FAILED = "notice"  # Role of the text that stands for a section which could not be made
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,8 @@ class MissingStudy:
 def made(
     name: str, title: str, make: Callable[..., Section | None], *args: object
 ) -> Section | None:
-    """``make(*args)``; if that fails, a section of this id with the error.
-
-    Raises
-    ------
-    UserError
-        As ``make`` does: a mistake that the user can mend stops the report.
-    """
+    """``make(*args)``; if that fails, a section of this id with the error. Raises UserError as
+    ``make`` does: a mistake that the user can mend stops the report."""
     try:
         return make(*args)
     except UserError:
@@ -101,8 +95,7 @@ def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[
     return found
 
 
-SHOWN = 8
-"""Answers of a study that the page shows, evenly apart."""
+SHOWN = 8  # Answers of a study that the page shows, evenly apart
 
 LEAD = (
     "The run goes on: this page shows the first answers, of {studies}. The whole report takes its "
@@ -112,9 +105,7 @@ LEAD = (
 
 def write_first_page(report: Path, archive: Path, answers: Path) -> bool:
     """Write a front page of the studies with answers if no report is there; whether it was written.
-
-    ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``.
-    """
+    ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``."""
     if archive.exists():
         return False
     read = {path.stem: read_sealed_json(path, "answers") for path in sorted(answers.glob("*.json"))}

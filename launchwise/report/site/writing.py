@@ -40,11 +40,8 @@ from launchwise.report.site.rendering import (
 from launchwise.report.site.stand_ins import failed, notices
 from launchwise.report.study import StudyData
 
-MODELS = "{study}.models.csv"
-"""Metrics per model and split, below the folder."""
-
-CONFIGURATIONS = "{study}.configurations.csv"
-"""Best fixed configuration per GPU, below the folder."""
+MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder
+CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
 
 
 @dataclass
@@ -58,12 +55,7 @@ class Part:
 
 def folder(report: Report, processes: int) -> dict[str, str]:
     """Every file of the folder: path below it to text; at most ``processes`` studies at once.
-
-    Raises
-    ------
-    ValueError
-        When two files have one path, or two sections of a study one id.
-    """
+    Raises ValueError when two files have one path, or two sections of a study one id."""
 
     def made(study: StudyData | None) -> Part:
         return _overview(report) if study is None else _of_study(study, report)
@@ -109,7 +101,6 @@ def _of_study(study: StudyData, report: Report) -> Part:
 
 
 def _overview(report: Report) -> Part:
-    """Pages and files of the whole report."""
     pages = (
         assemble.front_page(report, notices(report.missing, [])),
         assemble.gpus_page(report),
@@ -138,14 +129,9 @@ DATA = "data/{study}.js"
 ENTRIES = "data/answers/{study}/{gpu}.js"
 """Answers of one GPU, which the lookup reads when they are asked for."""
 
-COMPARISON = "data/{study}.gpus.js"
-"""Data of a study for the GPU comparison."""
-
-FAST = 6
-"""Level of deflating answers and rows: 9 takes three times as long for 1 % less."""
-
-OVERVIEW = "overview"
-"""Name of pages that are about all studies."""
+COMPARISON = "data/{study}.gpus.js"  # Data of a study for the GPU comparison
+FAST = 6  # Level of deflating answers and rows: 9 takes three times as long for 1 % less
+OVERVIEW = "overview"  # Name of pages that are about all studies
 
 
 def html(
@@ -154,10 +140,8 @@ def html(
     own: Sequence[Page] = (),
     places: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """One page as text.
-
-    ``own`` are all pages of its study, ``places`` pages of further sections that it leads to.
-    """
+    """One page as text. ``own`` are all pages of its study, ``places`` pages of further sections
+    that it leads to."""
     pages = [
         one
         for name, others in report.outline.items()

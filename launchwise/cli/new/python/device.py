@@ -23,8 +23,7 @@ _SAME = {
 }
 """Functions whose result is the pointer that they are given first."""
 
-_LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}
-"""How addresses are made of indices."""
+_LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}  # How addresses are made of indices
 
 _BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 

@@ -30,8 +30,7 @@ _INDEX = re.compile(
 )
 _HEAD = re.compile(r"dim|head_?size|^d$", re.I)
 
-_ROWS = "rows"
-"""Problem parameter for sizes that nothing says."""
+_ROWS = "rows"  # Problem parameter for sizes that nothing says
 
 _IS_GIVEN = "the array is given; else nullptr among the arguments"
 _CHANGES = "a problem parameter, where it changes the result"
@@ -230,7 +229,6 @@ class Draft:
         return given.literal if given is not None else self.kernel.defaults.get(name)
 
     def _tuned(self, name: str) -> None:
-        """A constexpr that is named as one that is tuned."""
         literal, text = self._literal(name), self._text(name)
         held = [one for one in self.reading.held.get(name, ()) if one in self.sizes]
         if text is not None and names_in(text) - {name}:
@@ -245,7 +243,6 @@ class Draft:
             self.tunables[name] = (values, start, question)
 
     def _fixed(self, name: str) -> None:
-        """A constexpr that is no tunable."""
         literal, text, low = self._literal(name), self._text(name), name.lower()
         has_default, is_sized = name in self.kernel.defaults, name in self.reading.counted
         if text is not None and names_in(text) - {name} and self._is_said(name, text):
@@ -304,7 +301,6 @@ class Draft:
         return substituted(text, known)
 
     def _option(self, option: str) -> None:
-        """An option of Triton's compiler."""
         axes, literal = self.tuning.axes, self._of(option).literal
         if option in axes:
             self.tunables[option] = (axes[option], self.tuning.configs[0][option], "")
@@ -361,7 +357,6 @@ def _first_values(name: str, literal: Any, has_dot: bool) -> tuple[list[Value], 
 
 
 def _plain(text: str) -> Any:
-    """A number where a text is one."""
     try:
         return float(text) if re.search(r"[.e]", text) else int(text)
     except ValueError:

@@ -28,11 +28,9 @@ _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
 
 
 class Excerpt:
-    """The part of a file that a build of a kernel needs.
-
-    Host code may import PyTorch and ask for a GPU, which the machine that compiles lacks. A file
-    without such code is kept as it is. ``space`` has the values of its names.
-    """
+    """The part of a file that a build of a kernel needs. Host code may import PyTorch and ask for a
+    GPU, which the machine that compiles lacks. A file without such code is kept as it is. ``space``
+    has the values of its names."""
 
     def __init__(self, name: str, kernel: str, text: str, space: Mapping[str, Any]) -> None:
         self.text = ""  # Empty where the file is kept.

@@ -10,8 +10,7 @@ TYPES += ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint6
 """Types of Triton's language."""
 
 Literal = bool | int | float | str | None
-Ordered = dict[str, None]
-"""Names, each once, in the order in which they are met."""
+Ordered = dict[str, None]  # Names, each once, in the order in which they are met
 
 
 @dataclass

@@ -24,8 +24,7 @@ from launchwise.cli.new.python.tensors import (
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, node_of
 
-_SECONDS = 1.5
-"""Most CPU time for all runs of a function."""
+_SECONDS = 1.5  # Most CPU time for all runs of a function
 
 Attempt = tuple[Run, Names, Launch]
 
@@ -97,11 +96,8 @@ def read_host(
     top: Sequence[Launch],
     taken: Collection[str],
 ) -> facts.Host:
-    """What the first function that launches a kernel says.
-
-    ``space`` has the names of the file, ``top`` the launches while it ran. No problem parameter
-    may have a name of ``taken``.
-    """
+    """What the first function that launches a kernel says. ``space`` has the names of the file,
+    ``top`` the launches while it ran. No problem parameter may have a name of ``taken``."""
     usual = 2 if reading.has_dot else 4
     own = {name for name, value in space.items() if value is kernel}
     seen = [one for one in top if one.kernel is kernel]
@@ -249,10 +245,8 @@ class _Merged:
         return found
 
     def _is_own_block(self, node: ast.expr, is_step: bool) -> bool:
-        """Whether a constexpr may stand for what it is given: no size, and no small number.
-
-        A parameter of the host, or a number, is given for it where the kernel steps by it.
-        """
+        """Whether a constexpr may stand for what it is given: no size, and no small number. A
+        parameter of the host, or a number, is given for it where the kernel steps by it."""
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         if symbol is not None:
             is_literal = symbol.kind == "literal" and symbol.known > 1

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-CPU_SECONDS = 6
-"""Most CPU time of the process."""
+CPU_SECONDS = 6  # Most CPU time of the process
 
 MEMORY_BYTES = 2 << 30
 

@@ -31,15 +31,9 @@ _MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>
 
 
 def facts_of(path: Path, kernel: str | None) -> Facts:
-    """What a Python file says when it runs in a process of its own.
-
-    It reads the function of Triton ``kernel``, the first that is launched when None.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, is no Python, or cannot be run, or takes too long.
-    """
+    """What a Python file says when it runs in a process of its own. It reads the function of Triton
+    ``kernel``, the first that is launched when None. Raises UserError when the file cannot be read,
+    is no Python, or cannot be run, or takes too long."""
     return _facts_of(path, source_text(path, _MOST_BYTES), kernel)
 
 
@@ -75,13 +69,8 @@ def _facts_of(path: Path, text: str, kernel: str | None) -> Facts:
 
 
 def raw_codes(path: Path) -> Facts:
-    """CUDA texts that a Python file gives to CuPy, and launches of their kernels.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, is no Python, or cannot be run.
-    """
+    """CUDA texts that a Python file gives to CuPy, and launches of their kernels. Raises UserError
+    when the file cannot be read, is no Python, or cannot be run."""
     found = facts_of(path, None)
     for code in found.codes:
         try:

@@ -34,8 +34,7 @@ from launchwise.cli.new.python.stand_ins import (
 from launchwise.cli.new.python.tuning import read_tuning
 from launchwise.cli.new.python.values import FILE, Failed, NotKnown
 
-_SECONDS = 1.0
-"""Most CPU time of a statement of the file, and of an argument of a decorator."""
+_SECONDS = 1.0  # Most CPU time of a statement of the file, and of an argument of a decorator
 
 _MOST_FUNCTIONS = 200
 
@@ -98,7 +97,6 @@ def _call(name: str, *given: ast.expr) -> ast.expr:
 
 
 def _tried(function: Callable[[], Any], line: int) -> Any:
-    """What a function returns, or why it fails."""
     outcome: Any = Failed(line, f"takes more than {_SECONDS:g} s of CPU time")
     with limited(_SECONDS):
         try:

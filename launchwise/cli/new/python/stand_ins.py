@@ -77,11 +77,8 @@ class Launched(BaseException):
     """The launch that a run is made for."""
 
 
-LAUNCHES: list[Launch] = []
-"""Launches of the run that goes on."""
-
-WANTED: list[Kernel] = []
-"""The kernel whose launch ends a run."""
+LAUNCHES: list[Launch] = []  # Launches of the run that goes on
+WANTED: list[Kernel] = []  # The kernel whose launch ends a run
 
 
 class Kernel:
@@ -126,8 +123,7 @@ def _is_constexpr(annotation: Any) -> bool:
 
 # Kernels of CuPy
 
-CODES: list[Code] = []
-"""CUDA texts in the order in which they are given."""
+CODES: list[Code] = []  # CUDA texts in the order in which they are given
 
 RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
 """Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
@@ -203,8 +199,7 @@ def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
 
 # Calls
 
-CALLED: list[Value] = []
-"""Functions that are called and unknown, such as ``x.zero_``."""
+CALLED: list[Value] = []  # Functions that are called and unknown, such as `x.zero_`
 
 
 def _call(function: Value, *given: Any, **named: Any) -> Any:

@@ -25,11 +25,9 @@ _BYTES |= {f"float{8 * size}": size for size in (2, 4, 8)}
 
 @dataclass(frozen=True)
 class Symbol:
-    """What a name in an expression stands for.
-
-    ``size``, ``stride`` or ``length`` of a shape, a ``free`` parameter of the host, a ``literal``
-    that the host names, or a parameter of the kernel in its ``meta``.
-    """
+    """What a name in an expression stands for. ``size``, ``stride`` or ``length`` of a shape, a
+    ``free`` parameter of the host, a ``literal`` that the host names, or a parameter of the kernel
+    in its ``meta``."""
 
     kind: str
     shape: Shape | None = None
@@ -59,8 +57,7 @@ class Names:
         return self.tensors[key]
 
 
-NOW: list[Names] = [Names()]
-"""Those of the run that goes on, last."""
+NOW: list[Names] = [Names()]  # Those of the run that goes on, last
 
 
 class Shape:

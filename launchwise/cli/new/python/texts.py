@@ -18,8 +18,7 @@ _ALLOWED = (
     *(ast.USub, ast.Not, ast.boolop, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
     *(ast.In, ast.NotIn),
 )
-_DEEPEST = 12
-"""Most names that stand for one another."""
+_DEEPEST = 12  # Most names that stand for one another
 
 
 class Texts:
@@ -183,10 +182,8 @@ def _has_fraction(node: ast.expr) -> bool:
 
 
 class _Writer(ast.NodeTransformer):
-    """Writes symbols as what they stand for, and calls as the language has them.
-
-    Raises LookupError with a node that the language has no word for.
-    """
+    """Writes symbols as what they stand for, and calls as the language has them. Raises LookupError
+    with a node that the language has no word for."""
 
     def __init__(self, texts: Texts, depth: int) -> None:
         self._texts, self._depth = texts, depth

@@ -19,8 +19,7 @@ _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value
 """Parameters of ``triton.autotune`` in their order."""
 
 _MOST_CONFIGS = 5_000
-_MOST_LETTERS = 60
-"""Of a name that is told."""
+_MOST_LETTERS = 60  # Of a name that is told
 
 _HOOK = (
     "is code of the host, which no launch runs: write what it sets as fill, value or inputs of "
@@ -86,13 +85,8 @@ def _checked(value: Any) -> Any:
 
 
 def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
-    """Configurations that give constexprs of the function, all that most of them give.
-
-    Raises
-    ------
-    NotKnown
-        Where there is none, or they do not give the same.
-    """
+    """Configurations that give constexprs of the function, all that most of them give. Raises
+    NotKnown where there is none, or they do not give the same."""
     said = {id(one): why for one in configs if (why := _mistake(one, names))}
     kept = [one for one in configs if id(one) not in said]
     if not kept:

@@ -9,24 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_NODES = 150
-"""Longest expression that is kept."""
-
-MOST_DECISIONS = 200
-"""Conditions of one run."""
+MOST_NODES = 150  # Longest expression that is kept
+MOST_DECISIONS = 200  # Conditions of one run
 
 MOST_RUNS = 64
-_OFTEN = 2
-"""As often a condition at one place holds before it does not: loops end."""
-
-UNKNOWN = "?"
-"""Name in an expression that is too long, or of what a kernel computes."""
-
-MADE_OF = "\x1a"
-"""Around a value in a text that is made of it."""
-
-FILE = "<kernels>"
-"""Name of the file that runs, in frames."""
+_OFTEN = 2  # As often a condition at one place holds before it does not: loops end
+UNKNOWN = "?"  # Name in an expression that is too long, or of what a kernel computes
+MADE_OF = "\x1a"  # Around a value in a text that is made of it
+FILE = "<kernels>"  # Name of the file that runs, in frames
 
 
 class NotKnown(Exception):
@@ -75,18 +65,13 @@ class Run:
         return outcome
 
 
-RUNS: list[Run] = []
-"""The run that is explored, last; empty where conditions must be known."""
-
-TRACES: list[Any] = []
-"""The kernel that runs, last; empty while host code runs."""
+RUNS: list[Run] = []  # The run that is explored, last; empty where conditions must be known
+TRACES: list[Any] = []  # The kernel that runs, last; empty while host code runs
 
 
 def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
     """Run a function once per combination of conditions; yields the run with its result or error.
-
-    If ``is_covering``, once per outcome of each condition is enough.
-    """
+    If ``is_covering``, once per outcome of each condition is enough."""
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
     for _ in range(MOST_RUNS):
@@ -154,7 +139,6 @@ class Value:
 
     @property
     def _name(self) -> str:
-        """Its last name: ``load`` of ``tl.load``."""
         return getattr(self._node, "attr", getattr(self._node, "id", ""))
 
     def _said(self) -> str:
@@ -164,10 +148,8 @@ class Value:
         return NotKnown(self._source._line, f"{self._said()} is known only when it runs")
 
     def _walk(self, through: Collection[Any] = ()) -> Iterator[Value]:
-        """It and all that it is computed from, but for addresses of loads and ends of ranges.
-
-        With ``through``, only by these signs.
-        """
+        """It and all that it is computed from, but for addresses of loads and ends of ranges. With
+        ``through``, only by these signs."""
         pending, seen = [self], {id(self)}
         while pending:
             one = pending.pop()
@@ -178,7 +160,6 @@ class Value:
             pending += new
 
     def _names(self) -> set[str]:
-        """Parameters of the kernel in it."""
         return {one._name for one in self._walk() if one._sign == "parameter"}
 
     def __getattr__(self, name: str) -> Any:
@@ -258,8 +239,7 @@ class Value:
         return Value(ast.UnaryOp(ast.Not(), self._node), [self])
 
 
-ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}
-"""Attributes of values whose meaning is known."""
+ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}  # Attributes of values whose meaning is known
 
 
 def node_of(value: Any) -> ast.expr:

@@ -15,15 +15,13 @@ from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, wri
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
 
-_MOST_LISTED = 100
-"""Most configurations that a comment lists."""
+_MOST_LISTED = 100  # Most configurations that a comment lists
 
 _FEW = re.compile(
     r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I
 )
 
-_LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
-"""Number of sizes to the largest that a draft allows."""
+_LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest that a draft allows
 
 
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
@@ -64,7 +62,6 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
 
 
 def _problem(draft: Draft) -> list[Line]:
-    """Problem parameters: the names that expressions read."""
     texts = [*draft.grid, *(text for text, _ in draft.macros.values()), *draft.values.values()]
     texts += [text for line in draft.arguments for text in line.value.get("shape", [])]
     own = {*draft.tunables, *OPTIONS}
@@ -93,12 +90,9 @@ def _size(name: str, draft: Draft, number: int) -> Line:
 
 
 def usual_of_triton(draft: Draft) -> str:
-    """Content of ``usual.yaml``; '' where the file lists no configurations.
-
-    The first configuration whose blocks the problem fills is taken, else the one with the smallest
-    blocks: whoever does not measure takes the first that is listed, but no block that is mostly
-    masked.
-    """
+    """Content of ``usual.yaml``; '' where the file lists no configurations. The first configuration
+    whose blocks the problem fills is taken, else the one with the smallest blocks: whoever does not
+    measure takes the first that is listed, but no block that is mostly masked."""
     configs, name = draft.tuning.configs, draft.path.name
     if not configs:
         rules = [*_rule(draft, {}, f"what {name} takes")] if draft.usual else []
