@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.expressions import evaluate, inlined
@@ -156,6 +156,7 @@ def test_one_size_is_the_nearest_of_all(
     st.tuples(st.integers(1, 40), st.integers(1, 40)),
     st.fixed_dictionaries(NUMBERS),
 )
+@example(["n * m % {a} == 0", "n == 2 * m"], (1, 1), {"a": 11, "b": 1})
 def test_two_sizes_fit_if_any_do(
     texts: list[str], wanted: tuple[int, int], numbers: dict[str, int]
 ) -> None:

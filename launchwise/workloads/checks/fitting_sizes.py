@@ -269,7 +269,8 @@ class Search:
         offered = {each for each in self._offered(name, known, low, high) if low <= each <= high}
         if more:
             kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
-            first = few or BRANCHES[-1]
+            # The last round tries all of them, as long as it may.
+            first = few or max(1, len(kept))
             step = max(1, 2 * len(kept[first:]) // first)
             ends = [min(kept), max(kept)] if kept else []
             yield from nearest_first({*kept[:first], *kept[first::step], *ends})
