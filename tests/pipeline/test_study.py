@@ -92,8 +92,8 @@ def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Proj
         recorded = ROOT / "data" / "recorded" / gpu
         rows = read_table(recorded / "acoustic.parquet", schema)
         # A part of the tiles is enough to learn from, and to find the best of.
-        short = (rows["tx"] * rows["ty"] * rows["tz"] <= 8) & (rows["bz"] <= 8)
-        wanted = rows["n"].isin(TRAIN + TEST) & (rows["dtype"] == "float32") & short
+        few = rows["variant"].isin(("linear", "block3d", "shared_tile")) & (rows["bz"] <= 8)
+        wanted = rows["n"].isin(TRAIN + TEST) & (rows["dtype"] == "float32") & few
         rows = rows[wanted].reset_index(drop=True)
         folder = project.folder / "data" / "recorded" / gpu
         write_table(folder / "acoustic.parquet", rows, schema)

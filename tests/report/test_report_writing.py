@@ -16,7 +16,6 @@ from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of, visible
 from tests.support.report_study import study
-from tests.support.slow_cases import first_of
 
 CSV = (".models.csv", ".configurations.csv")
 
@@ -25,9 +24,8 @@ def two() -> list[StudyData]:
     return [study(name="tiny"), study(gpus=("big",), name="small")]
 
 
-@pytest.mark.parametrize("processes", first_of([2, 1]))
-def test_it_is_the_folder_made_at_once(processes: int) -> None:
-    found = writing.folder(Report(two(), RUN), processes)
+def test_it_is_the_folder_made_at_once() -> None:
+    found = writing.folder(Report(two(), RUN), 2)
     assert found == files_of(*two())
     tables = {path: text for path, text in found.items() if path.endswith(CSV)}
     assert len(tables) == 4
@@ -37,14 +35,6 @@ def test_it_is_the_folder_made_at_once(processes: int) -> None:
         chosen = pd.read_csv(StringIO(tables[f"{study_.name}.configurations.csv"]))
         assert len(chosen) == len(writing.configuration_summary(study_))
     assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
-
-
-def test_a_missing_study_has_its_page_and_its_place() -> None:
-    lost = MissingStudy("lost", "A lost study", "Why?", "x.parquet: is missing")
-    found = writing.folder(Report(two(), RUN, missing=[lost]), 1)
-    assert "x.parquet: is missing" in found["lost/index.html"]
-    assert found["lost.models.csv"].strip('\n"') == ""
-    assert 'href="lost/index.html#lost-answer"' in found["index.html"]
 
 
 def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +66,7 @@ def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
     assert "snakemake -c2 evaluate_lost" in own
     front = visible(found["index.html"])
     assert "1 study not in this report: A lost study." in front
+    assert found["lost.models.csv"].strip('\n"') == ""
     assert 'href="lost/index.html#lost-answer"' in front
     assert "Which tile was it?" in front
     # The other study is whole, and leads to the page of the missing one.
