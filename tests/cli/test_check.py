@@ -414,7 +414,11 @@ class TestWithNvcc:
         ("line", "words"),
         [
             ('static_assert(tile_size_x < 4, "too many pixels");', "too many pixels"),
-            ("__shared__ volatile float s[tile_size_x * 4096]; s[threadIdx.x] = w;", "shared"),
+            pytest.param(
+                "__shared__ volatile float s[tile_size_x * 4096]; s[threadIdx.x] = w;",
+                "shared",
+                marks=pytest.mark.slow,
+            ),
         ],
     )
     def test_a_configuration_that_nvcc_refuses_is_named_with_its_words(

@@ -15,6 +15,7 @@ import yaml
 from forks import forked
 from python_forks import forget
 from samples import ROOT
+from slow_cases import first_of
 from snakemake.utils import update_config
 
 from launchwise.base import imports
@@ -25,8 +26,6 @@ from launchwise.workflow.plan import Code
 
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
-SOME = SCRIPTS[::3] + CHILDREN
-"""All are read by one function: these are enough at every change."""
 
 
 def print_imported(words: list[str]) -> None:
@@ -51,13 +50,8 @@ def really_imported(script: str) -> set[str]:
     return {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(each, marks=() if each in SOME else pytest.mark.slow)
-        for each in SCRIPTS + CHILDREN
-    ],
-)
+# All are read by one function.
+@pytest.mark.parametrize("script", [*first_of(SCRIPTS, every=3), *CHILDREN])
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
     found = code_files(script)
     imported = really_imported(script)
