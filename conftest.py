@@ -35,7 +35,7 @@ hypothesis.settings.register_profile("launchwise", deadline=None)
 hypothesis.settings.load_profile("launchwise")
 
 SLOWEST = (
-    "workflow/test_budget",
+    "benchmarks/test_budget",
     "tests/test_sentiment.py",
     "test_without_workloads",
     "pipeline/",

@@ -19,6 +19,7 @@ import pytest
 from forks import forked
 from python_forks import POPEN
 from samples import ROOT
+from slow_cases import first_of
 
 COPIED = (
     *("benchmarks", "config", "docs", "kernels", "launchwise"),
@@ -114,7 +115,7 @@ def test_without_any_workload_some_tests_of_each_file_pass(bare: Path) -> None:
     assert " passed" in said
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", first_of(WORKLOADS))
 def test_tests_of_a_workload_are_collected_without_all_others(bare: Path, workload: str) -> None:
     beside, inside = bare.parent / workload, bare / "kernels" / workload
     beside.rename(inside)

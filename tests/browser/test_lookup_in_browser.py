@@ -28,9 +28,7 @@ pytestmark = pytest.mark.browser
 
 DRAWS, SEED = 200, 22
 PARTS: dict[str, dict[str, list[Any]]] = {
-    "acoustic_tile": {"dtype": ["float32"], "order": [2], "n": [200, 256, 400, 512, 600]},
     "granger_time": {"dtype": ["float32"], "countx": [5]},
-    "sentiment_host": {},
     "tridiagonal_streams": {"memory": ["pinned"]},
 }
 """Studies of the draws, and which part of a sweep each learns from."""

@@ -13,6 +13,7 @@ import pytest
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import files_of
 from tests.support.report_study import SCORE, study
+from tests.support.slow_cases import first_of
 
 pytestmark = pytest.mark.browser
 
@@ -229,7 +230,7 @@ def test_the_documentation_lists_the_twenty_questions() -> None:
     assert all(len(re.findall(r"\*\*(.+?)\*\*", way)) <= 1 for _, way in ways().values())
 
 
-@pytest.mark.parametrize("question", ANSWERS)
+@pytest.mark.parametrize("question", first_of(ANSWERS, every=2))
 def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) -> None:
     at_desktop(browser)
     begin, way = ways()[question]

@@ -152,9 +152,9 @@ def test_a_block_whose_last_warp_is_not_full_is_named(
 def test_a_kernel_that_never_ends_is_ended(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_runs, "SILENCE_S", 2.0)
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 0.5)
     said = complaint(folder, capsys, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
-    assert "failed on the CPU: did not finish within 2 s (tiled tile=8 at rows=1, cols=1)" in said
+    assert "failed on the CPU: did not finish within 0.5 s (tiled tile=8 at rows=1, cols=1)" in said
 
 
 def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
@@ -320,6 +320,11 @@ def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def test_sizes_above_a_block_run(sums: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(sums), "--cpu"]) == 0
+    assert "plain at rows=14, columns=1069: largest error" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -341,8 +346,6 @@ def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_mistake_beyond_one_warp_shows(
     sums: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
 ) -> None:
-    assert main(["check", str(sums), "--cpu"]) == 0
-    assert "plain at rows=14, columns=1069: largest error" in capsys.readouterr().out
     assert old in SUMS
     (sums / "sums.cu").write_text(SUMS.replace(old, new))
     assert main(["check", str(sums), "--cpu"]) == 2
@@ -490,20 +493,20 @@ def test_sizes_that_cannot_run_are_refused(
 def test_a_size_above_a_block_that_takes_too_long_is_left_out(
     sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_runs, "WIDE_S", 2.0)
+    monkeypatch.setattr(cpu_runs, "WIDE_S", 0.5)
     old = "    float sum = 0;\n"
     new = f"{old}    for (volatile int x = 0; columns == 1069 && x < 1;);\n"
     (sums / "sums.cu").write_text(SUMS.replace(old, new))
     assert main(["check", str(sums), "--cpu"]) == 0
     said = capsys.readouterr().out
-    reason = "did not finish within 2 s: too much work for the CPU device"
+    reason = "did not finish within 0.5 s: too much work for the CPU device"
     assert f"left out cpu: plain at rows=14, columns=1069: {reason}" in said
 
 
 def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_ones(
     sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_runs, "SILENCE_S", 5.0)
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 3.0)
     sizes = {"problems": [{"rows": [300], "columns": [1000]}, {"rows": [301], "columns": [1000]}]}
     (sums / "sweep.yaml").write_text(yaml.safe_dump(sizes))
     old = "    float sum = 0;\n"
@@ -511,26 +514,27 @@ def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_on
     (sums / "sums.cu").write_text(SUMS.replace(old, new))
     assert main(["check", str(sums), "--cpu"]) == 0
     said = capsys.readouterr().out
-    reason = "did not finish within 5 s: too much work for the CPU device"
+    reason = "did not finish within 3 s: too much work for the CPU device"
     assert f"left out cpu: plain at rows=300, columns=1000: {reason}" in said
     assert "ok       cpu: plain at rows=1, columns=4: largest error" in said
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 0.5)
     # One that never ends does not end at the smallest size either.
     (sums / "sums.cu").write_text(SUMS.replace(old, new.replace("columns == 1000 && ", "")))
     assert main(["check", str(sums), "--cpu"]) == 2
     said = capsys.readouterr().err
-    assert "failed on the CPU: did not finish within 5 s (plain at rows=1, columns=4)" in said
+    assert "failed on the CPU: did not finish within 0.5 s (plain at rows=1, columns=4)" in said
 
 
 def test_a_named_problem_that_takes_too_long_is_left_out_alone(
     sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_runs, "SILENCE_S", 2.0)
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 0.5)
     old = "    float sum = 0;\n"
     new = f"{old}    for (volatile int x = 0; x < 1;);\n"
     (sums / "sums.cu").write_text(SUMS.replace(old, new))
     assert main(["check", str(sums), "rows=300", "columns=1000", "--cpu"]) == 1
     said = capsys.readouterr().err
-    assert "1 of 1 runs are left out: did not finish within 2 s: too much work" in said
+    assert "1 of 1 runs are left out: did not finish within 0.5 s: too much work" in said
     assert main(["check", str(sums), "rows=3", "columns=10", "--cpu"]) == 2
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
@@ -282,6 +282,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(PIECES, max_size=40).map("".join))
 @example("__constant__ __global__ __global__ ,;")
 def test_whatever_a_file_holds_is_read_or_refused_in_words(text: str) -> None:

@@ -161,6 +161,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
 
     found = json.loads(done.stdout)
     (answer,) = found["answers"]
+    assert "strategy" not in settings(here / "tuned/convolution")["sweeps"]["convolution"]
     sweep = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
     ok = sweep[sweep["status"] == "ok"]
     best = ok.loc[ok["time_ms"].idxmin()]
@@ -350,10 +351,6 @@ def test_three_sizes_make_a_study_with_its_report(
     # Models learn from its ceilings, so these were measured.
     profile = json.loads((tmp_path / "here/there/results/gpus/card.json").read_text())
     assert profile["source"] == "measured"
-    again = tune(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
-    assert again.returncode == 0
-    assert "Nothing to be done" in again.stderr
-    assert json.loads(again.stdout) == found
     _answers_are_measured(tune, tmp_path / "here/there")
 
 
@@ -381,7 +378,6 @@ def _answers_are_measured(tune: Tune, project: Path) -> None:
         each["configuration"] for each in found["suggestions"]
     ]
     # What was measured stays; more goes on from there.
-    tune.command(*question, "--measure", "3", inside="there")
     more = tune.command(*question, "--measure", "4", inside="there")
     assert more.returncode == 0, more.stderr[-3000:]
     sweep = pd.read_parquet(project / f"measured/{study}/results/sweeps/card/convolution.parquet")
@@ -576,7 +572,6 @@ def test_everything_is_measured_where_that_takes_less_than_a_minute(
         sweep = settings(tmp_path / "here/tuned/convolution")["sweeps"]["convolution"]
         return sweep.get("strategy", {}), done.stderr
 
-    assert planned("w=512", "h=512")[0] == {}
     large = "w=16384,20000,24000", "h=16384,20000,24000"
     searched, said = planned(*large)
     assert searched == {"kind": "transfer", "budget": 10_000, "stop_below_percent": 2.0}

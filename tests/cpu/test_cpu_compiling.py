@@ -108,6 +108,19 @@ def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.M
     assert calls == []
 
 
+@pytest.fixture
+def copied_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new temporary folder is filled with is copied, not compiled anew."""
+    header, runtime = toolchain.precompiled()
+    ready = header.with_name(f"{header.name}.gch")
+
+    def copied(options: list[str], scratch: Path) -> None:
+        shutil.copy(runtime if "-c" in options else ready, scratch)
+
+    monkeypatch.setattr(toolchain, "_built", copied)
+
+
+@pytest.mark.usefixtures("copied_headers")
 def test_a_cleaned_temporary_folder_is_filled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +156,7 @@ def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_pat
         assert str(tmp_path) not in str(failed.value)
 
 
+@pytest.mark.usefixtures("copied_headers")
 def test_flags_and_compiler_belong_to_a_kept_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

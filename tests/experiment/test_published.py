@@ -1,13 +1,20 @@
-"""The published tables of every study: whole rows, each with its source."""
+"""Published tables are whole rows with sources; elements of papers have places that exist."""
 
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from samples import ROOT
+
+from docs.generator.figure_text import figures
+from launchwise.base.errors import UserError
+from launchwise.experiment.published import FILE, Element, check_places, read_elements
 
 TABLES = sorted((ROOT / "kernels").glob("*/studies/*/published/*.csv"))
 FACTS = [path for path in TABLES if path.name == "facts.csv"]
@@ -30,3 +37,72 @@ def test_no_fact_is_given_twice(path: Path) -> None:
     rows = pd.read_csv(path, dtype=str)
     assert rows["fact"].is_unique
     assert rows["value"].notna().all()
+
+
+STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
+SECTIONS = [*ROOT.glob("launchwise/report/**/*.py"), *ROOT.glob("kernels/*/studies/*/*.py")]
+MOST_LINES = 60
+"""Lines of a paper's list: longer ones go stale."""
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
+def test_every_place_exists(study: Path) -> None:
+    sources = "".join(path.read_text() for path in SECTIONS)
+    made = set(re.findall(r'\{(?:study\.)?name\}-([\w-]+)"', sources))
+    names = {path.name for path in ROOT.glob("kernels/*/studies/*")}
+    check_places(study)
+    for element in read_elements(study):
+        for section in element.sections(study.name):
+            name, _, suffix = section.partition("-")
+            assert name in names, section
+            assert suffix in made, section
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
+def test_a_list_is_short_and_holds_no_figure(study: Path) -> None:
+    assert len((study / FILE).read_text().splitlines()) <= MOST_LINES
+    for element in read_elements(study):
+        assert not figures(f"{element.element}. {element.reason}"), element
+
+
+GOOD: dict[str, Any] = {"element": "a", "where": "b", "files": ["here.txt"]}
+
+
+def written(tmp_path: Path, **changes: Any) -> Path:
+    """A study of a workload with two elements."""
+    study = tmp_path / "studies" / "mine"
+    (study / "published").mkdir(parents=True)
+    (tmp_path / "here.txt").write_text("some words")
+    (study / FILE).write_text(yaml.safe_dump({"elements": [GOOD, {**GOOD, **changes}]}))
+    return study
+
+
+def test_places_lie_in_the_study_the_workload_or_the_project(tmp_path: Path) -> None:
+    files = ["README.md", "here.txt", "published/elements.yaml"]
+    study = written(tmp_path, files=files, page=["paper", "other/answer"])
+    check_places(study)
+    element = read_elements(study)[1]
+    assert element == Element(element="a", where="b", files=files, page=["paper", "other/answer"])
+    assert element.sections("mine") == ["mine-paper", "other-answer"]
+    assert read_elements(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "complaint"),
+    [
+        ({"files": []}, "elements.1", "no place"),
+        ({"files": ["there.txt"]}, "elements.1.files", "no file 'there.txt'"),
+        ({"where": ""}, "elements.1.where", "must"),
+        ({"were": "x"}, "elements.1.were", "unknown key"),
+    ],
+)
+def test_an_element_without_a_place_is_refused(
+    tmp_path: Path, changes: dict[str, Any], key: str, complaint: str
+) -> None:
+    study = written(tmp_path, **changes)
+    with pytest.raises(UserError) as refused:
+        check_places(study)
+    assert refused.value.where == str(study / FILE)
+    assert refused.value.key == key
+    assert complaint in refused.value.message
+    assert "\n" not in str(refused.value)

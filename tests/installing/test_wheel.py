@@ -80,7 +80,7 @@ def test_from_an_empty_folder_to_the_answer(installed: Installed, tmp_path: Path
     new = installed.run("launchwise", "new", "smooth", "--from", "smooth.cu", folder=tmp_path)
     assert new.returncode == 0, new.stderr
     spec = yaml.safe_load((SMOOTH / "spec.yaml").read_text())
-    spec["tunables"]["block_size_x"]["values"] = [16, 32]
+    spec["tunables"]["block_size_x"]["values"] = [32]
     spec["tunables"]["block_size_y"]["values"] = [4, 8]
     (tmp_path / "smooth" / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     shutil.copy(SMOOTH / "reference.py", tmp_path / "smooth")

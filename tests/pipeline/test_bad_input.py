@@ -101,19 +101,10 @@ def rewrite(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
     pyarrow.parquet.write_table(changed, path)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda rows: rows.drop(columns="status"), "status: is missing"),
-        (lambda rows: rows.assign(gpu="other"), "gpu: is 'other', not 'test'"),
-    ],
-)
-def test_a_bad_recorded_sweep_is_refused(
-    project: Project, change: Callable[[pd.DataFrame], pd.DataFrame], said: str
-) -> None:
-    rewrite(project.folder / SWEEP, change)
+def test_a_bad_recorded_sweep_is_refused(project: Project) -> None:
+    rewrite(project.folder / SWEEP, lambda rows: rows.assign(gpu="other"))
     line = line_of(project, *TARGET[:-1], "results/sweeps/test/stencil.parquet")
-    assert line.startswith(f"E launchwise: {SWEEP}: {said}")
+    assert line.startswith(f"E launchwise: {SWEEP}: gpu: is 'other', not 'test'")
 
 
 def test_a_bad_recorded_profile_is_refused(project: Project) -> None:

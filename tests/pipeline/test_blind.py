@@ -96,7 +96,6 @@ def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None
         said = project.run("--dry-run", *words, "--", target)
         return {*re.findall(r"^rule (\w+):", said, re.MULTILINE)}
 
-    assert planned() == set()
     # Whatever changes: its settings, its code, even the time of every script.
     study = project.project.study()
     blind = {**study["blind"], "problems": PROBLEMS + 1}
@@ -116,7 +115,6 @@ def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None
     # A file that is gone is made again for whoever asks for it.
     pairs = files(project) / f"{STUDY}.pairs.parquet"
     aside = pairs.rename(pairs.with_suffix(".aside"))
-    assert planned() == set()
     assert planned(target=f"results/blind/h200/{STUDY}.pairs.parquet") == {"blind_pairs"}
     aside.rename(pairs)
 

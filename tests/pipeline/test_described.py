@@ -1,8 +1,7 @@
-"""A GPU that nobody measured, through the command line: described, and nothing else."""
+"""A GPU that nobody measured, through the command line: described and predicted, nothing else."""
 
 from __future__ import annotations
 
-import yaml
 from samples import Project
 
 from launchwise.gpus.profile import read_profile
@@ -10,30 +9,10 @@ from launchwise.tables.files import read_table
 from launchwise.tables.learning import published_times_schema, unmeasured_schema
 from launchwise.workloads.spec import load_spec
 
-OVERLAY = {"gpus": {"old": {"source": "described", "card": "titan_black"}}}
-
-
-def test_a_described_gpu_has_a_profile_and_no_other_target(project: Project) -> None:
-    (project.folder / "o.yaml").write_text(yaml.safe_dump(OVERLAY))
-    done = project.snakemake(
-        *("--cores", "1", "--quiet", "all", "--configfile", "o.yaml", "--", "describe_old")
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = read_profile(project.folder / "results" / "gpus" / "old.json", "old")
-    assert (found.source, found.card_model, found.cores) == ("described", "titan_black", 2880)
-    listed = project.snakemake("--configfile", "o.yaml", "--list")
-    names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
-    assert {name for name in names if name.endswith("_old")} == {"describe_old"}
-    assert {"describe_test", "sweep_test"} <= names
-    planned = project.snakemake("--configfile", "o.yaml", "-n", "all")
-    assert planned.returncode == 0, planned.stdout + planned.stderr
-    for part in ("sweeps/old", "build/", "journal/", "recorded/old"):
-        assert part not in planned.stdout
-
 
 def test_times_are_predicted_for_it_from_what_others_measured(project: Project) -> None:
     config = project.config()
-    config["gpus"] |= OVERLAY["gpus"]
+    config["gpus"]["old"] = {"source": "described", "card": "titan_black"}
     sizes = {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [100]}}
     project.ask({**project.study(), "splits": {"sizes": sizes}})
     project.configure(config)
@@ -49,3 +28,14 @@ def test_times_are_predicted_for_it_from_what_others_measured(project: Project) 
     # The study's paper has times of other cards only.
     published = path.with_name("stencil_block.published.parquet")
     assert read_table(published, published_times_schema(spec)).empty
+    # It has a profile and no other target.
+    found = read_profile(project.folder / "results" / "gpus" / "old.json", "old")
+    assert (found.source, found.card_model, found.cores) == ("described", "titan_black", 2880)
+    listed = project.snakemake("--list")
+    names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
+    assert {name for name in names if name.endswith("_old")} == {"describe_old"}
+    assert {"describe_test", "sweep_test"} <= names
+    planned = project.snakemake("-n", "all")
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    for part in ("sweeps/old", "build/", "journal/", "recorded/old"):
+        assert part not in planned.stdout

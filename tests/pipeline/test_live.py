@@ -103,6 +103,7 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
     assert (live.results / "checks" / "h200.json").exists()
 
 
+@pytest.mark.slow
 def test_a_new_gpu_is_searched_from_what_a_recorded_one_measured(live: ClusterProject) -> None:
     asked, config = live.project.config(), live.project.config()
     config["gpus"] = {"h200.sm4": {"source": "recorded"}, "h200": config["gpus"]["h200"]}

@@ -1,8 +1,10 @@
-"""The folder written study by study is the one that is made at once."""
+"""The folder written study by study, and what stands in the place of what a report lacks."""
 
 from __future__ import annotations
 
 import dataclasses
+import logging
+import re
 from io import StringIO
 
 import pandas as pd
@@ -12,9 +14,8 @@ from launchwise.report.site import assemble, writing
 from launchwise.report.site.assemble import Report
 from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
-from tests.support.report_pages import RUN, files_of
+from tests.support.report_pages import RUN, files_of, visible
 from tests.support.report_study import study
-from tests.support.slow_cases import first_of
 
 CSV = (".models.csv", ".configurations.csv")
 
@@ -23,9 +24,8 @@ def two() -> list[StudyData]:
     return [study(name="tiny"), study(gpus=("big",), name="small")]
 
 
-@pytest.mark.parametrize("processes", first_of([2, 1]))
-def test_it_is_the_folder_made_at_once(processes: int) -> None:
-    found = writing.folder(Report(two(), RUN), processes)
+def test_it_is_the_folder_made_at_once() -> None:
+    found = writing.folder(Report(two(), RUN), 2)
     assert found == files_of(*two())
     tables = {path: text for path, text in found.items() if path.endswith(CSV)}
     assert len(tables) == 4
@@ -35,14 +35,6 @@ def test_it_is_the_folder_made_at_once(processes: int) -> None:
         chosen = pd.read_csv(StringIO(tables[f"{study_.name}.configurations.csv"]))
         assert len(chosen) == len(writing.configuration_summary(study_))
     assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
-
-
-def test_a_missing_study_has_its_page_and_its_place() -> None:
-    lost = MissingStudy("lost", "A lost study", "Why?", "x.parquet: is missing")
-    found = writing.folder(Report(two(), RUN, missing=[lost]), 1)
-    assert "x.parquet: is missing" in found["lost/index.html"]
-    assert found["lost.models.csv"].strip('\n"') == ""
-    assert 'href="lost/index.html#lost-answer"' in found["index.html"]
 
 
 def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,3 +52,51 @@ def test_two_studies_of_one_name_are_refused() -> None:
     twin = dataclasses.replace(study(), _known={})
     with pytest.raises(ValueError, match="share a path"):
         writing.folder(Report([study(), twin], RUN), 1)
+
+
+GONE = MissingStudy(
+    "lost", "A lost study", "Which tile was it?", "results/evaluation/lost.parquet: cannot be read"
+)
+
+
+def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
+    found = files_of(study(), missing=[GONE])
+    own = visible(found["lost/index.html"])
+    assert "This study is not in the report: results/evaluation/lost.parquet: cannot be re" in own
+    assert "snakemake -c2 evaluate_lost" in own
+    front = visible(found["index.html"])
+    assert "1 study not in this report: A lost study." in front
+    assert found["lost.models.csv"].strip('\n"') == ""
+    assert 'href="lost/index.html#lost-answer"' in front
+    assert "Which tile was it?" in front
+    # The other study is whole, and leads to the page of the missing one.
+    assert 'href="../lost/index.html"' in found["tiny/index.html"]
+    assert "could not be made" not in "".join(found.values())
+
+
+def test_a_report_of_missing_studies_alone_is_made() -> None:
+    found = files_of(missing=[GONE])
+    assert "1 study not in this report: A lost study." in visible(found["index.html"])
+    assert {"gpus.html", "health.html", "lost/index.html"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "title"),
+    [("improvement", "Headline figures"), ("fraction", "Models and baselines")],
+)
+def test_a_section_that_fails_says_so_and_the_rest_is_made(
+    lacking: str, title: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = study()
+    broken = dataclasses.replace(made, evaluation=made.evaluation.drop(columns=lacking))
+    with caplog.at_level(logging.ERROR, logger="launchwise"):
+        found = files_of(broken)
+    page = visible(found["tiny/models.html"])
+    assert "This section could not be made (KeyError: " in page
+    assert lacking in page
+    assert title in page
+    assert "Transfer between GPUs" in page
+    front = visible(found["index.html"])
+    assert "could not be made:" in front
+    assert re.search(r'href="tiny/(index|models)\.html#tiny-[a-z]+">The first of them', front)
+    assert any("could not be made" in record.message for record in caplog.records)

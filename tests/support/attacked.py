@@ -7,6 +7,7 @@ as much memory beside that of the loaded libraries.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -19,12 +20,14 @@ CPU_SECONDS = 10
 def main() -> None:
     """Answer what standard input asks."""
     # A fork finds them there: the limits are those of reading, not of loading libraries.
+    import launchwise.cli.app
     import launchwise.cli.check.checking
     import launchwise.cli.compare.comparing
     import launchwise.cli.new.folder
     import launchwise.importing.command
     import launchwise.tables.files  # noqa: F401
 
+    gc.freeze()
     for line in sys.stdin:
         print(json.dumps(_attempt(json.loads(line))), flush=True)
 

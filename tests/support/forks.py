@@ -145,6 +145,8 @@ def _be(
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = [program.__name__, *arguments]
+        # A script's shell lets what it starts in the background ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         subprocess.Popen = ForkingPopen  # type: ignore[misc]
         named = places(environment)
         if str(ROOT) not in named:

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 
-def first_of(cases: Iterable[Any]) -> list[Any]:
-    """All cases; those after the first have the mark ``slow``. A tuple is a case of several
-    parameters."""
-    first, *others = (each if isinstance(each, tuple) else (each,) for each in cases)
-    return [pytest.param(*first), *(pytest.param(*each, marks=pytest.mark.slow) for each in others)]
+def first_of(cases: Iterable[Any], every: int = 0) -> list[Any]:
+    """All cases; those after the first, but for each ``every``-th, have the mark ``slow``. A tuple
+    is a case of several parameters."""
+    return [
+        pytest.param(
+            *(each if isinstance(each, tuple) else (each,)),
+            marks=pytest.mark.slow if number and (not every or number % every) else (),
+        )
+        for number, each in enumerate(cases)
+    ]

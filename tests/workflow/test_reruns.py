@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,21 +56,23 @@ def changed(path: Path, content: bytes) -> Iterator[None]:
 
 DATA, PROFILES = "data_stencil", "profiles"
 EDITED = {
-    "a script": ("scripts/data.py", {DATA}),
-    "another script": ("scripts/profiles.py", {PROFILES}),
-    "what a script imports inside a function": ("launchwise/learning/blind.py", {DATA}),
-    "what an import imports": ("launchwise/workloads/checks/spec_checks.py", {DATA}),
-    "what both scripts import": ("launchwise/base/work.py", {DATA, PROFILES}),
-    "what neither imports": ("launchwise/report/site/rendering.py", set()),
-    "the file with the version": ("launchwise/__init__.py", set()),
+    "a script": (["scripts/profiles.py"], {PROFILES}),
+    "what a script imports inside a function": (["launchwise/learning/blind.py"], {DATA}),
+    "what an import imports": (["launchwise/workloads/checks/spec_checks.py"], {DATA}),
+    "what both scripts import": (["launchwise/base/work.py"], {DATA, PROFILES}),
+    "what neither imports, and the version": (
+        ["launchwise/report/site/rendering.py", "launchwise/__init__.py"],
+        set(),
+    ),
 }
 
 
 @pytest.mark.parametrize("what", EDITED)
 def test_an_edit_of_code_reruns_the_scripts_that_import_it(project: Project, what: str) -> None:
-    name, rules = EDITED[what]
-    path = project.folder / name
-    with changed(path, path.read_bytes() + b"# edited\n"):
+    names, rules = EDITED[what]
+    with ExitStack() as edits:
+        for path in map(project.folder.joinpath, names):
+            edits.enter_context(changed(path, path.read_bytes() + b"# edited\n"))
         assert planned(project) == rules
 
 
@@ -97,14 +99,11 @@ def test_a_result_that_is_gone_is_made_again(project: Project, tmp_path: Path) -
     aside = shutil.move(project.folder / SWEEP, tmp_path / "sweep")
     assert planned(project) == {DATA}
     shutil.move(aside, project.folder / SWEEP)
-    assert planned(project) == set()
 
 
 def test_a_copy_is_up_to_date_with_or_without_its_times(project: Project, tmp_path: Path) -> None:
-    kept = Project(shutil.copytree(project.folder, tmp_path / "kept"))
+    kept = Project(shutil.copytree(project.folder, tmp_path / "a moved one"))
     assert planned(kept) == set()
-    moved = Project(shutil.move(kept.folder, tmp_path / "a moved one"))
-    assert planned(moved) == set()
     anew = shutil.copytree(project.folder, tmp_path / "anew", copy_function=shutil.copyfile)
     for path in [*(anew / "data").rglob("*"), *(anew / "scripts").rglob("*")]:
         os.utime(path)
@@ -116,11 +115,10 @@ def test_results_without_any_record_are_taken_as_they_are_and_one_line_says_so(
 ) -> None:
     ignored = shutil.ignore_patterns(".snakemake")
     copied = Project(shutil.copytree(project.folder, tmp_path / "copied", ignore=ignored))
-    for words, said in (([], "Nothing to be done"), (["--forceall"], f"rule {DATA}:")):
-        done = copied.snakemake("-n", *words, "--", TARGET)
-        text = done.stdout + done.stderr
-        assert said in text
-        assert text.count("launchwise: results/ came without .snakemake/metadata/") == 1
+    done = copied.snakemake("-n", "--", TARGET)
+    text = done.stdout + done.stderr
+    assert "Nothing to be done" in text
+    assert text.count("launchwise: results/ came without .snakemake/metadata/") == 1
     accepted = copied.snakemake("--cores", "1", "--forceall", "--touch", "--", TARGET)
     assert accepted.returncode == 0, accepted.stderr
     assert planned(copied) == set()

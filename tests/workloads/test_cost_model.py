@@ -336,7 +336,7 @@ def test_rows_are_estimated_on_their_own(workload: Spec) -> None:
             for name, one in workload.problem.items()
         }
         facts = space.gpu_facts(MACHINES[0].model_dump())
-        chosen = Draws(workload, problem, facts, seed=0).sample(dice, 40)
+        chosen = Draws(workload, problem, facts, seed=0).sample(dice, 10)
     table = [{"gpu": gpu.name, **problem, **one} for gpu in MACHINES for one in chosen]
     model = CostModel(workload, {gpu.name: gpu for gpu in MACHINES})
     together = model.estimate(pd.DataFrame(table)).time_ms
