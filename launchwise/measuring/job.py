@@ -60,20 +60,14 @@ class Beforehand:
 class Alongside:
     """Compiles on every core while a sweep measures the kernels that are ready.
 
-    A context manager; leaving it waits for the runs of nvcc in hand and drops the others.
+    A context manager: nvcc starts with the block; leaving it waits for the runs of nvcc in hand and
+    drops the others.
 
     ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time.
-    ``at_once``: whether nvcc starts with the block; else when the first part is asked for.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        spec: Spec,
-        builds: Iterable[Build],
-        arch: str,
-        threads: int,
-        at_once: bool = True,
+        self, folder: Path, spec: Spec, builds: Iterable[Build], arch: str, threads: int
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
         self.seconds = 0.0
@@ -83,21 +77,15 @@ class Alongside:
         self._pool = ThreadPoolExecutor(threads)
         self._futures: list[Future[Part]] = []
         self._compiled: list[Compiled] = []
-        self._at_once = at_once
 
     def __enter__(self) -> Alongside:
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-parts-")
         self.compiler.__enter__()
-        if self._at_once:
-            self._start()
+        self._began = time.perf_counter()
+        self._futures = [
+            self._pool.submit(self._compile, number) for number in range(len(self._groups))
+        ]
         return self
-
-    def _start(self) -> None:
-        if not self._futures:
-            self._began = time.perf_counter()
-            self._futures = [
-                self._pool.submit(self._compile, number) for number in range(len(self._groups))
-            ]
 
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -115,13 +103,12 @@ class Alongside:
 
     def ready(self) -> Iterator[Part]:
         """Every part; waits for those that are not compiled yet, UserError if one cannot be."""
-        self._start()
         for future in as_completed(self._futures):
             yield future.result()
 
     def write(self, path: Path) -> None:
-        """Write one bundle of all builds, if nvcc was started; waits for those in hand. Raises
-        UserError when one cannot be compiled."""
+        """Write one bundle of all builds, if there are any; waits for those in hand.
+        Raises UserError when one cannot be compiled."""
         if self._futures:
             for future in self._futures:
                 future.result()
