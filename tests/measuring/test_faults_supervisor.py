@@ -82,9 +82,8 @@ def test_a_request_to_stop_lets_the_row_finish_and_the_next_run_goes_on(
     go(tmp_path)
     assert supervisor.wait() == EXIT_RESUMABLE == 75
     kept = row_lines(tmp_path / "j")
-    # Python calls handlers of signals that wait for it by their numbers.
-    said = [f"W signal {int(number)}: {len(kept)} rows are kept" for number in signals]
-    assert last_words(tmp_path).removesuffix("; run the same command again to resume") in said
+    how = f"signal {int(signals[0])}: {len(kept)} rows are kept"
+    assert last_words(tmp_path) == f"W {how}; run the same command again to resume"
     assert is_marked(rows_of(tmp_path / "j")[-1])
     assert has_ended(child, 0)
     assert not (tmp_path / "sweep.parquet").exists()

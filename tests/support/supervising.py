@@ -81,10 +81,11 @@ class Supervisor:
             os.kill(self.pid, number)
 
     def has_noticed(self) -> bool:
-        """Whether every signal that was sent has been delivered."""
+        """Whether every signal that was sent has been delivered, and its handler has run: Python
+        calls those of signals that wait together by their numbers."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         pending = [line.split()[1] for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
-        return not any(int(mask, 16) for mask in pending)
+        return not any(int(mask, 16) for mask in pending) and self.is_waiting()
 
     def is_waiting(self) -> bool:
         """Whether it sleeps: then it has done with all that it has read."""
