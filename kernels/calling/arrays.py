@@ -59,12 +59,9 @@ _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 def read_capsule(capsule: Any) -> Tensor:
-    """Content of a capsule that ``__dlpack__`` gave.
-
-    The capsule stays the caller's: it is not consumed, so that it gives its memory back itself.
-
-    Raises ValueError when it is no capsule of this name.
-    """
+    """Content of a capsule that ``__dlpack__`` gave. The capsule stays the caller's: it is not
+    consumed, so that it gives its memory back itself. Raises ValueError when it is no capsule of
+    this name."""
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     size = tensor.dimensions
     return Tensor(
@@ -97,10 +94,8 @@ class Library(Protocol):
         """Handle of the stream on which the library's work with ``array`` runs now."""
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """Address and kind of an array that is about to be used on ``stream``.
-
-        Raises ValueError when the array is not contiguous, or no kernel may use it.
-        """
+        """Address and kind of an array that is about to be used on ``stream``. Raises ValueError
+        when the array is not contiguous, or no kernel may use it."""
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
         """A new array like ``array``, for use on ``stream`` (None: the library's current one)."""
@@ -297,10 +292,8 @@ class Libraries:
 
 
 def stream_handle(stream: Any) -> int:
-    """Handle of a stream of CuPy, PyTorch, PyCUDA, Numba or cuda.core, or the handle itself.
-
-    Raises ValueError for anything else.
-    """
+    """Handle of a stream of CuPy, PyTorch, PyCUDA, Numba or cuda.core, or the handle itself. Raises
+    ValueError for anything else."""
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return one_handle(stream)
     for name in ("ptr", "cuda_stream", "handle"):

@@ -69,9 +69,7 @@ class CudaError(RuntimeError):
 @dataclass
 class Argument:
     """An array of the caller among the arguments of prepared launches: each run has its address.
-
-    ``number`` is its place among the addresses that a run is given.
-    """
+    ``number`` is its place among the addresses that a run is given."""
 
     number: int
     nbytes: int
@@ -106,10 +104,7 @@ class Driver:
 
 @functools.cache
 def driver() -> Driver:
-    """The driver of this process.
-
-    Raises UserError without a driver, or without a GPU.
-    """
+    """The driver of this process. Raises UserError without a driver, or without a GPU."""
     try:
         return Driver()
     except CudaError as error:
@@ -263,11 +258,9 @@ class Card:
 
 class PreparedLaunches:
     """Launches in order on a stream: everything but the caller's addresses is packed here.
-
     Arguments of kernels stay at fixed places: an address of the caller's is written to its place,
-    and the driver copies all of them when a kernel is launched. Where the addresses are those
-    of the time before, a graph queues all kernels by one call, which is faster even for one kernel.
-    """
+    and the driver copies all of them when a kernel is launched. Where the addresses are those of
+    the time before, a graph queues all kernels by one call, which is faster even for one kernel."""
 
     def __init__(
         self, card: Card, launches: Sequence[Launch], functions: Sequence[c_void_p], stream: int
@@ -320,10 +313,8 @@ class PreparedLaunches:
         return (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
 
     def __call__(self, pointers: tuple[int, ...]) -> None:
-        """Queue all launches.
-
-        Raises CudaError when the driver refuses one, also for an error of earlier work.
-        """
+        """Queue all launches. Raises CudaError when the driver refuses one, also for an error of
+        earlier work."""
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)
         code = self._graph.queue() if self._known(pointers) else None

@@ -54,10 +54,8 @@ class ChainGraph:
             self.possible = False
 
     def follow(self) -> bool:
-        """Take the arguments as they are now; False where that cannot be.
-
-        From then on it is not tried again.
-        """
+        """Take the arguments as they are now; False where that cannot be. From then on it is not
+        tried again."""
         if not self.possible:
             return False
         mode = c_int(RELAXED)
@@ -91,11 +89,8 @@ class ChainGraph:
         )
 
     def queue(self) -> int | None:
-        """Queue the graph.
-
-        Returns the driver's code, or None while the stream is being captured: no graph can be
-        queued then, and nothing was.
-        """
+        """Queue the graph. Returns the driver's code, or None while the stream is being captured:
+        no graph can be queued then, and nothing was."""
         if self._capturing(self._stream, self._capture_to) or self._capture.value:
             return None
         return int(self._launch(self._ready, self._stream))

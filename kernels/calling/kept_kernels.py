@@ -16,9 +16,7 @@ from launchwise.workloads.spec import Spec
 
 def kept_bundle(folder: Path, spec: Spec, builds: Sequence[Build], arch: str) -> Path:
     """A bundle of a workload's builds in the user's cache (XDG), compiled when it is not there.
-
-    Raises UserError without nvcc, or when it knows no such architecture.
-    """
+    Raises UserError without nvcc, or when it knows no such architecture."""
     sources = list(dict.fromkeys(build.source for build in builds))
     mark = digest(
         [

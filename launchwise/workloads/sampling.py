@@ -216,12 +216,10 @@ def drawn_of(
 
 
 def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
-    """One configuration for every build that a feasible one may need, the baseline's first.
-
-    That is, for every choice of a variant and its build tunables; the limits are those that any GPU
-    may have. Launch tunables are not gone through, however many there are. Where neither a feasible
-    one was found nor all were seen, the choice is taken to have one.
-    """
+    """One configuration for every build that a feasible one may need, the baseline's first. That
+    is, for every choice of a variant and its build tunables; the limits are those that any GPU may
+    have. Launch tunables are not gone through, however many there are. Where neither a feasible one
+    was found nor all were seen, the choice is taken to have one."""
     first = baseline(spec)
     # A part of a space need not hold the baseline.
     there = first["variant"] in spec.variants and feasible(spec, problem, first, LENIENT_GPU)

@@ -40,10 +40,8 @@ def ground(points: int) -> np.ndarray:
 
 
 def shoot(points: int, propagate: Callable[..., Any]) -> tuple[np.ndarray, Any, list[int]]:
-    """The ground, what ``propagate`` gives for a shot over it, and the steps of its snapshots.
-
-    The shot ends when the wave has gone down and come up again.
-    """
+    """The ground, what ``propagate`` gives for a shot over it, and the steps of its snapshots. The
+    shot ends when the wave has gone down and come up again."""
     velocity = ground(points)
     layer, middle = absorbing(points), points // 2
     depth = layer + points // 50

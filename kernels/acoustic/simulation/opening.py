@@ -44,10 +44,8 @@ def facts(number: int) -> dict[str, Any]:
 
 
 def card_with(number: int, builds: Sequence[Build]) -> Card:
-    """A device with these builds, compiled at their first use and kept in the user's cache.
-
-    Raises UserError without a driver or nvcc, or when nvcc does not know the device's architecture.
-    """
+    """A device with these builds, compiled at their first use and kept in the user's cache. Raises
+    UserError without a driver or nvcc, or when nvcc does not know the device's architecture."""
     path = kept_bundle(FOLDER, spec(), builds, plain_card(number).arch)
     return _card_of(number, path)
 

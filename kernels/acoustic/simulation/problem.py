@@ -27,11 +27,9 @@ Position = tuple[int, int, int]  # grid indices (z, y, x)
 
 
 def stability_limit(order: int) -> float:
-    """Largest v dt / h for which the leapfrog scheme is stable in three dimensions.
-
-    2 / sqrt(3 sum |c_k|) with the weights c_k of the second difference, those of both sides counted
-    (von Neumann analysis at the largest wave number).
-    """
+    """Largest v dt / h for which the leapfrog scheme is stable in three dimensions. 2 / sqrt(3 sum
+    |c_k|) with the weights c_k of the second difference, those of both sides counted (von Neumann
+    analysis at the largest wave number)."""
     reach = np.abs(weights(order))
     return 2.0 / math.sqrt(3.0 * float(reach[0] + 2.0 * reach[1:].sum()))
 
@@ -103,10 +101,8 @@ class Grid:
         return (z * self.shape[1] + y) * self.pitch + x
 
     def positions(self, name: str, given: Any) -> list[Position]:
-        """Positions inside the boundary: one (z, y, x), or a sequence of such.
-
-        Raises ValueError for one that is no such position, or that lies outside.
-        """
+        """Positions inside the boundary: one (z, y, x), or a sequence of such. Raises ValueError
+        for one that is no such position, or that lies outside."""
         rows = np.asarray(given)
         rows = rows.reshape(1, 3) if rows.shape == (3,) else rows
         if rows.ndim != 2 or rows.shape[1:] != (3,) or rows.dtype.kind not in "iu":
@@ -122,11 +118,8 @@ class Grid:
         return [tuple(row) for row in rows.tolist()]
 
     def checked_time_step(self, time_step: float | None, fastest: float) -> float:
-        """``time_step`` or, where it is None, nine tenths of the largest stable one, s.
-
-        Raises ValueError when it is not stable (Courant, Friedrichs, Lewy 1928); the limit is
-        named.
-        """
+        """``time_step`` or, where it is None, nine tenths of the largest stable one, s. Raises
+        ValueError when it is not stable (Courant, Friedrichs, Lewy 1928); the limit is named."""
         limit = stability_limit(self.order) * self.spacing / fastest
         if time_step is None:
             return 0.9 * limit
@@ -139,11 +132,9 @@ class Grid:
 
     def damping(self, width: int, time_step: float, fastest: float) -> np.ndarray:
         """Factor of u per step in the absorbing layer, for each x, then y, then z: ``dtype``, 1-D.
-
         A factor is 1 / (1 + dt sigma / 2). sigma grows with the square of the depth in the layer,
         so that what comes back from the boundary has the amplitude :data:`REFLECTION` (as of a
-        perfectly matched layer; Collino and Tsogka 2001).
-        """
+        perfectly matched layer; Collino and Tsogka 2001)."""
         inside = min(self.shape) - self.order
         if not 0 <= width <= inside // 2:
             raise ValueError(f"absorbing must be 0 to {inside // 2} points, not {width}")
@@ -160,14 +151,10 @@ class Grid:
 def wavelets_of(
     given: Any, sources: int, steps: int, velocities: Sequence[float], grid: Grid, time_step: float
 ) -> np.ndarray:
-    """Amount that each source adds to u per step: ``dtype``, shape (sources, steps).
-
-    dt^2 v^2 f(t) / h^3: the source term of a point in the discrete equation, so that far away in a
-    homogeneous medium u is f(t - r / v) / (4 pi r).
-
-    Raises ValueError when the wavelet's shape fits neither all sources nor each of them, or holds
-    NaN.
-    """
+    """Amount that each source adds to u per step: ``dtype``, shape (sources, steps). dt^2 v^2 f(t)
+    / h^3: the source term of a point in the discrete equation, so that far away in a homogeneous
+    medium u is f(t - r / v) / (4 pi r). Raises ValueError when the wavelet's shape fits neither all
+    sources nor each of them, or holds NaN."""
     values = np.asarray(given, float)
     if values.shape not in ((steps,), (sources, steps)):
         raise ValueError(
@@ -200,10 +187,8 @@ def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
-    """A configuration that a caller gave.
-
-    Raises ValueError when it is none of a kernel that simulations can use.
-    """
+    """A configuration that a caller gave. Raises ValueError when it is none of a kernel that
+    simulations can use."""
     variant = configuration.get("variant")
     if variant not in ("stream", "stream_tensor"):
         raise ValueError(

@@ -77,11 +77,9 @@ class Eigen:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """``eigen.cpp``, compiled once for its content, compiler, processor and Eigen.
-
-    Raises NoEigen when Eigen or a C++ compiler (``CXX``, ``c++``, ``g++`` or ``clang++``) is
-    missing, or the compiler fails.
-    """
+    """``eigen.cpp``, compiled once for its content, compiler, processor and Eigen. Raises NoEigen
+    when Eigen or a C++ compiler (``CXX``, ``c++``, ``g++`` or ``clang++``) is missing, or the
+    compiler fails."""
     compiler, headers = _compiler(), _headers()
     command = [*compiler, *FLAGS, "-I", str(headers)]
     try:

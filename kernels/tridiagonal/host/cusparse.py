@@ -59,11 +59,8 @@ class Cusparse(LibraryRun):
             raise RuntimeError(f"{name} returned {status}")
 
     def packed(self, x: Any) -> Callable[[], int]:
-        """A call that solves the system in place for the right-hand side at ``x``.
-
-        It queues the work on the default stream, with everything packed before, and returns
-        cuSPARSE's status.
-        """
+        """A call that solves the system in place for the right-hand side at ``x``. It queues the
+        work on the default stream, with everything packed before, and returns cuSPARSE's status."""
         arguments = list(self._arguments)
         arguments[self._place_of_x] = ctypes.c_void_p(address(x))
         call = getattr(self._library, self._name)

@@ -25,21 +25,16 @@ OPTIMUM_TIE = 1e-9  # smallest relative gain for which a correction leaves an ob
 
 
 def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
-    """Rows of sizes that have a time for more than one choice.
-
-    A size that was measured with one choice only, for another study, has no optimum, and a trend
-    that must pass there would be drawn to it.
-    """
+    """Rows of sizes that have a time for more than one choice. A size that was measured with one
+    choice only, for another study, has no optimum, and a trend that must pass there would be drawn
+    to it."""
     timed = rows[rows["time_ms"].notna()]
     return rows[rows[size].map(timed.groupby(size)[choice].nunique()) > 1]
 
 
 def observed_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
-    """The fastest choice for each size; of equally fast ones the smallest.
-
-    Returns a DataFrame: ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time
-    are left out.
-    """
+    """The fastest choice for each size; of equally fast ones the smallest. Returns a DataFrame:
+    ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time are left out."""
     grid = _grid(rows, size, choice)
     best = {choice: grid.idxmin(axis=1), "time_ms": grid.min(axis=1)}
     return pd.DataFrame(best).rename_axis(index=size, columns=None).reset_index()
@@ -163,10 +158,8 @@ def voted(
 
 def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle and split; in that order, each row is tested unless it is the last of its class.
-
     Returns train, test: int64, ascending places. A quarter to test, rounded up; less where classes
-    are small.
-    """
+    are small."""
     codes = np.unique(classes, return_inverse=True)[1]
     left = np.bincount(codes)
     wanted = int(np.ceil(len(codes) / 4))
@@ -226,9 +219,7 @@ MOST_TRIES = 200  # seeds that are tried for splits whose training sizes have ev
 @dataclass(frozen=True)
 class PublishedSplit:
     """Accuracies (0..1) over several splits; ``null`` is that of the most frequent choice.
-
-    ``neighbours`` are the numbers that the grid search found, ascending, each once.
-    """
+    ``neighbours`` are the numbers that the grid search found, ascending, each once."""
 
     splits: int
     mean: float
@@ -240,9 +231,7 @@ class PublishedSplit:
 
 def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Places of the training and of the test part, as ``train_test_split`` of scikit-learn draws.
-
-    Hundreds of seeds may be tried, and its checks of arrays take a hundred times as long.
-    """
+    Hundreds of seeds may be tried, and its checks of arrays take a hundred times as long."""
     tested = math.ceil(TEST_SHARE * count)
     drawn = np.random.RandomState(seed).permutation(count)
     return drawn[tested:], drawn[:tested]
@@ -290,11 +279,9 @@ def as_published(
 
 
 def _searched(places: np.ndarray, classes: np.ndarray, most: int, seed: int) -> int:
-    """Number of neighbours, 1 to ``most``, of the best mean accuracy over shuffled folds.
-
-    The least of equally good ones, as ``GridSearchCV`` with ``KFold`` of scikit-learn finds it.
-    ``places`` (float64) and ``classes`` (int64 from 0) have shape (known,).
-    """
+    """Number of neighbours, 1 to ``most``, of the best mean accuracy over shuffled folds. The least
+    of equally good ones, as ``GridSearchCV`` with ``KFold`` of scikit-learn finds it. ``places``
+    (float64) and ``classes`` (int64 from 0) have shape (known,)."""
     rows = np.arange(len(places))
     accuracies = []
     for part in np.array_split(np.random.RandomState(seed).permutation(len(places)), FOLDS):

@@ -62,22 +62,16 @@ class BySize:
 
 
 def size_parameter(spec: Spec, name: str | None) -> str:
-    """``name``, or the first integer parameter of the problem where there is none.
-
-    Raises UserError when it is no integer parameter of the problem.
-    """
+    """``name``, or the first integer parameter of the problem where there is none. Raises UserError
+    when it is no integer parameter of the problem."""
     allowed = [one for one, parameter in spec.problem.items() if parameter.type == "integer"]
     return _named("size", "integer parameter of the problem", name, allowed)
 
 
 def integer_choice(spec: Spec, name: str | None) -> str:
-    """``name``, or the first tunable whose values are integers where there is none.
-
-    A derived name that depends on tunables alone, such as a number of levels, is a choice as well:
-    it sorts configurations into kinds.
-
-    Raises UserError when it is neither.
-    """
+    """``name``, or the first tunable whose values are integers where there is none. A derived name
+    that depends on tunables alone, such as a number of levels, is a choice as well: it sorts
+    configurations into kinds. Raises UserError when it is neither."""
     tunables = [
         one
         for one, tunable in spec.tunables.items()
@@ -120,12 +114,9 @@ def split_series(
 
 
 def nearest_series(known: Sequence[Series], case: Case, domain: Domain) -> int:
-    """Index of the series to use for a case.
-
-    One of its own GPU before one of another, then by the GPUs' attributes (distances as
-    :func:`launchwise.learning.regression.distances` scales them), by how many of the other
-    parameters differ, and by how far the numbers among them are apart.
-    """
+    """Index of the series to use for a case. One of its own GPU before one of another, then by the
+    GPUs' attributes (distances as :func:`launchwise.learning.regression.distances` scales them), by
+    how many of the other parameters differ, and by how far the numbers among them are apart."""
     points = np.array([one.gpu_features for one in known])
     away = distances(points, np.array([_features(domain, case.gpu)]))[0]
     foreign = [one.gpu != case.gpu for one in known]
@@ -150,9 +141,7 @@ def _apart(one: Value, other: Value) -> float:
 
 def by_nearness(sizes: Sequence[int], asked: Value) -> np.ndarray:
     """Places of ``sizes`` (ascending, above 0) by distance in log(size), the smaller first in ties.
-
-    int64, shape (sizes,).
-    """
+    int64, shape (sizes,)."""
     # Without rounding, two sizes as near would differ by an error of the logarithm.
     away = np.abs(np.log(np.asarray(sizes, dtype=float)) - np.log(float(asked))).round(12)
     return np.argsort(away, kind="stable")

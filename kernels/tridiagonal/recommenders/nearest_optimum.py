@@ -61,10 +61,8 @@ class NearestOptimumRecommender(Recommender):
         self._choice = integer_choice(domain.spec, self.parameters["choice"])
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Find the optimum of each size of each series (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows, none of a candidate, or no trend to correct to.
-        """
+        """Find the optimum of each size of each series (see :meth:`Recommender.fit`). Raises
+        UserError when there are no rows, none of a candidate, or no trend to correct to."""
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         rows = measurements[self.domain.is_candidate(measurements)]
@@ -123,10 +121,8 @@ class NearestOptimumRecommender(Recommender):
         return Judgement.without_times(places, differing, self.domain.last_of_ties(rows))
 
     def _preferred(self, case: Case) -> tuple[list[int], np.ndarray]:
-        """Distinct choices in order: by votes of the neighbours, then by distance.
-
-        With them the configurations that had them: shape (choices, tunables), of objects.
-        """
+        """Distinct choices in order: by votes of the neighbours, then by distance. With them the
+        configurations that had them: shape (choices, tunables), of objects."""
         number = nearest_series([one.series for one in self._known], case, self.domain)
         known = self._known[number]
         order = by_nearness(known.sizes, case.problem[self._size])

@@ -56,10 +56,8 @@ class HostSolver:
         return found
 
     def solution(self, shape: Shape, choice: Choice) -> DeviceSolution:
-        """Solver for such problems and choices: the kept one if it fits, else a new one.
-
-        Raises ValueError when a block would need more than the device gives.
-        """
+        """Solver for such problems and choices: the kept one if it fits, else a new one. Raises
+        ValueError when a block would need more than the device gives."""
         key = (shape.dtype.name, shape.rows, choice)
         if self._kept is None or self._kept[0] != key:
             insist_on_fit(choice, shape.rows, shape.dtype.itemsize, self._shared_limit)
@@ -122,10 +120,8 @@ def solve_host_arrays(
     check_dominance: bool,
     how: Mapping[str, Any],
 ) -> Any:
-    """See :func:`.solve`; a sample is no cheaper here, so all rows are checked.
-
-    Raises ValueError when an array is no array of the host, or the arrays do not fit each other.
-    """
+    """See :func:`.solve`; a sample is no cheaper here, so all rows are checked. Raises ValueError
+    when an array is no array of the host, or the arrays do not fit each other."""
     arrays = [_on_host(name, each) for name, each in zip("abcd", system, strict=True)]
     shape_of(arrays[1].shape, arrays[1].dtype, interleaved)
     if check_dominance:

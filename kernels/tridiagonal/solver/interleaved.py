@@ -56,10 +56,8 @@ def interleaved_words(n: int, batch: int) -> int:
 
 
 class InterleavedSolution:
-    """Everything that solving a batch of interleaved systems needs, allocated once.
-
-    Raises OutOfMemory when the memory of :func:`interleaved_words` cannot be had.
-    """
+    """Everything that solving a batch of interleaved systems needs, allocated once. Raises
+    OutOfMemory when the memory of :func:`interleaved_words` cannot be had."""
 
     def __init__(self, machine: Card, dtype: np.dtype[Any], n: int, batch: int) -> None:
         self._dtype = dtype

@@ -23,9 +23,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 def kernels(arch: str) -> Path:
     """A bundle of all kernels for an architecture, compiled when it is not in the user's cache.
-
-    Raises UserError without nvcc, or when it knows no such architecture.
-    """
+    Raises UserError without nvcc, or when it knows no such architecture."""
     types = [np.dtype(name) for name in ("float32", "float64")]
     builds = [build(layout, dtype) for layout in (*LAYOUTS, "finish") for dtype in types]
     builds += [
@@ -39,7 +37,6 @@ def kernels(arch: str) -> Path:
 @functools.cache
 def open_card(number: int) -> Card:
     """A device by its number among the visible ones; its kernels are compiled at the first use.
-
     Raises UserError without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
     card = Card(number)

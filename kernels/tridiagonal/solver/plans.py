@@ -110,11 +110,9 @@ class Checks:
         return self._launch("residual", sampled, (*self._arrays, *self._sizes(), *more))
 
     def insist_on_dominance(self, pointers: tuple[int, ...]) -> None:
-        """Wait for an answer: |b| >= |a| + |c| and b != 0 in every row.
-
-        Raises NotDominant with the number of rows that are not, and the first of them; also for a
-        batch of systems one behind the other that are coupled.
-        """
+        """Wait for an answer: |b| >= |a| + |c| and b != 0 in every row. Raises NotDominant with the
+        number of rows that are not, and the first of them; also for a batch of systems one behind
+        the other that are coupled."""
         found = np.array([0, NO_ROW, 0, 0, 0], np.uint64)
         self._machine.write(self._found, found, self._stream)
         self._dominance(pointers)
@@ -194,10 +192,8 @@ class Plan:
             self._queue = machine.prepared(launches, stream)
 
     def run(self, pointers: tuple[int, ...]) -> bool:
-        """Queue the solution of the system at ``pointers`` (a, b, c, d, x); does not wait.
-
-        Returns False when another thread has closed the plan: nothing was queued.
-        """
+        """Queue the solution of the system at ``pointers`` (a, b, c, d, x); does not wait. Returns
+        False when another thread has closed the plan: nothing was queued."""
         with self._lock:
             if self.closed:
                 return False
@@ -259,10 +255,8 @@ class PlanCache:
         return len(self._plans)
 
     def find(self, key: Hashable, facts: Callable[[], tuple[Shape, Choice | None, int]]) -> Plan:
-        """The plan of ``key``, made from shape, choice and stream where there is none.
-
-        Raises TooLittleMemory when its memory cannot be had, though no other plan keeps any.
-        """
+        """The plan of ``key``, made from shape, choice and stream where there is none. Raises
+        TooLittleMemory when its memory cannot be had, though no other plan keeps any."""
         with self._lock:
             plan = self._plans.get(key)
             if plan is not None:

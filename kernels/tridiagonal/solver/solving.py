@@ -38,10 +38,8 @@ Problem = Mapping[str, Any]  # n, dtype, memory and batch, as the workload's spe
 
 
 def usual_choice(problem: Problem) -> Choice:
-    """A choice where nothing was measured: what an H200 wants, and m = 16 on inner levels.
-
-    Levels are added until one block can finish.
-    """
+    """A choice where nothing was measured: what an H200 wants, and m = 16 on inner levels. Levels
+    are added until one block can finish."""
     rows = int(problem["n"]) * int(problem["batch"])
     choice, first = next(
         (choice, m)
@@ -54,11 +52,8 @@ def usual_choice(problem: Problem) -> Choice:
 
 
 def chosen(problem: Problem, how: Mapping[str, Any]) -> Choice:
-    """The usual choice for a problem, but for the fields that a caller names in ``how``.
-
-    Raises ValueError for a field or a value that does not exist, or does not fit the problem's
-    memory.
-    """
+    """The usual choice for a problem, but for the fields that a caller names in ``how``. Raises
+    ValueError for a field or a value that does not exist, or does not fit the problem's memory."""
     if strange := sorted(set(how) - {each.name for each in fields(Choice)}):
         known = ", ".join(each.name for each in fields(Choice))
         raise ValueError(f"unknown argument {strange[0]!r} (a choice has: {known})")
@@ -175,11 +170,8 @@ class DeviceSolver:
     def _facts(
         self, kind: Kind, interleaved: bool, how: Mapping[str, Any]
     ) -> tuple[Shape, Choice | None]:
-        """Shape and choice of a problem.
-
-        Raises ValueError when there is no such problem, or a named choice does not fit it or the
-        device.
-        """
+        """Shape and choice of a problem. Raises ValueError when there is no such problem, or a
+        named choice does not fit it or the device."""
         sizes, dtype, device = kind
         shape = shape_of(sizes, dtype, interleaved)
         if interleaved:
@@ -201,10 +193,8 @@ class DeviceSolver:
         pointers: tuple[int, ...],
         sample: bool,
     ) -> None:
-        """Raise InaccurateSolution when the backward error is too large.
-
-        A sample that looks bad is followed by all rows: a part of a system may have small entries.
-        """
+        """Raise InaccurateSolution when the backward error is too large. A sample that looks bad is
+        followed by all rows: a part of a system may have small entries."""
         while True:
             plan = cache.find(key, facts)
             error = plan.backward_error(pointers, sample)
@@ -221,10 +211,7 @@ class DeviceSolver:
 
 
 def shape_of(sizes: tuple[int, ...], dtype: Any, interleaved: bool) -> Shape:
-    """Shape of a problem from that of its arrays.
-
-    Raises ValueError when no system has it.
-    """
+    """Shape of a problem from that of its arrays. Raises ValueError when no system has it."""
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"float32 or float64, not {dtype}")
     if len(sizes) not in (1, 2) or (interleaved and len(sizes) == 1) or 0 in sizes:

@@ -68,10 +68,8 @@ def host_runs(
 
 def by_both_variants(study: StudyData) -> pd.DataFrame:
     """Rows with a time that have the study's problems and candidates, but for the variant.
-
     Candidates leave out what slices did not measure; a statement on m compares the best of both
-    variants where both have a time.
-    """
+    variants where both have a time."""
     rows = study.timed[study.timed["variant"].isin(VARIANTS)]
     tunables = [name for name in study.spec.tunable_columns if name != "variant"]
     same = ["gpu", *study.problem_columns, *tunables]
@@ -102,10 +100,8 @@ def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFr
 
 def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows of the combinations of ``columns`` of which no doubtful row is faster than all of them.
-
     Where one is, by more than :data:`launchwise.base.paired.EQUAL`, the fastest of the rows is not
-    the best of its combination, and the time of the best is not known.
-    """
+    the best of its combination, and the time of the best is not known."""
     if doubtful.empty:
         return rows
     keys = list(columns)

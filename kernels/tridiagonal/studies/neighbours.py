@@ -31,9 +31,7 @@ OURS, SPLIT = "classification", "published_split"
 @dataclass(frozen=True)
 class Learnt:
     """Optima to learn from, the measurements that give the cost of a miss, the paper's accuracies.
-
-    ``table`` has a row per size (``size``, ``choice``), ``rows`` the times (ms) of every choice.
-    """
+    ``table`` has a row per size (``size``, ``choice``), ``rows`` the times (ms) of every choice."""
 
     title: str
     optima: str

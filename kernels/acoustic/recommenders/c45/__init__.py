@@ -40,10 +40,8 @@ class C45Recommender(Recommender):
     cross_validated = True
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn from measurements (see :meth:`Recommender.fit`).
-
-        Raises UserError when there are no rows.
-        """
+        """Learn from measurements (see :meth:`Recommender.fit`). Raises UserError when there are no
+        rows."""
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         spec = self.domain.spec

@@ -22,10 +22,8 @@ _MARGIN = 0.1  # pruning takes the smaller tree when it is at most this many est
 
 @dataclass
 class Node:
-    """A leaf, or a split ``feature <= threshold`` (left) against above it (right).
-
-    ``distribution`` holds the weight of each class among the examples that reached the node.
-    """
+    """A leaf, or a split ``feature <= threshold`` (left) against above it (right). ``distribution``
+    holds the weight of each class among the examples that reached the node."""
 
     distribution: np.ndarray
     feature: int = -1

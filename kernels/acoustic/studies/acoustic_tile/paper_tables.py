@@ -181,10 +181,8 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
 @remembered
 def program_gains(study: StudyData) -> pd.DataFrame:
     """Gain of the best tile of the paper's program over untiled on each problem, by the sweep.
-
     Columns ``gpu``, ``order``, ``gain``, ``tile`` (words) and ``linear`` (time of the untiled
-    program / time of untiled CUDA; NaN where that has none); no rows without the program.
-    """
+    program / time of untiled CUDA; NaN where that has none); no rows without the program."""
     found = [
         {"gpu": gpu, "order": order, **one}
         for (gpu, _, order, _), part in of_problems(study).items()
@@ -340,12 +338,10 @@ def recorded_gpu(study: StudyData) -> str:
 
 
 def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
-    """Speed-up of the best walked tile of each test problem, untiled where none is faster.
-
-    Returns a dictionary: ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without
-    untiled among the candidates; ``blocks``, the mean with thread blocks among them, where there
-    are any. All by the times of the sweep (:func:`by_sweep`). Empty without measurements.
-    """
+    """Speed-up of the best walked tile of each test problem, untiled where none is faster. Returns
+    a dictionary: ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without untiled
+    among the candidates; ``blocks``, the mean with thread blocks among them, where there are any.
+    All by the times of the sweep (:func:`by_sweep`). Empty without measurements."""
     rows = study.timed
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
     rows = by_sweep(rows)

@@ -19,13 +19,10 @@ LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}
 
 
 def languages(study: StudyData, gpu: str) -> pd.DataFrame:
-    """Times of one GPU's problems, those of most rows an expert last.
-
-    Returns a DataFrame: problem columns; ``rows_an_expert``; fastest time of each language and of
-    the usual choice, ms, NaN where it has none; ``first``, the language of the fastest; ``ratio``,
-    time of the other language over that of the first; ``usual_ratio``, time of the usual choice
-    over it.
-    """
+    """Times of one GPU's problems, those of most rows an expert last. Returns a DataFrame: problem
+    columns; ``rows_an_expert``; fastest time of each language and of the usual choice, ms, NaN
+    where it has none; ``first``, the language of the fastest; ``ratio``, time of the other language
+    over that of the first; ``usual_ratio``, time of the usual choice over it."""
     columns = study.spec.problem_columns
     domain = Domain(study.spec, study.profiles)
     rows = study.measured[study.measured["gpu"] == gpu]

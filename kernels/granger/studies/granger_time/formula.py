@@ -174,10 +174,8 @@ class Known:
 
     @cached_property
     def measured(self) -> dict[str, dict[str, Row]]:
-        """GPU of the study to :func:`chosen` of its sweep at the published size.
-
-        Of the whole sweep: splits and candidates of the study may have less.
-        """
+        """GPU of the study to :func:`chosen` of its sweep at the published size. Of the whole
+        sweep: splits and candidates of the study may have less."""
         found = {}
         for gpu, rows in self.study.sweeps.items():
             here = rows["status"].isin(TIMED)
@@ -210,10 +208,8 @@ class Known:
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
-    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`.
-
-    Adds ``time_us``.
-    """
+    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`. Adds
+    ``time_us``."""
     rows = rows.assign(time_us=1e3 * rows["time_ms"])
     parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
     parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]

@@ -35,9 +35,7 @@ METRICS = {
 
 def read_counted(folder: Path | None) -> pd.DataFrame | None:
     """Device, problem, variant and :data:`METRICS` of every recorded run; None without a record.
-
-    Raises UserError if the file has another number of launches than runs, or lacks a counter.
-    """
+    Raises UserError if the file has another number of launches than runs, or lacks a counter."""
     if folder is None or not (path := folder / FOLDER / "counters.csv").is_file():
         return None
     job = read_json(folder / FOLDER / "counters.json")
@@ -164,11 +162,8 @@ def _timed(study: StudyData, variant: str) -> pd.DataFrame:
 
 
 def _by_type(rows: pd.DataFrame, study: StudyData) -> pd.DataFrame:
-    """One row per GPU and problem that both types have.
-
-    Columns end in the type; ``ratio`` is the time in float32 divided by that in float64, NaN where
-    one of the two is that of one launch.
-    """
+    """One row per GPU and problem that both types have. Columns end in the type; ``ratio`` is the
+    time in float32 divided by that in float64, NaN where one of the two is that of one launch."""
     key = _key(study)
     parts = [rows[rows["dtype"] == name].drop(columns="dtype") for name in TYPES]
     pairs = parts[0].merge(parts[1], on=key, suffixes=[f"_{name}" for name in TYPES])

@@ -32,10 +32,8 @@ NOTABLE = 0.01  # part by which figures of a card may differ without being shown
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where the source's facts are not known.
-
-    Without its table of predictions there are no sections about that table.
-    """
+    """Sections of the study, in order; none where the source's facts are not known. Without its
+    table of predictions there are no sections about that table."""
     source = Source.of(published)
     if source is None:
         return []

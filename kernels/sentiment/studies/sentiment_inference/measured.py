@@ -49,11 +49,9 @@ class Measured:
         return self.fastest_by("variant", **named)
 
     def fastest_by(self, by: str, /, **named: object) -> dict[str, Row]:
-        """Value of the column ``by`` to the fastest row with these values.
-
-        A row of one launch (:func:`is_once`) where there is no other, or none as fast within
-        :data:`launchwise.base.paired.EQUAL`: what the value takes is not known then.
-        """
+        """Value of the column ``by`` to the fastest row with these values. A row of one launch
+        (:func:`is_once`) where there is no other, or none as fast within
+        :data:`launchwise.base.paired.EQUAL`: what the value takes is not known then."""
         rows = self.of(**named)
         repeated = fastest_rows(rows[~of_one_launch(rows)], [by], self.spec)
         found = {str(row[by]): row for row in records(repeated)}
@@ -61,11 +59,9 @@ class Measured:
         return dict(sorted(found.items(), key=lambda entry: time_of(entry[1])))
 
     def once(self) -> pd.DataFrame:
-        """Rows of one launch that are the fastest of what a table of the page compares.
-
-        On the device of each variant; from host memory of each variant, chunk and number of
-        streams; for the largest batch and for one review.
-        """
+        """Rows of one launch that are the fastest of what a table of the page compares. On the
+        device of each variant; from host memory of each variant, chunk and number of streams; for
+        the largest batch and for one review."""
         rows = self.of(tokens=TOKENS)
         largest = rows.groupby(["given", "memory"])["batch"].transform("max")
         rows = rows[(rows["batch"] == largest) | (rows["batch"] == 1)]

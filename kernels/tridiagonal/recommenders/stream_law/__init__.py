@@ -121,10 +121,8 @@ class StreamLawRecommender(Recommender):
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Fit the laws of each series that has several streams (see :meth:`Recommender.fit`).
-
         Raises UserError when there are no rows, no stage times, a single value of streams, or no
-        series that determines its laws.
-        """
+        series that determines its laws."""
         spec = self.domain.spec
         if measurements.empty:
             raise UserError(WHERE, "", "there are none")
@@ -238,11 +236,8 @@ class StreamLawRecommender(Recommender):
 
 
 def check_stages(rows: pd.DataFrame, spec: Spec) -> None:
-    """Refuse rows of which no law of streams can be learnt.
-
-    Raises UserError when the workload has no streams or lacks a stage, or no run with 1 stream has
-    its times.
-    """
+    """Refuse rows of which no law of streams can be learnt. Raises UserError when the workload has
+    no streams or lacks a stage, or no run with 1 stream has its times."""
     if TUNABLE not in spec.tunables:
         raise UserError(WHERE, TUNABLE, f"{spec.workload} has no tunable of this name")
     if missing := [name for name in STAGES if name not in spec.stage_columns or name not in rows]:

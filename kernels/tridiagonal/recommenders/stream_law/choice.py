@@ -33,21 +33,17 @@ def overlapped_ms(stages: pd.DataFrame) -> np.ndarray:
 
 
 def repeated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose time is the median of repeats, not that of a single launch (``slow``).
-
-    The host solves stage 2, and its time varies more from launch to launch than streams can save:
-    of single launches the luckiest looks like a gain.
-    """
+    """Rows whose time is the median of repeats, not that of a single launch (``slow``). The host
+    solves stage 2, and its time varies more from launch to launch than streams can save: of single
+    launches the luckiest looks like a gain."""
     return rows[rows["status"] == REPEATED]
 
 
 def runs_that_differ_in_streams(rows: pd.DataFrame, size: str, spec: Spec) -> pd.DataFrame:
-    """Rows of one series for one fit: they differ in size and streams and in nothing else.
-
-    Each size has a run with 1 stream and stage times. All other tunables are held at the
-    combination with most such rows among those with several streams (of equal ones the first by
-    the spec's order); empty where there is none.
-    """
+    """Rows of one series for one fit: they differ in size and streams and in nothing else. Each
+    size has a run with 1 stream and stage times. All other tunables are held at the combination
+    with most such rows among those with several streams (of equal ones the first by the spec's
+    order); empty where there is none."""
     others = [name for name in spec.tunable_columns if name != TUNABLE]
     codes = configuration_codes(rows, others, spec)
     pairs = pd.MultiIndex.from_arrays([codes, rows[size]])
@@ -89,13 +85,9 @@ def overhead_rows(stages: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def split_rows(rows: pd.DataFrame, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Training and test rows, 3:1, shuffled; all rows of an N go to one side.
-
-    They share its time without streams and its sum, so rows split one by one tell nothing of a new
-    N; the paper does not say how it split.
-
-    Raises UserError when there is nothing to put on one side.
-    """
+    """Training and test rows, 3:1, shuffled; all rows of an N go to one side. They share its time
+    without streams and its sum, so rows split one by one tell nothing of a new N; the paper does
+    not say how it split. Raises UserError when there is nothing to put on one side."""
     groups = _dealt(rows["n"].to_numpy(), 4, seed)
     if len(np.unique(groups)) < 2:
         raise UserError(WHERE, "n", "a split in training and test needs at least 2 sizes")
@@ -160,11 +152,9 @@ def choose_law(
 def cross_validated_error(
     law: type[Law], rows: pd.DataFrame, folds: int = 5, seed: int = 0
 ) -> float:
-    """Root mean square of error / sum over rows of held-out N; infinite where a fit fails.
-
-    Relative to the sum because that is what an overhead is compared with: in ms the largest N
-    alone would choose the law.
-    """
+    """Root mean square of error / sum over rows of held-out N; infinite where a fit fails. Relative
+    to the sum because that is what an overhead is compared with: in ms the largest N alone would
+    choose the law."""
     groups = _dealt(rows["n"].to_numpy(), folds, seed)
     squares: list[np.ndarray] = []
     for fold in np.unique(groups):

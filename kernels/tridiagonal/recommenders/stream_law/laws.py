@@ -46,10 +46,8 @@ class Law(ABC):
 
     @classmethod
     def fit(cls, rows: pd.DataFrame) -> Self:
-        """Least squares on rows (see above), by :func:`scipy.optimize.curve_fit`.
-
-        Raises UserError when the rows do not determine the coefficients.
-        """
+        """Least squares on rows (see above), by :func:`scipy.optimize.curve_fit`. Raises UserError
+        when the rows do not determine the coefficients."""
         used = cls.observations(rows)
         make: Any = cls
         try:
@@ -81,12 +79,9 @@ def _least_squares(
     start: Sequence[float],
 ) -> np.ndarray:
     """Coefficients, shape of ``start``, with which ``formula(asked, *coefficients)`` is ``times``.
-
     ``asked`` has shape (2, rows), ``times`` and ``deviations`` (the errors to expect) (rows,).
-
     Raises OptimizeWarning, RuntimeError, TypeError, ValueError when the data does not determine
-    them.
-    """
+    them."""
 
     def slopes(asked: np.ndarray, *coefficients: float) -> np.ndarray:
         # curve_fit's own steps are a share of a coefficient, and vanish where one is 0.
@@ -130,11 +125,9 @@ class RelativeSumLaw(SumLaw):
 
 @dataclass(frozen=True)
 class OverheadLaw(Law):
-    """The published law of the overhead, with a jump at N = 10^6.
-
-    Up to there small_slope * N + small_streams * log10(s) + small_constant, above it
-    (large_slope * N + large_streams) * log2(s^(4/3)) + large_constant.
-    """
+    """The published law of the overhead, with a jump at N = 10^6. Up to there small_slope * N +
+    small_streams * log10(s) + small_constant, above it (large_slope * N + large_streams) *
+    log2(s^(4/3)) + large_constant."""
 
     target: ClassVar[str] = "overhead_ms"
     start: ClassVar[tuple[float, ...]] = (1e-7, 0.1, 0.1, 1e-7, 0.1, 0.1)
@@ -157,13 +150,10 @@ class OverheadLaw(Law):
 
 @dataclass(frozen=True)
 class CreationLaw(Law):
-    """Overhead tau * s, tau the time for creating one stream: the baseline.
-
-    Fitted with relative errors: in ms the largest N, whose overhead is no creation, would say all.
-
-    J. Gomez-Luna et al., "Performance models for CUDA streams on NVIDIA GeForce series" (2011);
-    B. van Werkhoven et al., "Performance models for CPU-GPU data transfers" (2014).
-    """
+    """Overhead tau * s, tau the time for creating one stream: the baseline. Fitted with relative
+    errors: in ms the largest N, whose overhead is no creation, would say all. J. Gomez-Luna et al.,
+    "Performance models for CUDA streams on NVIDIA GeForce series" (2011); B. van Werkhoven et al.,
+    "Performance models for CPU-GPU data transfers" (2014)."""
 
     target: ClassVar[str] = "overhead_ms"
     start: ClassVar[tuple[float, ...]] = (0.01,)
@@ -186,10 +176,8 @@ class CreationLaw(Law):
 
 @dataclass(frozen=True)
 class LinearOverheadLaw(Law):
-    """per_stream * (s - 1) + (share * N + constant) * (s - 1) / s.
-
-    Every further stream costs the same, and a share of what could overlap does not. 0 with s = 1.
-    """
+    """per_stream * (s - 1) + (share * N + constant) * (s - 1) / s. Every further stream costs the
+    same, and a share of what could overlap does not. 0 with s = 1."""
 
     target: ClassVar[str] = "overhead_ms"
     start: ClassVar[tuple[float, ...]] = (0.01, 1e-7, 0.1)
@@ -208,10 +196,8 @@ class LinearOverheadLaw(Law):
 
 @dataclass(frozen=True)
 class SmoothOverheadLaw(Law):
-    """(constant + scale * (N / 10^6)^exponent) * log2(s).
-
-    What grows in the published law, without its jump. 0 with s = 1.
-    """
+    """(constant + scale * (N / 10^6)^exponent) * log2(s). What grows in the published law, without
+    its jump. 0 with s = 1."""
 
     target: ClassVar[str] = "overhead_ms"
     start: ClassVar[tuple[float, ...]] = (0.1, 0.1, 1.0)

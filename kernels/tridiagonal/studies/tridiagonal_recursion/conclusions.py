@@ -43,11 +43,9 @@ class SizeRule:
 
     @classmethod
     def of(cls, flat: pd.DataFrame) -> SizeRule | None:
-        """From rows without recursion; None where no size has two m and an optimum among them.
-
-        A size whose fastest m is the largest that was tried there has no known optimum. The trend
-        of the optima never falls, so such a size would hold down those of all smaller ones.
-        """
+        """From rows without recursion; None where no size has two m and an optimum among them. A
+        size whose fastest m is the largest that was tried there has no known optimum. The trend of
+        the optima never falls, so such a size would hold down those of all smaller ones."""
         rows = with_a_choice(flat, SIZE, "m")
         rows = rows[rows[SIZE].isin(_bracketed(rows))]
         if rows.empty:
@@ -89,12 +87,10 @@ def chosen_levels(
 
 
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
-    """Choice of the rule at each size for each number of recursions, and its loss.
-
-    Returns a DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state``
-    (empty, or why there is no time), ``loss_percent`` against the fastest row of the size (NaN
-    unless the choice's row has repeats).
-    """
+    """Choice of the rule at each size for each number of recursions, and its loss. Returns a
+    DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
+    why there is no time), ``loss_percent`` against the fastest row of the size (NaN unless the
+    choice's row has repeats)."""
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case))
@@ -259,10 +255,8 @@ def _depths(depths: Sequence[int]) -> str:
 
 
 def _stages(case: RecursionSeries) -> Iterator[Row]:
-    """Time that a recursion saves at the largest size, and adds at the smallest.
-
-    At the largest size copies and the interface system take most, at the smallest the launches.
-    """
+    """Time that a recursion saves at the largest size, and adds at the smallest. At the largest
+    size copies and the interface system take most, at the smallest the launches."""
     found = stage_changes(case)
     for title, names, size, grows in (
         ("Each recursion saves copies and stage 2 on the host", SAVED, found[SIZE].max(), False),

@@ -77,9 +77,7 @@ def _missed(row: int, times: np.ndarray) -> float:
 
 def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
     """Which sizes no comparison with and without recursion uses, and the settings to repeat them.
-
-    Nothing where conditions were alike at every size.
-    """
+    Nothing where conditions were alike at every size."""
     for case in every:
         if not case.unlike:
             continue
@@ -136,12 +134,10 @@ THREADS = 256  # threads per block, as in the paper
 
 @dataclass(frozen=True)
 class RecursionSeries(KindOnGpu):
-    """Everything measured of one GPU and one kind of problem, with a column ``depth``.
-
-    ``rows`` are those with repeats that agree; ``timed`` has all others besides, and a column
-    ``disagree``. ``flat`` are rows with repeats, undisturbed and without recursion, at every size
-    that the sweep has, for rules by size.
-    """
+    """Everything measured of one GPU and one kind of problem, with a column ``depth``. ``rows`` are
+    those with repeats that agree; ``timed`` has all others besides, and a column ``disagree``.
+    ``flat`` are rows with repeats, undisturbed and without recursion, at every size that the sweep
+    has, for rules by size."""
 
     spec: Spec
     rows: pd.DataFrame
@@ -163,10 +159,8 @@ class RecursionSeries(KindOnGpu):
 
     @cached_property
     def copy_ratios(self) -> pd.Series:
-        """Median copy of rows with recursion over that of rows without, by size (index).
-
-        float64; NaN where the copies of either were not timed.
-        """
+        """Median copy of rows with recursion over that of rows without, by size (index). float64;
+        NaN where the copies of either were not timed."""
         if COPY not in self.rows:
             return pd.Series(np.nan, index=np.sort(self.rows[SIZE].unique()))
         deep = self.rows[CHOICE] > 0
@@ -235,11 +229,9 @@ def _disagreeing(rows: pd.DataFrame) -> pd.Index:
 
 
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
-    """Cost of one m of a level at every size, relative to the fastest choice with that level.
-
-    See :func:`fixed_losses`: the value is m, problems are sizes. A column
-    ``best_at`` counts sizes where that m is the fastest, or ties with the fastest.
-    """
+    """Cost of one m of a level at every size, relative to the fastest choice with that level. See
+    :func:`fixed_losses`: the value is m, problems are sizes. A column ``best_at`` counts sizes
+    where that m is the fastest, or ties with the fastest."""
     with_level = case.rows[(case.rows[CHOICE] > 0) & (case.rows[level] > 0)]
     best = fastest(with_level, [SIZE, level], case.spec)
     times = best.set_index([SIZE, level])["time_ms"]
@@ -265,12 +257,9 @@ ADDED = {"t2_d": "the inner levels on the device"}  # stages that hold what each
 
 
 def stage_changes(case: RecursionSeries) -> pd.DataFrame:
-    """Stage times (ms) of the fastest row of every size and depth.
-
-    Returns a DataFrame: ``n``, ``depth``, ``time_ms``, m per level and a column per stage,
-    ``<stage>_ms``. Stages are timed one after the other, without overlap; their sum is not the
-    time.
-    """
+    """Stage times (ms) of the fastest row of every size and depth. Returns a DataFrame: ``n``,
+    ``depth``, ``time_ms``, m per level and a column per stage, ``<stage>_ms``. Stages are timed one
+    after the other, without overlap; their sum is not the time."""
     columns = [SIZE, CHOICE, "time_ms", *LEVELS, *case.spec.stage_columns]
     return case.best[columns].dropna(subset=case.spec.stage_columns, how="all")
 

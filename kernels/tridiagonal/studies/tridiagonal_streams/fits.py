@@ -219,12 +219,9 @@ LOSSES = {
 
 
 def published_optima(published: Mapping[str, Records]) -> pd.DataFrame:
-    """The paper's table of optima.
-
-    Returns a DataFrame: ``n``, ``theirs_measured``, ``theirs_streams`` (predicted),
-    ``theirs_lost_ms`` and ``theirs_lost_percent`` (0 where the prediction is right, NaN where no
-    time is printed).
-    """
+    """The paper's table of optima. Returns a DataFrame: ``n``, ``theirs_measured``,
+    ``theirs_streams`` (predicted), ``theirs_lost_ms`` and ``theirs_lost_percent`` (0 where the
+    prediction is right, NaN where no time is printed)."""
     facts = facts_of(published)
     rows = []
     for record in published.get("optima", []):

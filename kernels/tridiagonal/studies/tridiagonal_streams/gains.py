@@ -125,10 +125,8 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
 
 
 def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
-    """The row of :func:`gain_table` with the largest gain that is no larger than its bound.
-
-    None where no size is measured well enough.
-    """
+    """The row of :func:`gain_table` with the largest gain that is no larger than its bound. None
+    where no size is measured well enough."""
     explained = gains[gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
     return None if explained.empty else explained.iloc[int(explained["gain"].argmax())]
 

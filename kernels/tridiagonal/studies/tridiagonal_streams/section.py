@@ -38,11 +38,9 @@ def of_all(good: int, count: int) -> str:
 
 
 def published_shares(facts: Mapping[str, str]) -> dict[int, float]:
-    """Share of the time with one stream that streams can overlap in the paper, by size.
-
-    The paper prints no such times. With the printed gain g and what the printed laws save at most,
-    S = max over s of (s - 1)/s * sum - overhead, T / (T - S) = g gives T, and the share is sum / T.
-    """
+    """Share of the time with one stream that streams can overlap in the paper, by size. The paper
+    prints no such times. With the printed gain g and what the printed laws save at most, S = max
+    over s of (s - 1)/s * sum - overhead, T / (T - S) = g gives T, and the share is sum / T."""
     if "speed_up_streams" not in facts:
         return {}
     gain = float(facts["speed_up_streams"])

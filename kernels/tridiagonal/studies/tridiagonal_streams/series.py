@@ -49,11 +49,9 @@ FEWEST = 8
 
 @dataclass(frozen=True)
 class FittedLaws:
-    """Laws fitted to three quarters of the sizes of a series.
-
-    ``sum`` and ``overhead`` are those that cross-validation chose on ``train``; ``published`` are
-    the published forms, None where the rows do not determine their coefficients.
-    """
+    """Laws fitted to three quarters of the sizes of a series. ``sum`` and ``overhead`` are those
+    that cross-validation chose on ``train``; ``published`` are the published forms, None where the
+    rows do not determine their coefficients."""
 
     train: pd.DataFrame
     test: pd.DataFrame
@@ -90,11 +88,9 @@ HOST_STAGE, THOMAS = "stage2", "thomas"
 
 
 def series_of(study: StudyData) -> list[StreamSeries]:
-    """The series that were measured with several numbers of streams, pageable memory last.
-
-    Models choose among designs whose stage 2 is LAPACK's. Where the Thomas algorithm, the paper's
-    stage 2, was measured too, it has series of its own.
-    """
+    """The series that were measured with several numbers of streams, pageable memory last. Models
+    choose among designs whose stage 2 is LAPACK's. Where the Thomas algorithm, the paper's stage 2,
+    was measured too, it has series of its own."""
     found = []
     for rows, suffix in ((study.measured, ""), (_by_thomas(study), ", stage 2 by Thomas")):
         for gpu, measured in rows.groupby("gpu", sort=True):
@@ -119,10 +115,8 @@ def _by_thomas(study: StudyData) -> pd.DataFrame:
 
 def runs_of_one_design(measured: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Measured rows, also of single launches, that differ in size and streams and in nothing else.
-
     The other tunables are those of ``runs_that_differ_in_streams`` for the repeated rows; empty
-    where these have a single number of streams.
-    """
+    where these have a single number of streams."""
     usable = runs_that_differ_in_streams(repeated(measured), SIZE, spec)
     if usable.empty:
         return measured.iloc[:0]

@@ -64,9 +64,7 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
 
 def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
     """The paper's table in the columns of :func:`stage_table`; empty where it is not there.
-
-    Predictions are those of the paper's table of optima.
-    """
+    Predictions are those of the paper's table of optima."""
     predicted = {
         int(row["n"]): float(row["streams_predicted"]) for row in published.get("optima", [])
     }

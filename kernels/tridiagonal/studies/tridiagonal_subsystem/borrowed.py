@@ -55,12 +55,10 @@ DESIGN: dict[str, list[Value]] = {
 
 
 def predicted_losses(study: StudyData, theirs: Records) -> dict[str, pd.DataFrame]:
-    """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs.
-
-    A row per size of table III that is known: ``n``, ``rule`` (m of the paper's rule), ``best_m``
-    and ``loss_percent`` by prediction; ``their_m`` and ``theirs_percent`` (0 where the table says
-    there is no loss, missing where it prints no figure).
-    """
+    """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs. A row
+    per size of table III that is known: ``n``, ``rule`` (m of the paper's rule), ``best_m`` and
+    ``loss_percent`` by prediction; ``their_m`` and ``theirs_percent`` (0 where the table says there
+    is no loss, missing where it prints no figure)."""
     known = [record for record in theirs if record["n"] and int(record["n"]) >= SMALLEST]
     return {
         card: _losses(_times(study.spec, card, study.described[card], theirs, known), card, known)
@@ -158,11 +156,9 @@ def _table(found: Mapping[str, pd.DataFrame]) -> Table:
 
 def lost(losses: pd.DataFrame) -> dict[str, Any]:
     """A rule used elsewhere, over the sizes that both have: of :meth:`SubsystemSeries.losses`.
-
     ``sizes`` have a loss; ``one_launch``, ``disturbed`` and ``not_measured`` sizes have none, as
     the rule's m was stopped early, disturbed or never tried there. ``significant`` losses are above
-    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times.
-    """
+    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times."""
     timed = losses[losses["state"] == ""]
     percent = timed["loss_percent"]
     above = timed[percent > SIGNIFICANT]
@@ -191,11 +187,9 @@ def transfers(
 
 
 def precisions(every: Sequence[SubsystemSeries]) -> dict[str, pd.DataFrame]:
-    """Title of a float32 case -> losses of the corrected optima of its float64 counterpart.
-
-    A column ``untried`` (bool) beside those of :meth:`SubsystemSeries.losses`: float64 has no time
-    for the best m of float32 at that size, so that its rule could not choose it.
-    """
+    """Title of a float32 case -> losses of the corrected optima of its float64 counterpart. A
+    column ``untried`` (bool) beside those of :meth:`SubsystemSeries.losses`: float64 has no time
+    for the best m of float32 at that size, so that its rule could not choose it."""
     double = {case.gpu: case for case in every if case.dtype == "float64"}
     found = {}
     for case in every:

@@ -145,10 +145,8 @@ def _rule(entries: Sequence[Learnt], facts: Mapping[str, str]) -> Iterator[Concl
 def _aligned(
     every: Sequence[SubsystemSeries], facts: Mapping[str, str], theirs: Records
 ) -> Conclusion:
-    """Optima where streams cut the data that are multiples of the paper's 32 in float64.
-
-    So many rows are 256 bytes, the alignment of cudaMalloc: equal parts of an array keep it.
-    """
+    """Optima where streams cut the data that are multiples of the paper's 32 in float64. So many
+    rows are 256 bytes, the alignment of cudaMalloc: equal parts of an array keep it."""
     step = int(facts.get("aligned_m_float64", 32))
     held, counts, gains = 0, [], []
     double = [case for case in every if case.dtype == "float64"]

@@ -29,13 +29,10 @@ SHARES = {
 
 
 def optimum_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame:
-    """Occupancy of each size at its observed optimum.
-
-    Returns a DataFrame: ``n``, ``m``, and shares (0..1): ``stage_1`` (theoretical, as measured with
-    the row; NaN if it was not), ``stage_3`` (what shared memory leaves room for; NaN where the
-    variant keeps nothing there), ``launched`` (threads of a grid over those that fill every SM, at
-    most 1).
-    """
+    """Occupancy of each size at its observed optimum. Returns a DataFrame: ``n``, ``m``, and shares
+    (0..1): ``stage_1`` (theoretical, as measured with the row; NaN if it was not), ``stage_3``
+    (what shared memory leaves room for; NaN where the variant keeps nothing there), ``launched``
+    (threads of a grid over those that fill every SM, at most 1)."""
     rows, profile = case.optimum_rows, study.profiles[case.gpu]
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
     return pd.DataFrame(
@@ -126,13 +123,10 @@ def _figure(study: StudyData, found: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
-    """Cost of one number of threads per block at every size, by GPU and kind of problem.
-
-    Sizes count where one (variant, m) has two numbers of threads or more on one card: between
-    visits the host takes longer by more than threads do. Of several cards that with most numbers
-    counts. Times per size and number are the least over those; see
-    :func:`fixed_losses`.
-    """
+    """Cost of one number of threads per block at every size, by GPU and kind of problem. Sizes
+    count where one (variant, m) has two numbers of threads or more on one card: between visits the
+    host takes longer by more than threads do. Of several cards that with most numbers counts. Times
+    per size and number are the least over those; see :func:`fixed_losses`."""
     runs = repeated(host_runs(study))
     runs = runs[runs["m1"] == 0]
     problem = ["gpu", *study.problem_columns]
