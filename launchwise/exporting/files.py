@@ -13,9 +13,9 @@ from launchwise.base.names import assigned, inside
 from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.exporting.languages import cpp_header, python_module, rendered
 from launchwise.exporting.table import AnswerTable, Entry
-from launchwise.workloads.config_files import DEVICE, ConfigFiles
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.usual import DEVICE, ConfigFiles
 
 WISDOM_VERSION = 1
 

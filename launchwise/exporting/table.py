@@ -22,8 +22,7 @@ from launchwise.exporting.lookup import asked_cases, distance
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer, Interval
 from launchwise.learning.final import Final
-from launchwise.workloads.launch_shapes import LaunchShape, launch_shapes
-from launchwise.workloads.limits import Limits
+from launchwise.workloads.launch_shapes import LaunchShape, Limits, launch_shapes
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec

@@ -1,6 +1,6 @@
 """Configurations that a kernel library ships, as the usual choices of a workload.
 
-A configuration file has winners without times (:mod:`launchwise.workloads.config_files`), so it is
+A configuration file has winners without times (:mod:`launchwise.workloads.usual`), so it is
 no sweep. What it launches for a problem is what an answer has to beat: as the usual choice it is
 measured in pairs with the fastest of a sweep, and every gain is one over the library.
 """
@@ -17,10 +17,17 @@ import yaml
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_json_object, read_text, write_text
-from launchwise.workloads.config_files import DEVICE, ConfigFiles, read_config_files
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_usual
+from launchwise.workloads.usual import (
+    DEVICE,
+    USUAL_FILE,
+    ConfigFiles,
+    Usual,
+    UsualChoices,
+    check_usual,
+    read_config_files,
+)
 
 HEADER = "# Written by `launchwise import-shipped`, which writes it anew each time.\n"
 REPLACE = "--replace"

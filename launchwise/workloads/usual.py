@@ -1,21 +1,29 @@
-"""``usual.yaml``: the choice of an experienced engineer for a problem without measuring.
+"""Choices without measuring: ``usual.yaml``, and configuration files of kernel libraries.
 
-The usual configuration is what a recommendation has to beat: a common block, a library's rule, a
-published choice. The baseline of ``spec.yaml`` is where the history starts; beating it is easy.
+The usual configuration is an experienced engineer's: a common block, a library's rule, a published
+choice. It is what a recommendation has to beat; the baseline of ``spec.yaml``, where the history
+starts, is beaten easily. Kernel libraries look files up by device and size, such as fused-MoE
+files. A mapping says which numbers of a problem make the name of a file, which one is the key
+inside, and what the library calls the tunables. Answers become such files
+(:mod:`launchwise.exporting.files`), and files that a library ships become usual choices
+(:mod:`launchwise.importing.shipped`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.errors import Misfit, UserError, check_known
-from launchwise.base.expressions import Expression, check_names
+from launchwise.base.expressions import Expression, check_names, parsed
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.workloads.parts import Value
+from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.spec_fields import SpecFields
 
 USUAL_FILE = "usual.yaml"
@@ -97,3 +105,113 @@ def _is_expression(name: str, value: Value, spec: SpecFields) -> bool:
         and isinstance(value, str)
         and not isinstance(spec.tunables[name].neutral, str)
     )
+
+
+DEVICE = "device"  # Stands in the name of a file for that of the device
+
+_PART = re.compile(r"\{([^{}]*)\}")
+
+
+class ConfigFiles(Strict, title="mapping of configuration files"):
+    """How a library names its configuration files, and what they hold."""
+
+    file: str
+    """name of a file, with expressions over the problem in braces, and {device}: the device's name
+    with underscores for spaces"""
+    key: Expression
+    """whole number over the problem, by which a file is read"""
+    nearest: Literal["linear", "logarithmic"] = "linear"
+    """how the library measures which key is nearest to a size"""
+    tunables: dict[str, str | None] = Field({})
+    """tunable to the library's name for it; without a name it is left out"""
+    constants: dict[str, Value] = Field({})
+    """what each configuration holds beside the tunables, the same everywhere"""
+    head: dict[str, Value] = Field({})
+    """what a file holds beside the configurations, such as triton_version"""
+    where: Expression = "1 == 1"
+    """condition on the problem: which problems the files are of"""
+    devices: dict[str, str] = Field({})
+    """GPU of the settings to the library's name of its device"""
+
+    @field_validator("file")
+    @classmethod
+    def _a_file_per_device(cls, text: str) -> str:
+        if f"{{{DEVICE}}}" not in text:
+            raise ValueError("needs {device}: an answer is for one device")
+        if {*_PART.sub("", text)} & {*"{}"}:
+            raise ValueError("has a brace without its other one")
+        return text
+
+    @model_validator(mode="after")
+    def _no_name_twice(self) -> ConfigFiles:
+        named = [name for name in self.tunables.values() if name is not None] + [*self.constants]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"tunables: {twice[0]} is named twice")
+        return self
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """Expressions in the name of a file, in their order, the device's included."""
+        return [text for text in _PART.findall(self.file)]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Name of a file without its folder, with a group for each expression in it."""
+        # A slash in braces divides numbers.
+        outside = _PART.sub(lambda part: "_" * len(part[0]), self.file)
+        pieces = _PART.split(self.file[outside.rfind("/") + 1 :])
+        return re.compile(
+            "".join(
+                _group(each) if place % 2 else re.escape(each) for place, each in enumerate(pieces)
+            )
+        )
+
+    def named(self, name: str) -> str | None:
+        """The library's name of a tunable; None where its files do not hold it."""
+        return self.tunables.get(name, name)
+
+    def renamed(self, variant: Variant) -> dict[str, str]:
+        """Tunables of a variant to the library's names for those that its files hold."""
+        pairs = ((name, self.named(name)) for name in variant.tunables)
+        return {name: other for name, other in pairs if other is not None}
+
+    def expressions(self) -> Iterator[tuple[str, str]]:
+        """Keys and expressions over the problem."""
+        yield from (("file", text) for text in self.parts if text != DEVICE)
+        yield from (("key", self.key), ("where", self.where))
+
+
+def _group(text: str) -> str:
+    """Group of a regular expression for what an expression may be in the name of a file."""
+    try:
+        known = _texts(parsed(text))
+    except (SyntaxError, ValueError):
+        known = []
+    return f"({'|'.join(map(re.escape, known))})" if known else "(.+?)"
+
+
+def _texts(node: ast.expr) -> list[str]:
+    """Values of a text that conditions choose; none where it is anything else."""
+    match node:
+        case ast.IfExp(body=first, orelse=second):
+            found = [_texts(first), _texts(second)]
+            return found[0] + found[1] if all(found) else []
+        case ast.Constant(value=str(value)):
+            return [value]
+    return []
+
+
+def read_config_files(path: Path, spec: SpecFields) -> ConfigFiles:
+    """Mapping of a file, checked against a workload. Raises UserError: one line: the key, and what
+    is allowed."""
+    mapping = validated(ConfigFiles, read_yaml(path), path)
+    try:
+        for key, text in mapping.expressions():
+            check_names(key, text, {*spec.problem, *spec.derived})
+            raw = spec.formulas.raw_names(text)
+            if strange := [name for name in raw if name not in spec.problem]:
+                raise Misfit(key, f"reads {strange[0]}, which is none of the problem")
+        check_known("tunables", "tunable", mapping.tunables, spec.tunables)
+    except Misfit as error:
+        raise UserError(path, error.key, error.message) from error
+    return mapping

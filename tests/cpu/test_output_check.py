@@ -14,9 +14,8 @@ from launchwise.base.places import ROOT
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import Allocations, Launch, LaunchFailed
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.results.comparison import largest_difference
+from launchwise.workloads.results.comparison import DIGEST_BUILD, largest_difference
 from launchwise.workloads.results.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
-from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")

@@ -12,9 +12,8 @@ from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grou
 from launchwise.base.errors import UserError
 from launchwise.exporting.files import write_config_files
 from launchwise.importing.shipped import shipped_choices
-from launchwise.workloads.config_files import read_config_files
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.usual import usual_configuration
+from launchwise.workloads.usual import read_config_files, usual_configuration
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from launchwise.base.typed import validated
 from launchwise.cli.app import main
 from launchwise.importing.shipped import shipped_choices
-from launchwise.workloads.config_files import ConfigFiles
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.usual import usual_configuration
+from launchwise.workloads.usual import ConfigFiles, usual_configuration
 
 NAME = "E=8,N=1024,device_name=Made-up_Big_80GB.json"
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.table import AnswerTable, Device, Entry
-from launchwise.workloads.launch_shapes import LaunchExpressions
-from launchwise.workloads.limits import Limits, Range
+from launchwise.workloads.launch_shapes import LaunchExpressions, Limits, Range
 
 CANARY = "canary"  # File that code of a hostile text writes into the current folder
 

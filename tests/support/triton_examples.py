@@ -12,7 +12,7 @@ from typing import Any
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.table import AnswerTable, Device, Entry
 from launchwise.exporting.triton import write_triton
-from launchwise.workloads.limits import Limits
+from launchwise.workloads.launch_shapes import Limits
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec

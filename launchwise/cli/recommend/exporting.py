@@ -13,7 +13,7 @@ from launchwise.cli.running import run_snakemake, snakemake_line
 from launchwise.cli.studies import read_experiment, study_named
 from launchwise.exporting.files import FORMATS, write_config_files
 from launchwise.exporting.triton import write_triton
-from launchwise.workloads.config_files import read_config_files
+from launchwise.workloads.usual import read_config_files
 
 COMMAND = "export"
 EXPORT = Path("results", "export")

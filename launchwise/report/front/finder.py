@@ -18,7 +18,7 @@ from launchwise.report.health import sweep_health
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
-from launchwise.workloads import limits as problem_limits
+from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used

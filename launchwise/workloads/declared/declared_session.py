@@ -30,6 +30,7 @@ from launchwise.workloads.device import (
     closed_on_error,
 )
 from launchwise.workloads.launch_shapes import Planned, evaluated, planned, swapped_in
+from launchwise.workloads.results.comparison import Untouched, Zone, guarded
 from launchwise.workloads.results.output_check import (
     BYTE,
     OutputCheck,
@@ -38,7 +39,6 @@ from launchwise.workloads.results.output_check import (
     unchanged,
     wrong_element,
 )
-from launchwise.workloads.results.untouched import Untouched, Zone, guarded
 from launchwise.workloads.workload import Finding, Session, Workload
 
 

@@ -12,8 +12,8 @@ from launchwise.workloads.declared.content import Content, Source, nbytes_of
 from launchwise.workloads.declared.declared_session import DeclaredSession
 from launchwise.workloads.declared.expected import Outputs, OwnReference
 from launchwise.workloads.device import Device
+from launchwise.workloads.results.comparison import DIGEST_BUILD
 from launchwise.workloads.results.output_check import compare_build
-from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.triton_builds import triton_build
 from launchwise.workloads.workload import Session, Workload
