@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from absorption import left_by_layer
 from gpu_runs import described, measured
 from samples import ROOT
-from test_acoustic_simulation import by_numpy
+from test_acoustic_simulation import by_numpy, left_by_layer
 
 from kernels.acoustic.simulation import propagate
 from launchwise.gpus.profile import GpuProfile

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from absorption import left_by_layer
 
 from kernels.acoustic.examples import shot
 from kernels.acoustic.host.stencil import weights
@@ -167,6 +167,21 @@ def test_a_layer_leaves_the_same_part_of_both_fields(simulate: Any, order: int) 
     expected = by_numpy(velocity, source, wavelet, 5.0, shot.time_step, order, kept)
     allowed = np.abs(expected).max() * 1e-13
     assert np.abs(shot.snapshots - expected[[9, 24]]).max() < allowed
+
+
+def left_by_layer(propagate: Callable[..., Any], points: int, steps: int, width: int) -> float:
+    """Largest value in a cube after a shot from its middle, with a layer of ``width`` points."""
+    velocity = np.full((points,) * 3, 2000.0, np.float32)
+    shot = propagate(
+        velocity,
+        (points // 2,) * 3,
+        steps,
+        spacing=10.0,
+        frequency=25.0,
+        absorbing=width,
+        snapshots=[steps],
+    )
+    return float(np.abs(shot.snapshots[0]).max())
 
 
 def test_the_layer_absorbs(simulate: Any) -> None:

@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
-from acoustic_pages import FOLDER, KERNEL, LINEAR, measured, program
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
@@ -18,8 +18,38 @@ from launchwise.experiment.published import Records, facts_of, read_tables
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
+from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
-from tests.support.report_study import study
+from tests.support.report_study import settings, study
+
+Published = dict[str, Records]
+
+KERNEL = Path(__file__).resolve().parents[1]
+FOLDER = KERNEL / "studies" / "acoustic_tile"
+PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
+
+
+def measured(*rows: dict[str, Any]) -> StudyData:
+    """A study whose GPU ``big`` has these rows of the first problem of table 1, and no other."""
+    plain = study(("big",), "acoustic_tile", FOLDER, KERNEL)
+    shape = plain.sweeps["big"].iloc[0].to_dict()
+    neutral = baseline(plain.spec)
+    given = [{**shape, **PROBLEM, **neutral, "status": "ok", **row} for row in rows]
+    parts = {"train": {"n": [512]}, "test": {"n": [256]}}
+    split = {"kind": "problems", "title": "x", **parts}
+    return dataclasses.replace(
+        plain,
+        sweeps={"big": pd.DataFrame(given)},
+        settings=settings(workload="acoustic", splits={"sizes": split}),
+    )
+
+
+LINEAR = {"variant": "linear", "time_ms": 2.0}
+
+
+def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
+    tile = {"tile_i": i, "tile_j": j, "tile_k": k}
+    return {"variant": "openmp", **tile, "time_ms": time_ms, **more}
 
 
 def walked(time_ms: float, tx: int, ty: int, tz: int, **more: Any) -> dict[str, Any]:
@@ -34,7 +64,7 @@ def first_row(table: Table) -> list[str]:
     return [cell.text for cell in table.rows[0].cells]
 
 
-def test_table_one_has_our_best_and_what_their_tile_reaches(published: dict[str, Records]) -> None:
+def test_table_one_has_our_best_and_what_their_tile_reaches(published: Published) -> None:
     # Printed 8 x 1 x 4: x is the last number.
     data = measured(
         LINEAR,
@@ -52,7 +82,7 @@ def test_table_one_has_our_best_and_what_their_tile_reaches(published: dict[str,
 
 
 def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(
-    published: dict[str, Records],
+    published: Published,
 ) -> None:
     data = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     cells = paper_tables.best_tiles(data, published, "big").rows[0].cells
@@ -72,7 +102,7 @@ def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
     assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
 
 
-def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published: dict[str, Records]) -> None:
+def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published: Published) -> None:
     # In pairs untiled loops took 1.2 ms; the walked tiles were in none.
     paired = {**LINEAR, "time_ms": 1.2, "sweep_ms": 2.0, "basis": "pairs"}
     tiles = walked(1.6, 1, 2, 4, sweep_ms=1.6, basis="sweep"), block(0.5, 32, 2, 1)
@@ -99,7 +129,7 @@ def test_the_program_says_at_how_many_problems_untiled_cuda_is_known() -> None:
     assert details == ["", "1 of 2 problems"]
 
 
-def test_gains_of_the_program_are_over_its_own_loops(published: dict[str, Records]) -> None:
+def test_gains_of_the_program_are_over_its_own_loops(published: Published) -> None:
     rows = [
         LINEAR,
         program(4.0, 0, 0, 0),
@@ -122,7 +152,7 @@ def test_gains_of_the_program_are_over_its_own_loops(published: dict[str, Record
     assert paper_tables.program(measured(LINEAR)) is None
 
 
-def test_the_section_has_the_program_where_it_was_measured(published: dict[str, Records]) -> None:
+def test_the_section_has_the_program_where_it_was_measured(published: Published) -> None:
     def captions(data: StudyData) -> list[str]:
         return [each.caption for each in own(data, published)[0].blocks if isinstance(each, Table)]
 
@@ -133,7 +163,7 @@ def test_the_section_has_the_program_where_it_was_measured(published: dict[str, 
 
 
 def test_which_features_of_the_gpu_vary_is_told_from_the_training(
-    published: dict[str, Records], monkeypatch: pytest.MonkeyPatch
+    published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     own_features = [one for one in published["features"] if one["ours"].startswith("gpu_")]
@@ -152,7 +182,7 @@ def test_which_features_of_the_gpu_vary_is_told_from_the_training(
     assert some.endswith(f"{own_features[0]['feature']} and {own_features[1]['feature']}.")
 
 
-def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Records]) -> None:
+def test_single_launches_of_printed_tiles_are_counted(published: Published) -> None:
     def said(data: StudyData) -> str:
         (fold,) = [
             block for block in paper_section(data, published).blocks if isinstance(block, Fold)
@@ -172,11 +202,11 @@ def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Recor
     assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
 
-def paper_section(data: StudyData, published: dict[str, Records]) -> Section:
+def paper_section(data: StudyData, published: Published) -> Section:
     return next(one for one in own(data, published) if one.id.endswith("-paper"))
 
 
-def test_every_feature_of_the_paper_is_one_of_ours(published: dict[str, Records]) -> None:
+def test_every_feature_of_the_paper_is_one_of_ours(published: Published) -> None:
     data = measured(LINEAR)
     known = {*data.spec.features, *next(iter(data.profiles.values())).features()}
     ours = [record["ours"] for record in published["features"]]
@@ -184,7 +214,7 @@ def test_every_feature_of_the_paper_is_one_of_ours(published: dict[str, Records]
     assert set(ours) <= known
 
 
-def test_the_environment_names_flags_and_versions_of_both(published: dict[str, Records]) -> None:
+def test_the_environment_names_flags_and_versions_of_both(published: Published) -> None:
     versions = {"versions": {"scikit-learn": "9.9", "xgboost-cpu": "8.8"}}
     data = dataclasses.replace(measured(LINEAR), models={"tree": versions})
     rows = {row.cells[0].text: row for row in paper_tables.environment(data, published).rows}
@@ -199,7 +229,7 @@ def tables(section: Section) -> list[Table]:
     return [one for one in section.blocks if isinstance(one, Table)]
 
 
-def test_the_recorded_recipe_stands_beside_the_paper(published: dict[str, Records]) -> None:
+def test_the_recorded_recipe_stands_beside_the_paper(published: Published) -> None:
     beside, found = own(measured(LINEAR), published)
     assert [section.id for section in (beside, found)] == [
         "acoustic_tile-paper",
@@ -218,9 +248,7 @@ def test_the_recorded_recipe_stands_beside_the_paper(published: dict[str, Record
     assert tree.cells[6].text == f"{first['improvement_coefficient']:.3f}"
 
 
-def test_without_a_recorded_recipe_there_is_less(
-    published: dict[str, Records], tmp_path: Path
-) -> None:
+def test_without_a_recorded_recipe_there_is_less(published: Published, tmp_path: Path) -> None:
     folder = tmp_path / "acoustic_tile"
     shutil.copytree(FOLDER, folder)
     (folder / claims.FILE).unlink()
@@ -252,7 +280,7 @@ def test_published_results_are_the_papers() -> None:
 
 
 def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(
-    published: dict[str, Records],
+    published: Published,
 ) -> None:
     def said(*rows: dict[str, Any]) -> list[str]:
         found = claims.judged(measured(LINEAR, *rows), published, None)
@@ -287,7 +315,7 @@ def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_the_best_model_is_judged_on_every_gpu(
-    published: dict[str, Records], tree: tuple[float, ...], knn: tuple[float, ...], verdict: str
+    published: Published, tree: tuple[float, ...], knn: tuple[float, ...], verdict: str
 ) -> None:
     # The oracle and models with printed hyper-parameters take no part.
     others = {"oracle": figures(9.0), "tree_printed": figures(8.0)}
@@ -308,7 +336,7 @@ def test_the_best_model_is_judged_on_every_gpu(
     ],
 )
 def test_shares_and_losses_are_judged(
-    published: dict[str, Records], improved: float, slower: float, share: str, loss: str
+    published: Published, improved: float, slower: float, share: str, loss: str
 ) -> None:
     gpu = {"tree": figures(1.1, improved, slower), "oracle": figures(1.2, 90.0)}
     _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(one=gpu))
@@ -318,7 +346,7 @@ def test_shares_and_losses_are_judged(
     assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
 
 
-def test_a_share_holds_only_where_it_holds_on_every_gpu(published: dict[str, Records]) -> None:
+def test_a_share_holds_only_where_it_holds_on_every_gpu(published: Published) -> None:
     gpus = {
         name: {"tree": figures(1.1, improved, slower), "oracle": figures(1.2)}
         for name, improved, slower in (("one", 80.0, 1.0), ("two", 60.0, 9.0))
@@ -329,7 +357,7 @@ def test_a_share_holds_only_where_it_holds_on_every_gpu(published: dict[str, Rec
 
 
 def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(
-    published: dict[str, Records],
+    published: Published,
 ) -> None:
     ours, theirs = (
         {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
@@ -345,7 +373,7 @@ def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(
     ]
 
 
-def test_contradictions_follow_from_the_printed_figures(published: dict[str, Records]) -> None:
+def test_contradictions_follow_from_the_printed_figures(published: Published) -> None:
     said = "\n".join(row["conflict"] for row in published["contradictions"])
     said = said.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
     facts, results = facts_of(published), published["results"]
@@ -366,7 +394,7 @@ def test_contradictions_follow_from_the_printed_figures(published: dict[str, Rec
     assert improved["v100", "tree"] == max(v for (gpu, _), v in improved.items() if gpu == "v100")
 
 
-def test_gpus_of_the_paper_that_were_measured_are_named(published: dict[str, Records]) -> None:
+def test_gpus_of_the_paper_that_were_measured_are_named(published: Published) -> None:
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     assert "none of theirs was measured here" in claims.differences(data, published)[-1]
     known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}

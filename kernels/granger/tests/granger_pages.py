@@ -18,6 +18,8 @@ from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import profile, settings, study
 
+Published = dict[str, Records]
+
 SPEC = load_spec(ROOT / "kernels" / "granger")
 PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"}
 CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
@@ -30,7 +32,7 @@ TITLES = [
 ]
 
 
-def change(published: dict[str, Records], fact: str, value: str) -> None:
+def change(published: Published, fact: str, value: str) -> None:
     (row,) = [row for row in published["facts"] if row["fact"] == fact]
     row["value"] = value
 

@@ -10,6 +10,7 @@ from granger_pages import (
     CARDS,
     SWEEP,
     TITLES,
+    Published,
     change,
     estimated,
     made,
@@ -20,7 +21,6 @@ from granger_pages import (
 from samples import ROOT
 
 from kernels.granger.studies.granger_time.section import sections as own
-from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.learning.analytical import PARTS
 from launchwise.report.site.rendering import render
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_the_project")
 # The published prediction
 
 
-def test_the_published_table_is_computed_again(published: dict[str, Records]) -> None:
+def test_the_published_table_is_computed_again(published: Published) -> None:
     (table,) = tables(own(made(), published)[0])
     found = cells(table)
     assert list(found) == [*CARDS, "one"]
@@ -48,7 +48,7 @@ def test_the_published_table_is_computed_again(published: dict[str, Records]) ->
             assert ratio == pytest.approx(1, abs=0.003)
 
 
-def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: dict[str, Records]) -> None:
+def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: Published) -> None:
     section = own(made(), published)[0]
     (table,) = tables(section)
     # 1024 cores at 1 GHz are 2.048 TFLOP/s; 31.744 MB at 1000 GB/s; the fastest no_duplicates.
@@ -59,7 +59,7 @@ def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: dict[str, Re
     assert "published is not verified" in words(section)
 
 
-def test_slices_are_no_cards_of_the_formula(published: dict[str, Records]) -> None:
+def test_slices_are_no_cards_of_the_formula(published: Published) -> None:
     sections = own(made(gpus=("one.sm4",)), published)
     (table,) = tables(sections[0])
     assert list(cells(table)) == CARDS
@@ -67,7 +67,7 @@ def test_slices_are_no_cards_of_the_formula(published: dict[str, Records]) -> No
     assert "one.sm4" in cells(tables(sections[2])[0])
 
 
-def test_a_measured_card_of_the_source_has_one_row(published: dict[str, Records]) -> None:
+def test_a_measured_card_of_the_source_has_one_row(published: Published) -> None:
     sections = own(made(gpus=("titan_v",)), published)
     found = cells(tables(sections[0])[0])
     assert list(found) == CARDS
@@ -76,7 +76,7 @@ def test_a_measured_card_of_the_source_has_one_row(published: dict[str, Records]
     assert "titan_black, titan_x, rtx2080ti and rtx4070: estimated" in words(sections[2])
 
 
-def test_a_changed_fact_changes_the_table(published: dict[str, Records]) -> None:
+def test_a_changed_fact_changes_the_table(published: Published) -> None:
     change(published, "threads", "320")
     section = own(made(), published)[0]
     (table,) = tables(section)
@@ -89,7 +89,7 @@ def test_a_changed_fact_changes_the_table(published: dict[str, Records]) -> None
 # What it got wrong
 
 
-def test_errors_and_reasons_are_the_rows_of_their_tables(published: dict[str, Records]) -> None:
+def test_errors_and_reasons_are_the_rows_of_their_tables(published: Published) -> None:
     section = own(made(), published)[1]
     errors, again = tables(section)
     assert list(cells(errors)) == [row["what"] for row in published["errors"]]
@@ -106,7 +106,7 @@ def test_errors_and_reasons_are_the_rows_of_their_tables(published: dict[str, Re
 
 
 def test_the_cost_model_stands_beside_the_source_and_the_sweep(
-    published: dict[str, Records],
+    published: Published,
 ) -> None:
     found = cells(tables(own(made(), published)[2])[0])
     assert list(found) == [*CARDS, "one"]
@@ -122,13 +122,13 @@ def test_the_cost_model_stands_beside_the_source_and_the_sweep(
     assert found["one"][5:] == ["900.0", "280.0", "30.00", "smem threads=64"]
 
 
-def test_what_is_not_verified_is_never_the_best(published: dict[str, Records]) -> None:
+def test_what_is_not_verified_is_never_the_best(published: Published) -> None:
     fast = row("published", 0.001, status="unverified")
     found = cells(tables(own(made(fast, *SWEEP), published)[2])[0])["one"]
     assert found[5:] == ["1.000", "280.0", "30.00", "smem threads=64"]
 
 
-def test_peaks_that_differ_from_the_table_of_cards(published: dict[str, Records]) -> None:
+def test_peaks_that_differ_from_the_table_of_cards(published: Published) -> None:
     _, table, _ = tables(own(made(), published)[2])
     assert table.caption == "Peaks and bandwidths that differ by more than 1 %"
     found = cells(table)
@@ -139,7 +139,7 @@ def test_peaks_that_differ_from_the_table_of_cards(published: dict[str, Records]
     assert found["titan_x"][:3] == ["6.140 TFLOP/s, as at 999 MHz", "6.605 TFLOP/s", "-7.0"]
 
 
-def test_bandwidths_are_compared_too_and_agreement_is_said(published: dict[str, Records]) -> None:
+def test_bandwidths_are_compared_too_and_agreement_is_said(published: Published) -> None:
     published["predictions"][0]["peak_float32_flops"] = "5.6448e12"
     published["predictions"][1]["peak_float32_flops"] = "6.6048e12"
     section = own(made(), published)[2]
@@ -150,7 +150,7 @@ def test_bandwidths_are_compared_too_and_agreement_is_said(published: dict[str, 
     assert cells(table)["rtx4070"][:3] == ["554.4 GB/s", "504.0 GB/s", "10.0"]
 
 
-def test_parts_of_the_published_launch(published: dict[str, Records]) -> None:
+def test_parts_of_the_published_launch(published: Published) -> None:
     section = own(made(), published)[2]
     table = tables(section)[-1]
     parts = estimated("published")
@@ -173,9 +173,7 @@ def test_parts_of_the_published_launch(published: dict[str, Records]) -> None:
 @pytest.mark.parametrize(
     ("time_ms", "holds"), [(0.0403, "yes"), (0.0405, "no"), (0.0335, "yes"), (0.0333, "no")]
 )
-def test_a_time_holds_within_a_tenth(
-    published: dict[str, Records], time_ms: float, holds: str
-) -> None:
+def test_a_time_holds_within_a_tenth(published: Published, time_ms: float, holds: str) -> None:
     # The formula says 36.74 us.
     found = cells(tables(own(made(row("published", time_ms)), published)[3])[0])
     assert found["time on one by the formula"][-1] == holds
@@ -184,7 +182,7 @@ def test_a_time_holds_within_a_tenth(
 # What may be missing
 
 
-def test_without_the_published_size_nothing_is_measured(published: dict[str, Records]) -> None:
+def test_without_the_published_size_nothing_is_measured(published: Published) -> None:
     rows = [each for each in SWEEP if each["county"] != 5]
     sections = own(made(*rows), published)
     assert [section.title for section in sections] == TITLES
@@ -193,7 +191,7 @@ def test_without_the_published_size_nothing_is_measured(published: dict[str, Rec
     assert list(said(sections[1])) == ["Bytes:", "Copies:", "Caches:", "Race:"]
 
 
-def test_without_unverified_rows_the_race_is_not_observed(published: dict[str, Records]) -> None:
+def test_without_unverified_rows_the_race_is_not_observed(published: Published) -> None:
     rows = [each for each in SWEEP if each["variant"] != "published"]
     rows.append(row("published", np.nan, status="failed"))
     sections = own(made(*rows), published)
@@ -202,13 +200,13 @@ def test_without_unverified_rows_the_race_is_not_observed(published: dict[str, R
     assert "not verified" not in words(sections[0])
 
 
-def test_coefficients_that_are_no_numbers(published: dict[str, Records]) -> None:
+def test_coefficients_that_are_no_numbers(published: Published) -> None:
     rows = [row("published", 0.9, status="unverified", max_error=np.nan)]
     found = said(own(made(*rows), published)[1])
     assert found["Race on one:"] == "coefficients of the first launch are NaN."
 
 
-def test_without_published_tables_there_is_less(published: dict[str, Records]) -> None:
+def test_without_published_tables_there_is_less(published: Published) -> None:
     assert own(made(), {}) == []
     assert own(made(), {"predictions": published["predictions"]}) == []
     (section,) = own(made(), {"facts": published["facts"]})
@@ -216,13 +214,13 @@ def test_without_published_tables_there_is_less(published: dict[str, Records]) -
     assert list(cells(tables(section)[0])) == ["one"]
 
 
-def test_without_a_fact_there_is_nothing(published: dict[str, Records]) -> None:
+def test_without_a_fact_there_is_nothing(published: Published) -> None:
     published["facts"] = [row for row in published["facts"] if row["fact"] != "threads"]
     assert own(made(), published) == []
 
 
 def test_a_card_that_the_table_lacks_has_no_estimate(
-    published: dict[str, Records], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
     kept = [
@@ -239,7 +237,7 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
     assert list(cells(tables(sections[2])[0])) == ["titan_x", "rtx2080ti", "rtx4070", "one"]
 
 
-def test_the_page_shows_all_of_it(published: dict[str, Records]) -> None:
+def test_the_page_shows_all_of_it(published: Published) -> None:
     page = render("Times", "", own(made(), published))
     for title in TITLES:
         assert title in page

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from granger_pages import change, made, row, said
+from granger_pages import Published, change, made, row, said
 from published_tables import facts, table
 from samples import ROOT
 
 from kernels.granger.studies.granger_time.launches import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
-from launchwise.experiment.published import Records, read_tables
+from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Bullets, Section, Table
 from tests.support.shown import cells, tables
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 
 
-def test_operations_and_bytes_are_counted_again(published: dict[str, Records]) -> None:
+def test_operations_and_bytes_are_counted_again(published: Published) -> None:
     _, table = tables(own(made(), published)[1])
     found = cells(table)
     gap = "\u202f"
@@ -92,11 +92,11 @@ def test_repeated_rows_have_errors() -> None:
     assert "float32 is slower in 1 of 2 pairs" in text["float32 against float64:"]
 
 
-def test_without_a_second_type_there_is_no_comparison(published: dict[str, Records]) -> None:
+def test_without_a_second_type_there_is_no_comparison(published: Published) -> None:
     assert "granger_time-launch" not in [one.id for one in own(made(), published)]
 
 
-def test_claims_are_judged(published: dict[str, Records]) -> None:
+def test_claims_are_judged(published: Published) -> None:
     (table,) = tables(own(made(), published)[-1])
     found = cells(table)
     holds = {claim: row[-1] for claim, row in found.items()}
@@ -115,7 +115,7 @@ def test_claims_are_judged(published: dict[str, Records]) -> None:
     assert holds["times on the source's GPUs"] == "not by the cost model"
 
 
-def test_a_launch_that_takes_what_is_printed_holds(published: dict[str, Records]) -> None:
+def test_a_launch_that_takes_what_is_printed_holds(published: Published) -> None:
     change(published, "launch_overhead_us", "2")
     (table,) = tables(own(made(row("published", 0.0335)), published)[-1])
     found = cells(table)
@@ -135,7 +135,7 @@ def recorded(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_counters_of_the_published_launch(published: dict[str, Records]) -> None:
+def test_counters_of_the_published_launch(published: Published) -> None:
     rows = [
         row("published", 0.9, status="unverified"),
         row("published", 0.6, status="unverified", dtype="float64"),

@@ -1,8 +1,9 @@
-"""What the solver hands to the CUDA driver, by a driver that writes it down."""
+"""What the solver hands to the CUDA driver, and its kernels as nvcc compiles them."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,13 @@ from samples import ROOT
 
 from kernels.tridiagonal.host.launches import LAYOUTS, build
 from kernels.tridiagonal.solver.interleaved import interleaved_words
+from kernels.tridiagonal.solver.opening import CHECKS, FOLDER, INTERLEAVED, kernels
 from kernels.tridiagonal.solver.plans import SOURCE
-from launchwise.measuring.bundle import write_bundle
+from launchwise.base.errors import UserError
+from launchwise.measuring.bundle import Bundle, write_bundle
+from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.spec import load_spec
 
 ADDRESSES = [0x7F8000000000 + 0x10000 * number for number in range(5)]
 STREAM = 0x5566778899AA
@@ -170,3 +175,40 @@ def test_the_driver_is_given_whole_addresses(bundle: Path, tmp_path: Path) -> No
     assert (cut[0][1], cut[0][4], inner[-2:]) == ("40", "64", ["80", "0"])
     # The interface's solution takes the place of its right-hand side.
     assert inner[12] == inner[13] == outer[13]
+
+
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+
+KERNELS = {
+    CHECKS: ("dominance", "residual"),
+    INTERLEAVED: ("reduce_interleaved", "substitute_interleaved", "thomas_interleaved"),
+}
+
+
+@pytest.mark.nvcc
+@needs_nvcc
+def test_kernels_beside_the_measured_ones_are_compiled(tmp_path: Path) -> None:
+    builds = [
+        Build.of(source, real_macro(np.dtype(dtype).name))
+        for source in KERNELS
+        for dtype in ("float32", "float64")
+    ]
+    path = tmp_path / "some.cubins"
+    compile_bundle(FOLDER, load_spec(FOLDER), builds, "sm_90", path, 1)
+    bundle = Bundle(path)
+    for each in builds:
+        for name in KERNELS[each.source]:
+            assert bundle.kernel(each, name).spill_bytes == 0
+
+
+@pytest.mark.nvcc
+@needs_nvcc
+def test_an_architecture_without_a_kernel_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        kernels("sm_20")
+    assert re.search(r"sm_20.*nvcc failed", str(caught.value))
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.rglob("*.cubins")) == []
