@@ -10,14 +10,7 @@ from .problem import Position, ricker, stability_limit
 from .running import Shot, TooLittleMemory
 from .shots import Simulator
 
-__all__ = [
-    "CudaError",
-    "Shot",
-    "TooLittleMemory",
-    "propagate",
-    "ricker",
-    "stability_limit",
-]
+__all__ = ["CudaError", "Shot", "TooLittleMemory", "propagate", "ricker", "stability_limit"]
 
 
 def propagate(

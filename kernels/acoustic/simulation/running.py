@@ -241,12 +241,7 @@ class Run:
     """
 
     def __init__(
-        self,
-        machine: Card,
-        spec: Spec,
-        asked: Asked,
-        configuration: Mapping[str, Any],
-        stream: int,
+        self, machine: Card, spec: Spec, asked: Asked, configuration: Mapping[str, Any], stream: int
     ) -> None:
         self.machine, self.asked, self.stream = machine, asked, stream
         self._spec, self._configuration = spec, configuration

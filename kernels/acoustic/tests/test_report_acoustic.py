@@ -279,9 +279,7 @@ def test_published_results_are_the_papers() -> None:
     assert {one["runs"] for one in records if one["gpu"] == "v100"} == {"342"}
 
 
-def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(
-    published: Published,
-) -> None:
+def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(published: Published) -> None:
     def said(*rows: dict[str, Any]) -> list[str]:
         found = claims.judged(measured(LINEAR, *rows), published, None)
         return [reasons for statement, reasons in found if "2.93 times" in statement]
@@ -356,9 +354,7 @@ def test_a_share_holds_only_where_it_holds_on_every_gpu(published: Published) ->
     assert "does not hold" in losses[0]
 
 
-def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(
-    published: Published,
-) -> None:
+def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published: Published) -> None:
     ours, theirs = (
         {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
     )

@@ -198,11 +198,7 @@ def tridiagonal_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np
 VALUES: dict[str, tuple[Callable[..., tuple[np.ndarray, np.ndarray]], dict[str, Any], list[Any]]]
 VALUES = {
     "acoustic": (acoustic_values, {"n": 21, "order": 2}, [0, 1]),
-    "granger": (
-        granger_values,
-        {"county": 5, "countx": 3, "rows": 17, "cols": 4},
-        [False, True],
-    ),
+    "granger": (granger_values, {"county": 5, "countx": 3, "rows": 17, "cols": 4}, [False, True]),
     "tridiagonal": (tridiagonal_values, {"n": 37, "batch": 3, "memory": "device"}, [0]),
 }
 

@@ -6,18 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from granger_pages import (
-    CARDS,
-    SWEEP,
-    TITLES,
-    Published,
-    change,
-    estimated,
-    made,
-    row,
-    said,
-    words,
-)
+from granger_pages import CARDS, SWEEP, TITLES, Published, change, estimated, made, row, said, words
 from samples import ROOT
 
 from kernels.granger.studies.granger_time.section import sections as own
@@ -53,7 +42,7 @@ def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: Published) -
     (table,) = tables(section)
     # 1024 cores at 1 GHz are 2.048 TFLOP/s; 31.744 MB at 1000 GB/s; the fastest no_duplicates.
     assert cells(table)["one"] == [
-        *("2.048", "1000", "–", "3.38", "–", "31.74", "–", "36.74", "–", "900.0", "280.0"),
+        *("2.048", "1000", "–", "3.38", "–", "31.74", "–", "36.74", "–", "900.0", "280.0")
     ]
     assert "one: not in the source" in words(section)
     assert "published is not verified" in words(section)
@@ -94,7 +83,7 @@ def test_errors_and_reasons_are_the_rows_of_their_tables(published: Published) -
     errors, again = tables(section)
     assert list(cells(errors)) == [row["what"] for row in published["errors"]]
     assert cells(errors)["threads that work"] == [
-        *("160", "800", "5.00 × too few", "1.00", "4.62 to 4.79"),
+        *("160", "800", "5.00 × too few", "1.00", "4.62 to 4.79")
     ]
     assert cells(again)["bytes: R, Q^T y and substitution"][-1] == "-0.95"
     found = said(section)
@@ -105,9 +94,7 @@ def test_errors_and_reasons_are_the_rows_of_their_tables(published: Published) -
 # The prediction corrected
 
 
-def test_the_cost_model_stands_beside_the_source_and_the_sweep(
-    published: Published,
-) -> None:
+def test_the_cost_model_stands_beside_the_source_and_the_sweep(published: Published) -> None:
     found = cells(tables(own(made(), published)[2])[0])
     assert list(found) == [*CARDS, "one"]
     for variant, place in (("published", 1), ("no_duplicates", 2)):

@@ -92,11 +92,7 @@ class Classification:
 
 
 def classify_optima(
-    optima: pd.DataFrame,
-    rows: pd.DataFrame,
-    seed: int,
-    size: str = "n",
-    choice: str = "m",
+    optima: pd.DataFrame, rows: pd.DataFrame, seed: int, size: str = "n", choice: str = "m"
 ) -> Classification:
     """Learn the choice from log(size) by nearest neighbours, and test on a quarter of the sizes.
 

@@ -40,10 +40,7 @@ def measured(times: Times, sizes: list[float], choices: list[int]) -> pd.DataFra
 def test_observed_optima_by_hand() -> None:
     rows = measured([[3.0, 2.0, 2.0], [5.0, NAN, 4.0]], [100, 10], [4, 8, 16])
     rows = pd.concat(
-        [
-            rows,
-            pd.DataFrame({"n": [10, 10, 1], "m": [4, 16, 4], "time_ms": [1.0, NAN, NAN]}),
-        ]
+        [rows, pd.DataFrame({"n": [10, 10, 1], "m": [4, 16, 4], "time_ms": [1.0, NAN, NAN]})]
     )
     found = optima.observed_optima(rows)
     # 10: the faster of two rows of m = 4. 100: the smaller of two as fast. 1: nothing succeeded.

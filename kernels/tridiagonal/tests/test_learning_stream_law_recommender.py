@@ -192,9 +192,7 @@ def test_each_series_has_its_own_laws_and_others_borrow(domain: Domain, rows: pd
     assert first(recommender, "large", UNSEEN, batch=8)["streams"].tolist() == batched
 
 
-def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(
-    domain: Domain,
-) -> None:
+def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(domain: Domain) -> None:
     spec = domain.spec
     eager = pd.concat(
         [

@@ -203,12 +203,7 @@ def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
 def test_one_launch_is_neither_a_gain_nor_a_loss(made: StudyData, published: Published) -> None:
     flat = [row(n, (m,), 1e-6 * n * 1.2) for n in SIZES for m in (16, 64)]
     study = with_rows(
-        made,
-        [
-            *flat,
-            row(10**5, (32, 10, 10, 10), 1e-6, "slow"),
-            row(10**5, (32, 8), 1e6, "slow"),
-        ],
+        made, [*flat, row(10**5, (32, 10, 10, 10), 1e-6, "slow"), row(10**5, (32, 8), 1e6, "slow")]
     )
     (case,) = cases(study)
     assert list(case.speed_up().columns) == [0, 1, 2]

@@ -104,10 +104,7 @@ TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(
-    max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.integers(1, 700),
     sizes=st.lists(st.integers(3, 40), max_size=4),

@@ -178,12 +178,7 @@ def judged(
                 _share(gpus, facts, place),
                 _losses(gpus, published["results"], place),
             ]
-    return [
-        *found,
-        *_speed_up(study, published),
-        *_earlier_gain(study, facts),
-        *_few_trials(study),
-    ]
+    return [*found, *_speed_up(study, published), *_earlier_gain(study, facts), *_few_trials(study)]
 
 
 def _models(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -290,8 +290,7 @@ def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
 def hardware(published: Mapping[str, Records]) -> Table:
     fields = [
         field(
-            "attribute",
-            lambda row: row["attribute"] + (f" ({row['unit']})" if row["unit"] else ""),
+            "attribute", lambda row: row["attribute"] + (f" ({row['unit']})" if row["unit"] else "")
         ),
         field("RTX 2080 Super", "rtx2080super", number=True),
         field("V100", "v100", number=True),
@@ -350,10 +349,7 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     if not {WALKED, "linear"} <= set(by_variant):
         return {}
     gains = (by_variant["linear"] / by_variant[WALKED]).dropna()
-    found = {
-        "coefficient": float(gains.clip(lower=1).mean()),
-        "forced": float(gains.mean()),
-    }
+    found = {"coefficient": float(gains.clip(lower=1).mean()), "forced": float(gains.mean())}
     if BLOCK in by_variant:
         best = by_variant.loc[gains.index, [WALKED, BLOCK, "linear"]].min(axis=1)
         found["blocks"] = float((by_variant["linear"] / best).mean())

@@ -12,16 +12,7 @@ from launchwise.report.blocks import MISSING, Block, Table, Text
 from launchwise.report.fields import THEIRS, Field, field, grouped, printed, table_of
 
 from ...host.launches import PERSISTENT
-from .measured import (
-    GIVEN,
-    TOKENS,
-    Measured,
-    Row,
-    first_of,
-    repeats_of,
-    time_of,
-    transfer_of,
-)
+from .measured import GIVEN, TOKENS, Measured, Row, first_of, repeats_of, time_of, transfer_of
 
 NAIVE = ("separate", "naive")
 SHARED = ("separate_tiled", "tiled")

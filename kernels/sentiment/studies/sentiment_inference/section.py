@@ -18,16 +18,7 @@ from launchwise.workloads.metrics import MEASURED
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 from ...host.workload import LOOSER
 from .beside_paper import beside_paper
-from .measured import (
-    TOKENS,
-    Measured,
-    Row,
-    is_once,
-    measured,
-    repeats_of,
-    scientific,
-    time_of,
-)
+from .measured import TOKENS, Measured, Row, is_once, measured, repeats_of, scientific, time_of
 
 TRAINED = Path(__file__).resolve().parents[2] / "network.json"  # figures of the training
 
@@ -138,13 +129,7 @@ LADDER = [
     field("fastest configuration", "configuration"),
     field("time", "time_ms", significant(4), "ms"),
     field("repeats", "repeated", number=True),
-    field(
-        "speed-up",
-        _gain,
-        str,
-        "× naive",
-        True,
-    ),
+    field("speed-up", _gain, str, "× naive", True),
     field(
         "speed-up",
         lambda row: Cell(wording.fixed(row["step"], 2), detail=row["reference"] or ""),

@@ -131,10 +131,7 @@ def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]
     rule = SizeRule.of(case.flat)
     if rule is None:
         return {}
-    return {
-        "m1 by the rule": looked_up(case, rule),
-        f"m1 = {fixed}": looked_up(case, rule, fixed),
-    }
+    return {"m1 by the rule": looked_up(case, rule), f"m1 = {fixed}": looked_up(case, rule, fixed)}
 
 
 SMALL_PERCENT = 2.5  # loss (%) that the paper calls significant when it is exceeded

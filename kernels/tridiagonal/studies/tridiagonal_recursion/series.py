@@ -89,8 +89,7 @@ def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
             "note",
         )
         yield Fold(
-            f"{case.title}: settings that measure these sizes again",
-            [Text(_again(case), "code")],
+            f"{case.title}: settings that measure these sizes again", [Text(_again(case), "code")]
         )
 
 

@@ -11,15 +11,7 @@ import pandas as pd
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
-from launchwise.report.fields import (
-    FROM_PAPER,
-    THEIRS,
-    by_key,
-    field,
-    grouped,
-    lines,
-    table_of,
-)
+from launchwise.report.fields import FROM_PAPER, THEIRS, by_key, field, grouped, lines, table_of
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import OVERLAPPED, SERIAL, overlapped_ms
@@ -44,10 +36,7 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
     found = series.stages[[SIZE, *OVERLAPPED]].copy()
     found["sum"] = overlapped_ms(found)
     laws = series.laws
-    taus = {
-        "fitted": laws.creation.tau if laws else None,
-        "created": series.creation_ms,
-    }
+    taus = {"fitted": laws.creation.tau if laws else None, "created": series.creation_ms}
     for name, tau in taus.items():
         found[f"optimum_{name}"] = (
             np.nan if tau is None else [CreationLaw(tau).optimum(each) for each in found["sum"]]

@@ -175,9 +175,7 @@ def lost(losses: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def transfers(
-    every: Sequence[SubsystemSeries],
-) -> dict[tuple[str, str, str], pd.DataFrame]:
+def transfers(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str, str], pd.DataFrame]:
     """(kind, source, target) -> losses of the source's corrected optima on the target."""
     return {
         (source.kind, source.gpu, target.gpu): target.losses(source.corrected)
