@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
+from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
@@ -243,10 +244,47 @@ class Step(Repeated, title="launch"):
     """whether its resources are recorded for the run; the first when none is marked"""
 
 
+CALLS: Mapping[str, tuple[str, ...]] = {
+    "numpy": (
+        *("abs", "add", "argmax", "argmin", "argsort", "bincount", "clip", "convolve", "copy"),
+        *("correlate", "cos", "cross", "cumprod", "cumsum", "diff", "divide", "dot", "einsum"),
+        *("exp", "flip", "histogram", "hypot", "inner", "kron", "log", "matmul", "max", "maximum"),
+        *("mean", "min", "minimum", "mod", "multiply", "negative", "outer", "power", "prod"),
+        *("reciprocal", "repeat", "reshape", "roll", "rot90", "searchsorted", "sin", "sort"),
+        *("sqrt", "square", "std", "subtract", "sum", "take", "tanh", "tensordot", "tile", "trace"),
+        *("transpose", "tril", "triu", "unique", "var", "vdot", "where"),
+    ),
+    "numpy.fft": ("fft", "fft2", "fftn", "ifft", "ifft2", "irfft", "rfft", "rfft2"),
+    "numpy.linalg": ("cholesky", "det", "eigvalsh", "inv", "norm", "solve"),
+    "scipy.fft": ("dct", "dctn", "idct"),
+    "scipy.linalg": ("cholesky", "inv", "solve", "solve_banded", "solve_triangular", "toeplitz"),
+    "scipy.ndimage": (
+        *("convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "label"),
+        *("laplace", "maximum_filter", "median_filter", "minimum_filter", "sobel"),
+        *("uniform_filter",),
+    ),
+    "scipy.signal": (
+        *("convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "lfilter"),
+    ),
+    "scipy.spatial.distance": ("cdist", "pdist"),
+    "scipy.special": ("erf", "expit", "gamma", "logsumexp", "softmax"),
+}
+"""Functions that ``call`` may name. Whatever else is right is a function of the user's own."""
+
+
+def listed_call(name: str) -> str:
+    """The full name itself. Raises ValueError when no function of :data:`CALLS` has it."""
+    module, _, short = name.rpartition(".")
+    if short not in CALLS.get(module, ()):
+        every = [f"{each}.{one}" for each, names in CALLS.items() for one in names]
+        raise ValueError(unknown("function", name, every))
+    return name
+
+
 class Reference(Strict, title="reference"):
     """Reference of the outputs: one of ``call``, ``file`` and ``variant``."""
 
-    call: str | None = None
+    call: Annotated[str, AfterValidator(listed_call)] | None = None
     """a function of NumPy or SciPy, by its full name"""
     given: list[Formula] | None = None
     """arguments of `call`, in order: names of arguments, or expressions over the problem (a text in

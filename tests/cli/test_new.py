@@ -15,7 +15,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.workloads.arguments import TYPES
 from launchwise.workloads.declared.content import Source, shape_of
-from launchwise.workloads.references import called
+from launchwise.workloads.declared.expected import called
 from launchwise.workloads.spec import load_spec
 
 DATA = Path(__file__).parent / "data"

@@ -13,7 +13,6 @@ from launchwise.cuda_text.preprocessor import expanded
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.parts import Value, Variant
-from launchwise.workloads.references import check_listed
 from launchwise.workloads.sources import included_files, source_text, sources_text
 from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import (
@@ -68,11 +67,6 @@ def check_described(folder: Path, spec: SpecFields) -> None:
                 message = f"is launch, but {variant.source} reads {tunable} as a macro"
                 raise UserError(path, f"tunables.{tunable}.kind", f"{message}: say build")
         _check_build_tunables(folder, spec, name, variant)
-    if spec.reference is not None and spec.reference.call is not None:
-        try:
-            check_listed(spec.reference.call)
-        except ValueError as error:
-            raise UserError(path, "reference.call", str(error)) from None
 
 
 def _named_files(spec: SpecFields) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import operator
@@ -17,8 +18,8 @@ from launchwise.workloads.arguments import GIVEN, Reference
 from launchwise.workloads.declared.content import Content, shape_of
 from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import widened
-from launchwise.workloads.references import called
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 Outputs = dict[str, np.ndarray]
 """Name of an output to its expected values, maybe masked; outputs that are not compared lack."""
@@ -215,3 +216,31 @@ def _in_order(given: list[Any], outputs: list[str]) -> bool:
     if len(outputs) > 1:
         return True
     return len(given) == 1 and (given[0] is None or isinstance(given[0], np.ndarray))
+
+
+def called(
+    folder: Path, spec: SpecFields, names: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
+) -> Any:
+    """Result of a spec's ``call``; floating-point inputs are float64 there.
+
+    ``names``: the problem, and numbers among the arguments.
+    Raises UserError when the function fails.
+    """
+    reference = spec.reference
+    assert reference is not None
+    assert reference.call is not None
+    given = [_given(spec, text, names, inputs) for text in reference.given or []]
+    module, _, name = reference.call.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)(*given)
+    except (ValueError, TypeError, IndexError, ArithmeticError, np.linalg.LinAlgError) as error:
+        message = f"{reference.call} fails: {error}"
+        raise UserError(folder / SPEC_FILE, "reference.call", message) from error
+
+
+def _given(
+    spec: SpecFields, text: str, names: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
+) -> Any:
+    if text in inputs:
+        return widened(inputs[text])
+    return names[text] if text in spec.arguments else spec.value(text, names)
