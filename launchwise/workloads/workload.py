@@ -73,12 +73,7 @@ class Session(ABC):
         self.memory = Allocations(device)
 
     def run_check(
-        self,
-        kernel: str,
-        blocks: int,
-        *arguments: Any,
-        threads: int = 256,
-        shared_bytes: int = 0,
+        self, kernel: str, blocks: int, *arguments: Any, threads: int = 256, shared_bytes: int = 0
     ) -> None:
         """Queue a kernel of ``check.cu`` on ``blocks`` blocks of ``threads`` threads."""
         build = self.workload.check_build(self.problem)

@@ -87,22 +87,10 @@ def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(
         ("[]", "choices: must have at least 1 item"),
         ("[{configuration: {variant: block3d}}]", "reason: is missing"),
         ("[{reason: r, configuration: {variant: blok3d}}]", "configuration: unknown"),
-        (
-            "[{reason: r, configuration: {variant: linear, bx: 32}}]",
-            "configuration: unkn",
-        ),
-        (
-            "[{reason: r, configuration: {variant: block3d, bx: 33}}]",
-            "configuration.bx: 33",
-        ),
-        (
-            "[{reason: r, configuration: {variant: block3d, bx: m + 1}}]",
-            "configuration.bx: ",
-        ),
-        (
-            "[{reason: r, when: m > 1, configuration: {variant: block3d}}]",
-            "when: unknown",
-        ),
+        ("[{reason: r, configuration: {variant: linear, bx: 32}}]", "configuration: unkn"),
+        ("[{reason: r, configuration: {variant: block3d, bx: 33}}]", "configuration.bx: 33"),
+        ("[{reason: r, configuration: {variant: block3d, bx: m + 1}}]", "configuration.bx: "),
+        ("[{reason: r, when: m > 1, configuration: {variant: block3d}}]", "when: unknown"),
     ],
 )
 def test_a_broken_file_is_one_line_with_the_key(tmp_path: Path, text: str, said: str) -> None:
@@ -151,11 +139,7 @@ def test_what_is_usual_was_measured_for_every_problem_of_a_study(
         asked[gpu] = read_table(path, measurement_schema(spec), [*spec.key_columns, "status"])
     rows = pd.concat(asked.values(), ignore_index=True)
     domain = Domain(
-        spec,
-        {gpu: profile(gpu) for gpu in asked},
-        study.candidates,
-        study.constraints,
-        usual=own,
+        spec, {gpu: profile(gpu) for gpu in asked}, study.candidates, study.constraints, usual=own
     )
     from launchwise.learning.splits import asked_about, case_numbers
 

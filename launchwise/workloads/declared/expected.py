@@ -62,10 +62,7 @@ class OwnReference:
             given: Any = self._expected(self._available(self._expected, names, content))
         elif reference.call is not None:
             given = called(
-                self._folder,
-                self._spec,
-                {**names, **self._numbers(names, content)},
-                content.arrays,
+                self._folder, self._spec, {**names, **self._numbers(names, content)}, content.arrays
             )
         else:
             return {}
@@ -110,12 +107,7 @@ class OwnReference:
             name: widened(array) if function.takes(name) else array
             for name, array in content.arrays.items()
         }
-        return {
-            **spec.derived_values(names),
-            **self._numbers(names, content),
-            **names,
-            **arrays,
-        }
+        return {**spec.derived_values(names), **self._numbers(names, content), **names, **arrays}
 
     def _numbers(self, names: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Numbers among the arguments whose values are known, in their own types."""
