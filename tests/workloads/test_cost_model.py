@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import STENCIL, profile
 from tests.support.spaces import made
+from tests.support.spec_changes import MISTAKES, with_changes
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = Ceilings(
@@ -81,8 +83,7 @@ def test_resources_join_by_a_norm() -> None:
 def test_the_sm_with_most_blocks_decides() -> None:
     flop = {"float32_flop": "1e9"}
     times = [
-        estimate({"kernels": {"one": {"blocks": f"{blocks}", "threads": "64", "uses": flop}}}, [1])
-        for blocks in (10, 11, 20, 1)
+        estimate(kernel(flop, blocks=f"{blocks}", threads="64"), [1]) for blocks in (10, 11, 20, 1)
     ]
     milliseconds = [each.parts["arithmetic"][0] for each in times]
     # 10 GFLOP/s a us: .1 ms where all SMs have a block; with 11 blocks one SM has two.
@@ -93,14 +94,7 @@ def test_waiting_takes_a_chain_a_round_of_resident_blocks() -> None:
     waits = {"dram": "2", "l2": "1"}
     chain_ms = (2 * 500 + 200) / 1e6
     for registers, rounds in ((32, 4), (64, 7)):
-        cost = {
-            "blocks": "10 * 27",
-            "threads": "256",
-            "registers": f"{registers}",
-            "uses": {},
-            "waits": waits,
-        }
-        found = estimate({"kernels": {"one": cost}}, [1])
+        found = estimate(kernel({}, blocks="270", registers=f"{registers}", waits=waits), [1])
         assert found.parts["waiting"] == pytest.approx([rounds * chain_ms])
 
 
@@ -197,40 +191,9 @@ def test_a_cost_that_is_no_time_is_refused() -> None:
 # What a file may not say
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown name": (kernel({"dram_bytes": "m * gpu_l3_bytes"}), "unknown name 'gpu_l3_bytes'"),
-    "no expression": (
-        kernel({"dram_bytes": "m *"}),
-        "one.uses.dram_bytes: 'm *' is not an expression",
-    ),
-    "an unknown resource": (kernel({"l3_bytes": "m"}), "l3_bytes"),
-    "an unknown variant": (kernel({}, variants=["plane"]), "unknown variant 'plane'"),
-    "a taken name": (
-        {**kernel({}), "derived": {"m": "1"}},
-        "derived.m: the name is already in use",
-    ),
-    "a name of the machine": (
-        {**kernel({}), "derived": {"machine_l2_ns": "1"}},
-        "derived.machine_l2_ns: the name is already in use",
-    ),
-    "an unknown phase": (
-        {**kernel({}), "overlaps": [{"streams": "2", "phases": ["one", "two"]}]},
-        "unknown phase 'two'",
-    ),
-    "a name twice": (
-        {**kernel({}), "host": {"one": {}}},
-        "kernels, transfers and host share a name",
-    ),
-    "no kernels": ({"kernels": {}}, "kernels"),
-    "a strange key": ({**kernel({}), "kernel": {}}, "kernel"),
-}
-
-
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", MISTAKES["cost"])
 def test_a_bad_file_is_one_line_with_file_and_key(what: str, tmp_path: Path) -> None:
-    import yaml
-
-    cost, said = BAD[what]
+    changes, said = MISTAKES["cost"][what]
     spec = made({"tile": [1]}, {"plain": ((), ())}, tile=1)
     folder = tmp_path / "made"
     folder.mkdir()
@@ -238,7 +201,7 @@ def test_a_bad_file_is_one_line_with_file_and_key(what: str, tmp_path: Path) -> 
     (folder / "spec.yaml").write_text(yaml.safe_dump(content))
     (folder / "x.cu").touch()
     load_spec(folder)
-    (folder / "cost.yaml").write_text(yaml.safe_dump(cost))
+    (folder / "cost.yaml").write_text(yaml.safe_dump(with_changes(kernel({}), changes)))
     with pytest.raises(UserError) as caught:
         load_spec(folder)
     line = str(caught.value)

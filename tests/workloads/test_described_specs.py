@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
@@ -22,6 +20,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.support.spec_changes import MISTAKES, changed
 
 CONVOLUTION = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "example" / "convolution"
 SMALL = {"w": 40, "h": 24}
@@ -36,15 +35,6 @@ def folder(tmp_path: Path) -> Path:
 def drawn(folder: Path, seed: int) -> dict[str, np.ndarray]:
     """Content of the arrays of a small problem."""
     return Source(folder, load_spec(folder)).content(SMALL, SMALL, seed).arrays
-
-
-def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """The folder with a changed spec."""
-    path = folder / "spec.yaml"
-    raw = yaml.safe_load(path.read_text())
-    change(raw)
-    path.write_text(yaml.safe_dump(raw, sort_keys=False))
-    return folder
 
 
 def test_one_file_of_at_most_45_lines_is_a_workload() -> None:
@@ -84,12 +74,10 @@ def test_features_are_derived_and_finite() -> None:
 
 
 def test_a_text_has_a_feature_per_value_but_the_first(folder: Path) -> None:
-    def change(raw: dict[str, Any]) -> None:
-        raw["tunables"]["layout"] = {"kind": "build", "values": ["rows", "columns", "tiles"]}
-        raw["variants"]["tiled"]["tunables"].append("layout")
-        raw["baseline"]["layout"] = "rows"
-
-    spec = load_spec(changed(folder, change))
+    layout = {"kind": "build", "values": ["rows", "columns", "tiles"]}
+    used = [*load_spec(folder).variants["tiled"].tunables, "layout"]
+    changes = {"tunables.layout": layout, "variants.tiled.tunables": used}
+    spec = load_spec(changed(folder, {**changes, "baseline.layout": "rows"}))
     first = configurations(spec, SMALL)[0]
     found = {
         layout: {
@@ -108,11 +96,8 @@ def test_a_text_has_a_feature_per_value_but_the_first(folder: Path) -> None:
 
 def test_conditions_of_the_problem_alone_are_its_limits(folder: Path) -> None:
     of_problem = ["w % 4 == 0", "w >= 2 * h"]
-
-    def change(raw: dict[str, Any]) -> None:
-        raw["constraints"] = [*of_problem, "w % block_size_x == 0", "log2(w) > 3"]
-
-    limits = Limits.of(load_spec(changed(folder, change)))
+    conditions = [*of_problem, "w % block_size_x == 0", "log2(w) > 3"]
+    limits = Limits.of(load_spec(changed(folder, {"constraints": conditions})))
     assert list(limits.conditions) == of_problem
     assert limits.hold({"w": 80, "h": 40})
     assert not limits.hold({"w": 76, "h": 40})
@@ -121,75 +106,16 @@ def test_conditions_of_the_problem_alone_are_its_limits(folder: Path) -> None:
 
 def test_own_work_features_and_constraints_stay(folder: Path) -> None:
     own = {"items": "w", "item": "columns", "bytes": "w", "flop": "w", "footprint_bytes": "w"}
-
-    def change(raw: dict[str, Any]) -> None:
-        raw["work"] = own
-        raw["features"] = {"mine": "w"}
-
-    spec = load_spec(changed(folder, change))
+    spec = load_spec(changed(folder, {"work": own, "features": {"mine": "w"}}))
     assert spec.work.item == "columns"
     assert spec.features == {"mine": "w"}
 
 
-MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "misspelt key": (
-        lambda raw: raw["arguments"]["image"].update(shpe=["h"]),
-        "arguments.image.shpe: unknown key 'shpe', did you mean 'shape'?",
-    ),
-    "wrong kernel": (
-        lambda raw: raw["variants"]["tiled"].update(kernel="convolution_kernl"),
-        "variants.tiled.kernel: convolution.cu: unknown kernel 'convolution_kernl', did you mean",
-    ),
-    "no kernel": (lambda raw: raw["variants"]["tiled"].pop("kernel"), "tiled: needs kernel"),
-    "no reference": (lambda raw: raw.pop("reference"), "reference is missing"),
-    "unlisted function": (
-        lambda raw: raw["reference"].update(call="os.system"),
-        "reference.call: unknown function 'os.system'",
-    ),
-    "array and number": (
-        lambda raw: raw["arguments"]["w"].update(shape=["w"]),
-        "arguments.w: needs either shape (an array) or value (a number)",
-    ),
-    "no output": (
-        lambda raw: raw["arguments"]["output"].update(role="input"),
-        "arguments: none has the role output or inout",
-    ),
-    "shape by a name that there is not": (
-        lambda raw: raw["arguments"]["output"].update(shape=["tile_q"]),
-        "arguments.output.shape: unknown name 'tile_q'",
-    ),
-    "shape by data without a function": (
-        lambda raw: raw["arguments"]["image"].update(shape="data"),
-        "arguments.image.shape: data is made by a function: inputs is missing",
-    ),
-    "no such type": (
-        lambda raw: raw["arguments"]["output"].update(type="float"),
-        "arguments.output.type: 'float' is neither a type",
-    ),
-    "drawn structs": (
-        lambda raw: raw["arguments"]["image"].update(type={"x": "float32"}, fill="iota"),
-        "arguments.image: fill: a struct's content is zeros, or made by inputs",
-    ),
-    "given an output": (
-        lambda raw: raw["reference"].update(given=["output"]),
-        "reference.given: output is an output",
-    ),
-    "unknown name in an expression": (
-        lambda raw: raw["variants"]["tiled"].update(grid=["width"]),
-        "variants.tiled.grid",
-    ),
-    "tolerance of 5": (
-        lambda raw: raw["reference"].update(tolerance=5),
-        "tolerance: 5 is not between 0 and 1",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", MISTAKES)
+@pytest.mark.parametrize("what", MISTAKES["arguments"])
 def test_a_mistake_is_one_line_with_file_and_key(folder: Path, what: str) -> None:
-    change, said = MISTAKES[what]
+    changes, said = MISTAKES["arguments"][what]
     with pytest.raises(UserError) as refused:
-        load_spec(changed(folder, change))
+        load_spec(changed(folder, changes))
     assert said in str(refused.value)
     assert "spec.yaml" in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -205,23 +131,18 @@ def test_repetitions_of_a_kernel_know_the_problem_and_the_counters_around_them(
     assert inner == {"stage": "log_n", "step": "stage + 1"}
     folder = Path(shutil.copytree(STRANGERS / "red_black", tmp_path / "red_black"))
 
-    def repeat(**counters: str) -> Callable[[dict[str, Any]], Any]:
-        return lambda raw: raw["variants"]["global_memory"]["kernels"][0].update(repeat=counters)
-
-    load_spec(changed(folder, repeat(again="sweep + nx")))
+    key = "variants.global_memory.kernels.0.repeat"
+    load_spec(changed(folder, {key: {"again": "sweep + nx"}}))
     for name in ("sweep", "nx"):
         with pytest.raises(UserError, match=f"0.repeat.{name}: is already a name of the spec"):
-            load_spec(changed(folder, repeat(**{name: "2"})))
+            load_spec(changed(folder, {key: {name: "2"}}))
     with pytest.raises(UserError, match="unknown name 'swep'"):
-        load_spec(changed(folder, repeat(again="swep")))
+        load_spec(changed(folder, {key: {"again": "swep"}}))
 
 
 def test_without_arguments_work_is_required(folder: Path) -> None:
-    def change(raw: dict[str, Any]) -> None:
-        del raw["arguments"], raw["reference"]
-
     with pytest.raises(UserError, match="work is missing"):
-        load_spec(changed(folder, change))
+        load_spec(changed(folder, {"arguments": None, "reference": None}))
 
 
 def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
@@ -252,19 +173,12 @@ def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
 )
 def test_structured_fills(folder: Path, fill: Any, expected: list[float]) -> None:
     np.save(folder / "in.npy", np.array([5, 6, 7, 8], np.float32))
-
-    def change(raw: dict[str, Any]) -> None:
-        raw["arguments"]["image"] |= {"shape": [4], "fill": fill}
-
-    changed(folder, change)
+    changed(folder, {"arguments.image.shape": [4], "arguments.image.fill": fill})
     assert drawn(folder, 1)["image"].tolist() == expected
 
 
 def test_a_build_has_the_variants_tunables_and_its_own_macros(folder: Path) -> None:
-    def change(raw: dict[str, Any]) -> None:
-        raw["macros"] = {"PIXELS": "block_size_x * tile_size_x"}
-
-    spec = load_spec(changed(folder, change))
+    spec = load_spec(changed(folder, {"macros": {"PIXELS": "block_size_x * tile_size_x"}}))
     every = builds_in_order(load_workload(folder, spec), [SMALL])
     builds = [build for build in every if build.kernels]
     assert len(builds) == len(configurations(spec, SMALL))
@@ -326,8 +240,7 @@ def test_too_few_sizes_give_no_study() -> None:
 def test_a_reference_by_a_variant_is_built_though_no_row_is_it(tmp_path: Path) -> None:
     own = Path(__file__).resolve().parents[1] / "strangers" / "five_point_mean"
     folder = Path(shutil.copytree(own, tmp_path / own.name))
-    changed(folder, lambda raw: raw["variants"]["naive"].update(constraints=["block_size_x > 16"]))
-    spec = load_spec(folder)
+    spec = load_spec(changed(folder, {"variants.naive.constraints": ["block_size_x > 16"]}))
     problem = {"nx": 100, "ny": 100}
     neutral = {name: one.neutral for name, one in spec.tunables.items()}
     reference = {"variant": "naive", **neutral}

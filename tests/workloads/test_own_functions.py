@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +20,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Finding
 from tests.support.host_device import HostDevice, measured_rows
+from tests.support.spec_changes import MISTAKES, changed
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
@@ -96,13 +95,6 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """Change the spec."""
-    raw = yaml.safe_load((folder / "spec.yaml").read_text())
-    change(raw)
-    (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
-
-
 def verdict(folder: Path, device: CpuDevice | None = None, threads: int = 64) -> Finding:
     """What verification finds on the CPU device."""
     spec = load_spec(folder)
@@ -141,7 +133,7 @@ def test_a_file_beside_the_folder_that_has_its_name_is_not_its_python(folder: Pa
     ("dtype", "name"), [("float32", "float"), ("float64", "double"), ("int32", "int")]
 )
 def test_a_reference_may_change_its_inputs(folder: Path, dtype: str, name: str) -> None:
-    changed(folder, lambda raw: raw["arguments"]["weight"].update(type=dtype))
+    changed(folder, {"arguments.weight.type": dtype})
     kernel = KERNEL.replace("float *weight", f"{name} *weight")
     (folder / "own.cu").write_text(kernel.replace("weight[i] * ", "(float)weight[i] * "))
     # Once what it returns is computed.
@@ -150,48 +142,9 @@ def test_a_reference_may_change_its_inputs(folder: Path, dtype: str, name: str) 
     assert verdict(folder).wrong == ""
 
 
-MADE: dict[str, tuple[str, str]] = {
-    "a wrong shape": (
-        'return {"values": generator.uniform(size=n), "entries": [1, 2]}',
-        "inputs.py: make: gives entries with shape (2,), which is a number",
-    ),
-    "a wrong type": (
-        'return {"values": generator.uniform(size=n) > 0, "entries": 2.5}',
-        "inputs.py: make: gives entries as float64, must be int32",
-    ),
-    "a value beyond its type": (
-        'return {"values": generator.uniform(size=n), "entries": 2**40}',
-        "inputs.py: make: gives entries, which holds 1099511627776, beyond int32",
-    ),
-    "an unknown name": (
-        'return {"value": generator.uniform(size=n), "entries": 1}',
-        "inputs.py: make: gives unknown input 'value', did you mean 'values'?",
-    ),
-    "an output": ('return {"sums": 1}', "inputs.py: make: gives unknown input 'sums'"),
-    "too little": ('return {"entries": 1}', "inputs.py: make: does not give values"),
-    "no dict": ("return generator.uniform(size=n)", "inputs.py: make: gives ndarray, not a dict"),
-    "an array that is drawn": (
-        'return {"values": np.ones(n), "weight": np.ones(n), "entries": 1}',
-        "inputs.py: make: gives weight, whose fill is given in spec.yaml",
-    ),
-    "ragged lists": (
-        'return {"values": [[1], [1, 2]], "entries": 1}',
-        "inputs.py: make: gives values, which is no array",
-    ),
-    "an exception": (
-        'raise KeyError("missing")',
-        "inputs.py: line 4: KeyError: 'missing' (an error in this workload's own Python",
-    ),
-    "other numbers each time": (
-        'return {"values": np.random.default_rng().uniform(size=n), "entries": n}',
-        "inputs.py: make: gives different values for the same problem and seed",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", MADE)
+@pytest.mark.parametrize("what", MISTAKES["inputs"])
 def test_a_mistake_of_inputs_is_one_line(folder: Path, what: str) -> None:
-    body, said = MADE[what]
+    body, said = MISTAKES["inputs"][what]
     (folder / "inputs.py").write_text(
         f"import numpy as np\n\ndef make(generator, n, problem):\n    {body}\n"
     )
@@ -202,50 +155,9 @@ def test_a_mistake_of_inputs_is_one_line(folder: Path, what: str) -> None:
 
 
 def test_a_declared_shape_is_insisted_on(folder: Path) -> None:
-    changed(folder, lambda raw: raw["arguments"]["values"].update(shape=["n"]))
+    changed(folder, {"arguments.values.shape": ["n"]})
     with pytest.raises(UserError, match=r"gives values with shape \(99,\), must be \(100,\)"):
         verdict(folder)
-
-
-EXPECTED: dict[str, tuple[str, str]] = {
-    "an unknown name in its signature": (
-        "def expected(w): return w",
-        "reference.py: expected: expected takes 'w': unknown name 'w'",
-    ),
-    "an unknown output": (
-        'def expected(n): return {"sum": 1, "total": 2}',
-        "reference: reference.py:expected gives unknown output 'sum', did you mean 'sums'?",
-    ),
-    "one output of two": (
-        'def expected(n): return {"total": [1]}',
-        "gives no sums (outputs: sums, total; None: not compared)",
-    ),
-    "too many in order": (
-        "def expected(n): return 1, 2, 3",
-        "gives 3 arrays, the kernel writes sums, total",
-    ),
-    "one array": (
-        "def expected(values): return values",
-        "gives 1 array, the kernel writes 2: sums, total",
-    ),
-    "a wrong shape": (
-        "def expected(values): return [values, [1]]",
-        "gives shape (99,) for sums, whose shape is (2,)",
-    ),
-    "NaN": (
-        'def expected(n): return {"sums": [1.0, float("nan")], "total": [1]}',
-        "reference: is NaN at sums[1]: say allow_nan: true if that is meant",
-    ),
-    "nothing": (
-        "def expected(n): return None, None",
-        "reference: gives None for every output: nothing is verified",
-    ),
-    "what there was": (
-        'def expected(n): return {"sums": None, "total": [0]}',
-        "reference: leaves total as it was: a kernel that does nothing would be right",
-    ),
-    "words": ('def expected(n): return ["a", "b"], [1]', "gives sums as <U1, which are no numbers"),
-}
 
 
 @pytest.mark.parametrize(
@@ -267,9 +179,9 @@ def test_parameters_are_checked_before_a_function_is_called(
         check_own_functions(other, load_spec(other))
 
 
-@pytest.mark.parametrize("what", EXPECTED)
+@pytest.mark.parametrize("what", MISTAKES["reference"])
 def test_a_mistake_of_a_reference_is_one_line(folder: Path, what: str) -> None:
-    text, said = EXPECTED[what]
+    text, said = MISTAKES["reference"][what]
     (folder / "reference.py").write_text(text + "\n")
     with pytest.raises(UserError) as refused:
         verdict(folder)
@@ -290,7 +202,7 @@ def test_masked_elements_and_none_are_not_compared(folder: Path, mask: bool, sai
 
 
 def test_a_comparison_of_ones_own_decides(folder: Path) -> None:
-    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write(
             "\n\ndef same(found, expected, n):\n"
@@ -304,7 +216,7 @@ def test_a_comparison_of_ones_own_decides(folder: Path) -> None:
 
 
 def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
-    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write("\n\ndef same(found, expected):\n    return 1\n")
     message = r"reference\.py: same: returns int, must return True, False or a text that says what"
@@ -313,7 +225,7 @@ def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
 
 
 def test_a_comparison_may_say_what_is_wrong(folder: Path) -> None:
-    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write(
             "\n\ndef same(found, expected):\n"
@@ -327,12 +239,7 @@ def test_a_comparison_may_say_what_is_wrong(folder: Path) -> None:
 
 
 def test_what_does_not_fit_twice_is_told(folder: Path) -> None:
-    changed(
-        folder,
-        lambda raw: raw["arguments"]["total"].update(
-            shape=["1024 * n"], fill="zeros", type="float64"
-        ),
-    )
+    changed(folder, {"arguments.total.shape": ["1024 * n"], "arguments.total.type": "float64"})
     (folder / "reference.py").write_text("def expected(n): return None, [1.0] * (1024 * n)\n")
     small = CpuDevice(folder, [], memory_bytes=1_000_000)
     with pytest.raises(OutOfMemory, match=r"arguments\.total: does not fit twice.*restore: false"):
@@ -347,7 +254,7 @@ def test_nothing_is_restored_that_need_not_be(folder: Path) -> None:
     (restored,) = session.launch(BASELINE).restores
     assert restored.array.nbytes == 4
     session.close()
-    changed(folder, lambda raw: raw["arguments"]["total"].update(restore=False))
+    changed(folder, {"arguments.total.restore": False})
     workload = load_workload(folder, load_spec(folder))
     session = workload.open(device, PROBLEM, workload.layout(BASELINE), 1)
     assert session.launch(BASELINE).restores == ()
@@ -392,14 +299,14 @@ def test_a_file_of_another_type_or_length_is_refused(
     np.save(folder / "weight.npy", np.ones(shape, dtype))
     changed(
         folder,
-        lambda raw: raw["arguments"]["weight"].update(type="int32", fill={"file": "weight.npy"}),
+        {"arguments.weight.type": "int32", "arguments.weight.fill": {"file": "weight.npy"}},
     )
     with pytest.raises(UserError, match=rf"weight\.npy: {said}"):
         verdict(folder)
 
 
 def test_a_missing_file_is_told_as_missing(folder: Path) -> None:
-    changed(folder, lambda raw: raw["arguments"]["weight"].update(fill={"file": "weight.npy"}))
+    changed(folder, {"arguments.weight.fill": {"file": "weight.npy"}})
     with pytest.raises(UserError, match=r"weight\.npy: is missing"):
         verdict(folder)
 
@@ -411,15 +318,10 @@ def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> No
         + kernel.replace("int entries)", "Limits limits)").replace("entries", "limits.last")
     )
     limits = {"type": {"low": "float64", "last": "int32"}, "value": {"low": 0, "last": "entries"}}
-
-    def change(raw: dict[str, Any], limits: dict[str, Any] = limits) -> None:
-        raw["arguments"]["limits"] = limits
-        raw["variants"]["own"]["arguments"] = ["sums", "total", "values", "weight", "limits"]
-
-    changed(folder, change)
+    given = ["sums", "total", "values", "weight", "limits"]
+    changed(folder, {"arguments.limits": limits, "variants.own.arguments": given})
     assert verdict(folder).wrong == ""
-    limits["type"]["low"] = "float32"
-    changed(folder, change)
+    changed(folder, {"arguments.limits.type.low": "float32"})
     with pytest.raises(UserError, match=r"arguments\.limits: is a struct of 8 B, .* has 16 B"):
         verdict(folder)
 
@@ -428,8 +330,7 @@ def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> No
 def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
     folder: Path, guards: bool
 ) -> None:
-    changed(folder, lambda raw: raw["arguments"]["sums"].update(shape=["n"]))
-    changed(folder, lambda raw: raw["arguments"]["values"].update(shape=["n"]))
+    changed(folder, {"arguments.sums.shape": ["n"], "arguments.values.shape": ["n"]})
     (folder / "inputs.py").write_text(
         "def make(generator, n): return {'values': generator.uniform(size=n), 'entries': n}\n"
     )
@@ -449,13 +350,11 @@ def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
 
 
 def test_a_kernel_that_reads_what_another_left_in_scratch_memory_is_wrong(folder: Path) -> None:
-    def change(raw: dict[str, Any]) -> None:
-        raw["arguments"]["one"] = {"type": "float32", "shape": [1], "role": "scratch"}
-        given = ["sums", "total", "values", "weight", "entries", "one"]
-        own = raw["variants"]["own"] | {"arguments": given}
-        raw["variants"] = {"own": own, "forgetful": own | {"source": "forgetful.cu"}}
-
-    changed(folder, change)
+    one = {"type": "float32", "shape": [1], "role": "scratch"}
+    own = yaml.safe_load(SPEC)["variants"]["own"]
+    own["arguments"] = ["sums", "total", "values", "weight", "entries", "one"]
+    variants = {"own": own, "forgetful": own | {"source": "forgetful.cu"}}
+    changed(folder, {"arguments.one": one, "variants": variants})
     reading = KERNEL.replace("int entries)", "int entries, float *one)")
     reading = reading.replace("= all;", "= all * *one;")
     (folder / "forgetful.cu").write_text(reading)
