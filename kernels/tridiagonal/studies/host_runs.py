@@ -26,6 +26,8 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
+from launchwise.report.blocks import Text
+from launchwise.report.measure_again import anew_settings
 from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
@@ -154,6 +156,13 @@ class KindOnGpu:
     @property
     def title(self) -> str:
         return f"{self.gpu}, {self.kind}"
+
+
+def settings_again(gpu: str, spec: Spec, rows: pd.DataFrame) -> Text:
+    """Settings that measure rows of a GPU again."""
+    columns = [*spec.problem_columns, *spec.tunable_columns]
+    keys = list(rows[columns].itertuples(index=False, name=None))
+    return Text(anew_settings(gpu, spec.workload, keys, columns), "code")
 
 
 OUTER = 3.0  # interquartile ranges beyond the third quartile: Tukey's outer fence

@@ -169,14 +169,6 @@ def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Publ
     assert rows["100\u202f000"][4:8] == ["16", "0.1000", "2", "4.17"]
     assert set(rows["200\u202f000"][:8]) == {"–"}
     assert len(rows) == 7 + 15 - 3
-    notes = [
-        block.blocks[0].text
-        for block in optima.blocks
-        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
-    ]
-    assert [note.partition("these do not. ")[2] for note in notes] == [
-        "Rows 1 to 22 lie before n = 200\u202f000."
-    ]
     lost = rows_of(optima, "Rows of table I without a size")
     assert [row[0] for row in lost] == [str(number) for number in range(1, 23)]
     assert lost[18] == ["19", "1", "35", "0.956710", "20", "0.957520", "-0.000810"]
@@ -291,23 +283,6 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     assert settings["gpus"] == {"one": {"source": "live", "extend": True}}
     again = named(rows, settings["sweeps"]["tridiagonal"]["anew"])
     assert rows.index[again].tolist() == sorted(one.disturbed.index)
-
-
-def test_rows_without_a_size_lie_between_their_neighbours(
-    made: StudyData, published: Published
-) -> None:
-    single = sweep("one").assign(dtype="float32")
-    study = with_sweeps(made, one=single)
-    optima = own(study, published)[1]
-    (note,) = [
-        block.blocks[0].text
-        for block in optima.blocks
-        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
-    ]
-    assert note.endswith(
-        "Row 20 lies after n = 50\u202f000 and before n = 80\u202f000; rows 26 to 28 lie after n = "
-        "500\u202f000 and before n = 800\u202f000."
-    )
 
 
 def test_optima_of_double_precision_are_tried_in_single(

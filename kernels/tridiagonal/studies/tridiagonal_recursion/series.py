@@ -23,7 +23,6 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
-from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.workloads.spec import Spec
@@ -38,6 +37,7 @@ from ..host_runs import (
     known_well,
     repeated,
     repeats_disagree,
+    settings_again,
     ties,
     undisturbed,
 )
@@ -88,9 +88,9 @@ def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
             "other than 0 are compared there.",
             "note",
         )
-        yield Fold(
-            f"{case.title}: settings that measure these sizes again", [Text(_again(case), "code")]
-        )
+        again = case.rows[case.rows["n"].isin(case.unlike)]
+        title = f"{case.title}: settings that measure these sizes again"
+        yield Fold(title, [settings_again(case.gpu, case.spec, again)])
 
 
 def _busy(case: RecursionSeries) -> Iterator[str]:
@@ -117,13 +117,6 @@ def _fewer(case: RecursionSeries) -> Iterator[str]:
             "recursion is not known: at one of the nearest sizes with other variants or m, the "
             f"variants and m of these sizes lose more than {100 * MISSED:g} %."
         )
-
-
-def _again(case: RecursionSeries) -> str:
-    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
-    rows = case.rows[case.rows["n"].isin(case.unlike)]
-    keys = rows[columns].itertuples(index=False, name=None)
-    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
 
 
 SIZE, CHOICE = "n", "depth"

@@ -211,38 +211,13 @@ def optima_tables(
                 [
                     Text(
                         f"The text of {NAMES[dtype]} lost its sizes. Other rows have theirs "
-                        "restored, as the sources of the published table say; these do not. "
-                        f"{_places(published[f'optima_{dtype}'])}.",
+                        "restored, as the sources of the published table say; these do not. Rows "
+                        "ascend in size.",
                         "note",
                     ),
                     table_of(f"Rows of {NAMES[dtype]} without a size", _their_fields(lost), lost),
                 ],
             )
-
-
-def _places(records: Records) -> str:
-    """Between which sizes the rows without a size lie, as rows ascend."""
-    groups: list[tuple[list[str], str, str]] = []
-    for place, record in enumerate(records):
-        if record["n"]:
-            continue
-        if place and not records[place - 1]["n"]:
-            groups[-1][0].append(record["row"])
-            continue
-        before = records[place - 1]["n"] if place else ""
-        after = next((each["n"] for each in records[place:] if each["n"]), "")
-        groups.append(([record["row"]], before, after))
-    said = []
-    for rows, before, after in groups:
-        named = f"row {rows[0]} lies" if len(rows) == 1 else f"rows {rows[0]} to {rows[-1]} lie"
-        ends = [
-            f"{word} {SIZE} = {wording.count(int(size))}"
-            for word, size in (("after", before), ("before", after))
-            if size
-        ]
-        said.append(f"{named} {wording.listed(ends)}" if ends else f"{named} anywhere")
-    text = "; ".join(said)
-    return text[:1].upper() + text[1:]
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:

@@ -17,7 +17,6 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, significant, table_of
-from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.workloads.spec import Spec
@@ -36,6 +35,7 @@ from ..host_runs import (
     known_well,
     one_launch,
     repeated,
+    settings_again,
     ties,
 )
 
@@ -156,15 +156,9 @@ def left_out(every: Sequence[SubsystemSeries]) -> Iterator[Block]:
                 [
                     table_of(f"Disturbed rows of {case.title}", ROWS, rows),
                     Text("Settings that measure them again:", "label"),
-                    Text(settings_of(case, rows), "code"),
+                    settings_again(case.gpu, case.spec, rows),
                 ],
             )
-
-
-def settings_of(case: SubsystemSeries, rows: pd.DataFrame) -> str:
-    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
-    keys = rows[columns].itertuples(index=False, name=None)
-    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
 
 
 def _counts(case: SubsystemSeries) -> dict[str, Any]:
