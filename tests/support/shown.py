@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
+import yaml
 
-from launchwise.report.blocks import Block, Fold, Section, Table
+from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
 
 Shown = Section | Sequence[Section] | Sequence[Block]
+Kind = TypeVar("Kind", bound=Block)
+
+
+def blocks_of(shown: Shown, kind: type[Kind], folded: bool = False) -> list[Kind]:
+    """Blocks of a kind in a section, in sections or among blocks; in folds too where asked."""
+    found: list[Kind] = []
+    for block in shown.blocks if isinstance(shown, Section) else shown:
+        if isinstance(block, kind):
+            found.append(block)
+        if isinstance(block, Section) or (folded and isinstance(block, Fold)):
+            found += blocks_of(block.blocks, kind, folded)
+    return found
 
 
 def tables(shown: Shown, folded: bool = False) -> list[Table]:
-    """Tables of a section, of sections or among blocks; those in folds too where asked."""
-    found: list[Table] = []
-    for block in shown.blocks if isinstance(shown, Section) else shown:
-        if isinstance(block, Table):
-            found.append(block)
-        elif isinstance(block, Section) or (folded and isinstance(block, Fold)):
-            found += tables(block if isinstance(block, Section) else block.blocks, folded)
-    return found
+    return blocks_of(shown, Table, folded)
+
+
+def notes(shown: Shown) -> list[str]:
+    return [block.text for block in blocks_of(shown, Text)]
+
+
+def said(shown: Shown) -> dict[str, str]:
+    """Statements of lists by their beginnings; one without a beginning by itself."""
+    items = [item for block in blocks_of(shown, Bullets) for item in block.items]
+    return dict((item, item) if isinstance(item, str) else item for item in items)
+
+
+def settings_in(shown: Shown) -> dict[str, Any]:
+    """The only settings to copy."""
+    (code,) = [one.text for one in blocks_of(shown, Text, folded=True) if one.role == "code"]
+    settings: dict[str, Any] = yaml.safe_load(code)
+    return settings
 
 
 def texts(table: Table) -> list[list[str]]:

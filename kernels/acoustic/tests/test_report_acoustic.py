@@ -10,17 +10,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, facts_of, read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
+from launchwise.report.blocks import Fold, Section, Table
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
+from tests.support.shown import blocks_of, notes, said, settings_in, tables
 
 Published = dict[str, Records]
 
@@ -154,7 +154,7 @@ def test_gains_of_the_program_are_over_its_own_loops(published: Published) -> No
 
 def test_the_section_has_the_program_where_it_was_measured(published: Published) -> None:
     def captions(data: StudyData) -> list[str]:
-        return [each.caption for each in own(data, published)[0].blocks if isinstance(each, Table)]
+        return [each.caption for each in tables(own(data, published)[0])]
 
     with_program = captions(measured(LINEAR, program(4.0, 0, 0, 0), program(2.5, 16, 1, 1)))
     assert [each for each in with_program if each not in captions(measured(LINEAR))] == [
@@ -184,20 +184,14 @@ def test_which_features_of_the_gpu_vary_is_told_from_the_training(
 
 def test_single_launches_of_printed_tiles_are_counted(published: Published) -> None:
     def said(data: StudyData) -> str:
-        (fold,) = [
-            block for block in paper_section(data, published).blocks if isinstance(block, Fold)
-        ]
-        return next(block.text for block in fold.blocks if isinstance(block, Text))
+        (fold,) = blocks_of(paper_section(data, published), Fold)
+        return notes(fold.blocks)[0]
 
     assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
     once = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     assert said(once).endswith("1 tile of theirs left out: a single launch.")
     # The settings name that row and no other.
-    (fold,) = [block for block in paper_section(once, published).blocks if isinstance(block, Fold)]
-    (code,) = [
-        block.text for block in fold.blocks if isinstance(block, Text) and block.role == "code"
-    ]
-    settings = yaml.safe_load(code)["sweeps"]["acoustic"]
+    settings = settings_in(paper_section(once, published))["sweeps"]["acoustic"]
     rows = once.sweeps["big"]
     assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
@@ -225,10 +219,6 @@ def test_the_environment_names_flags_and_versions_of_both(published: Published) 
     assert rows["CUDA"].cells[2].text == "13.0"
 
 
-def tables(section: Section) -> list[Table]:
-    return [one for one in section.blocks if isinstance(one, Table)]
-
-
 def test_the_recorded_recipe_stands_beside_the_paper(published: Published) -> None:
     beside, found = own(measured(LINEAR), published)
     assert [section.id for section in (beside, found)] == [
@@ -254,8 +244,7 @@ def test_without_a_recorded_recipe_there_is_less(published: Published, tmp_path:
     (folder / claims.FILE).unlink()
     (beside,) = own(dataclasses.replace(measured(LINEAR), folder=folder), published)
     assert beside.id == "acoustic_tile-paper"
-    judged = next(block for block in beside.blocks if isinstance(block, Bullets))
-    assert not any("best model" in str(item) for item in judged.items)
+    assert not any("best model" in each for each in said(beside))
     assert own(measured(LINEAR), {}) == []
 
 
@@ -327,31 +316,25 @@ def test_the_best_model_is_judged_on_every_gpu(
 
 
 @pytest.mark.parametrize(
-    ("improved", "slower", "share", "loss"),
+    ("found", "verdict"),
     [
-        (80.0, 1.0, "more than 75 % on both” holds", "hardly ever loses” holds"),
-        (60.0, 9.0, "more than 75 % on both” does not hold", "hardly ever loses” does not hold"),
+        ({"one": (80.0, 1.0)}, "holds"),
+        ({"one": (60.0, 9.0)}, "does not hold"),
+        ({"one": (80.0, 1.0), "two": (60.0, 9.0)}, "does not hold"),
     ],
 )
-def test_shares_and_losses_are_judged(
-    published: Published, improved: float, slower: float, share: str, loss: str
+def test_shares_and_losses_hold_where_they_do_on_every_gpu(
+    published: Published, found: dict[str, tuple[float, float]], verdict: str
 ) -> None:
-    gpu = {"tree": figures(1.1, improved, slower), "oracle": figures(1.2, 90.0)}
-    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(one=gpu))
-    assert share in shares[0]
-    assert f"{improved:.1f} % of runs (best tile: 90.0 %)" in shares[1]
-    assert loss in losses[0]
-    assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
-
-
-def test_a_share_holds_only_where_it_holds_on_every_gpu(published: Published) -> None:
     gpus = {
-        name: {"tree": figures(1.1, improved, slower), "oracle": figures(1.2)}
-        for name, improved, slower in (("one", 80.0, 1.0), ("two", 60.0, 9.0))
+        name: {"tree": figures(1.1, *shares), "oracle": figures(1.2, 90.0)}
+        for name, shares in found.items()
     }
     _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(**gpus))
-    assert "does not hold" in shares[0]
-    assert "does not hold" in losses[0]
+    assert f"more than 75 % on both” {verdict}" in shares[0]
+    assert f"{found['one'][0]:.1f} % of runs (best tile: 90.0 %)" in shares[1]
+    assert f"hardly ever loses” {verdict}" in losses[0]
+    assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
 
 
 def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published: Published) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Bullets, Fold, Table, Text
+from launchwise.report.blocks import Fold, Table, Text
 from launchwise.report.models import predicted_times
 from launchwise.report.models.published_times import (
     FIGURES,
@@ -24,6 +24,7 @@ from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import study
+from tests.support.shown import blocks_of, said, tables, texts
 
 KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
@@ -90,10 +91,8 @@ def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
     times = {"analytical": [2.0, 2.0], "roofline": [0.1, 0.2]}
     section = published_times(made(rows(times, [40, 30], runs=0)))
     assert section is not None
-    (notes,) = [block for block in section.blocks if isinstance(block, Bullets)]
-    said = [item if isinstance(item, str) else item[1] for item in notes.items]
     # 40 / 0.1 and 30 / 0.2.
-    (limit,) = [each for each in said if "roofline" in each]
+    (limit,) = [each for each in said(section).values() if "roofline" in each]
     assert "at most 150 runs, if all cover as many (row 3, v100)" in limit
     assert "takes 2.67 times its roofline" in limit
 
@@ -119,24 +118,20 @@ def test_they_lead_the_section_on_predicted_times() -> None:
 
 
 def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
-    found = made(
+    data = made(
         rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]),
         skipped={SERIES: 3, "other": 0},
         unfit={SERIES: 1},
     )
-    section = published_times(found)
+    section = published_times(data)
     assert section is not None
     assert section.id == "tiny-against"
-    (notes,) = [block for block in section.blocks if isinstance(block, Bullets)]
-    said = [item if isinstance(item, str) else item[1] for item in notes.items]
-    assert any("no number of time steps" in each for each in said)
-    assert "3 rows of the published table left out: a cell is empty there." in said
-    assert "1 row without a prediction: no configuration fits the card." in said
-    (fold,) = [block for block in section.blocks if isinstance(block, Fold)]
-    (table,) = fold.blocks
-    assert isinstance(table, Table)
-    cells = [[cell.text for cell in row.cells] for row in table.rows]
-    assert [row[4:] for row in cells] == [
+    found = said(section).values()
+    assert any("no number of time steps" in each for each in found)
+    assert "3 rows of the published table left out: a cell is empty there." in found
+    assert "1 row without a prediction: no configuration fits the card." in found
+    (table,) = tables(blocks_of(section, Fold), folded=True)
+    assert [row[4:] for row in texts(table)] == [
         ["2.000", "1.00", "0.100", "0.500", "0.0500"],
         ["4.000", "3.00", "0.200", "0.750", "0.0500"],
     ]

@@ -20,7 +20,7 @@ from samples import ROOT
 from kernels.expert_product.studies.expert_product_tile.section import languages, sections
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
-from launchwise.report.blocks import Bullets, Fold, Table
+from launchwise.report.blocks import Fold
 from launchwise.report.study import StudyData
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.loading import load_workload
@@ -29,6 +29,7 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
 from tests.support.mistakes import Mistake, mistakes, planted
 from tests.support.report_study import profile, settings, study
+from tests.support.shown import blocks_of, said, tables, texts
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -193,17 +194,13 @@ def test_languages_are_compared_by_their_fastest_right_configurations() -> None:
 
 def test_the_section_says_where_which_language_is_fastest() -> None:
     (section,) = sections(made(*SWEEP), {})
-    (said,) = [block for block in section.blocks if isinstance(block, Bullets)]
-    text = " ".join(rest for _, rest in said.items)
+    text = " ".join(said(section).values())
     assert "CUDA is the fastest language on 1 of 2 problems, none with more than 2.00" in text
     assert "Triton on 1, none with fewer than 512." in text
-    (fold,) = [block for block in section.blocks if isinstance(block, Fold)]
-    (table,) = fold.blocks
-    assert isinstance(table, Table)
-    assert [cell.text for cell in table.rows[0].cells][6:] == ["20.0", "10.0", "–", "CUDA", "2.00"]
+    (table,) = tables(blocks_of(section, Fold), folded=True)
+    assert texts(table)[0][6:] == ["20.0", "10.0", "–", "CUDA", "2.00"]
 
 
 def test_one_language_alone_is_said_to_be_the_fastest() -> None:
     (section,) = sections(made(*SWEEP[3:]), {})
-    (said,) = [block for block in section.blocks if isinstance(block, Bullets)]
-    assert said.items[0][1] == "Triton is the fastest language on each of 1 problem."
+    assert "Triton is the fastest language on each of 1 problem." in said(section).values()

@@ -12,11 +12,12 @@ from samples import ROOT
 from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.learning.analytical import CostModel
-from launchwise.report.blocks import Bullets, Section, Text
+from launchwise.report.blocks import Section
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import profile, settings, study
+from tests.support.shown import notes
 
 Published = dict[str, Records]
 
@@ -73,13 +74,8 @@ def made(*rows: dict[str, Any], gpus: tuple[str, ...] = ("one",)) -> StudyData:
     )
 
 
-def said(section: Section) -> dict[str, str]:
-    lists = [block for block in section.blocks if isinstance(block, Bullets)]
-    return {str(begin): str(rest) for each in lists for begin, rest in each.items}
-
-
 def words(section: Section) -> str:
-    return " ".join(block.text for block in section.blocks if isinstance(block, Text))
+    return " ".join(notes(section))
 
 
 def estimated(variant: str, **tunables: Any) -> dict[str, list[float]]:

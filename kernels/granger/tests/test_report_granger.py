@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from granger_pages import CARDS, SWEEP, TITLES, Published, change, estimated, made, row, said, words
+from granger_pages import CARDS, SWEEP, TITLES, Published, change, estimated, made, row, words
 from samples import ROOT
 
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.learning.analytical import PARTS
 from launchwise.report.site.rendering import render
-from tests.support.shown import cells, tables
+from tests.support.shown import cells, said, tables
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 

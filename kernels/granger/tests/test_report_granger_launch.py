@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from granger_pages import Published, change, made, row, said
+from granger_pages import Published, change, made, row
 from published_tables import facts, table
 from samples import ROOT
 
@@ -19,8 +19,8 @@ from kernels.granger.studies.granger_time.launches import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Bullets, Section, Table
-from tests.support.shown import cells, tables
+from launchwise.report.blocks import Section
+from tests.support.shown import cells, said, tables, texts
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 
@@ -142,8 +142,7 @@ def test_counters_of_the_published_launch(published: Published) -> None:
     ]
     known = dataclasses.replace(made(*rows), folder=STUDY)
     (section,) = [one for one in own(known, published) if one.id == "granger_time-launch"]
-    rows_shown = [[cell.text for cell in each.cells] for each in tables(section)[-1].rows]
-    found = {tuple(each[:3]): each for each in rows_shown}
+    found = {tuple(each[:3]): each for each in texts(tables(section)[-1])}
     assert found["5", "published", "float32"][3:5] == ["5.40", "19.5"]
     assert found["5", "published", "float64"][6:8] == ["1.82", "94.7"]
     text = said(section)
@@ -158,16 +157,14 @@ def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
     # The time of the float64 launch with 320 regressions.
     path.write_text(path.read_text().replace("41,686,016", "99,000,000"))
     known = dataclasses.replace(made(), folder=recorded)
-    bullets = counted(known, "published")[1]
-    assert isinstance(bullets, Bullets)
-    assert dict(bullets.items)["Misses in L1:"].endswith("time does not follow them.")
+    found = said(counted(known, "published"))
+    assert found["Misses in L1:"].endswith("time does not follow them.")
 
 
 def test_the_device_of_the_counters_is_that_of_their_record(recorded: Path) -> None:
     path = recorded / "recorded" / "counters.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "device": "Another GPU"}))
-    table = counted(dataclasses.replace(made(), folder=recorded), "published")[0]
-    assert isinstance(table, Table)
+    (table,) = tables(counted(dataclasses.replace(made(), folder=recorded), "published"))
     assert table.caption.startswith("Counters of one launch on Another GPU (")
 
 

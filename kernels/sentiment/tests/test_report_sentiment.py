@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
 from kernels.sentiment.host.launches import Choice, intermediate_bytes
 from kernels.sentiment.host.workload import LOOSER
@@ -17,12 +17,13 @@ from kernels.sentiment.studies.sentiment_inference.section import sections as ow
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.blocks import Block, Section, Table
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import profile, settings, study
+from tests.support.shown import notes, settings_in, tables, texts
 
 Published = dict[str, Records]
 
@@ -99,13 +100,8 @@ def published() -> Published:
     return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
-def tables(blocks: list[Block]) -> list[Table]:
-    return [block for block in blocks if isinstance(block, Table)]
-
-
 def cells(table: Table, variant: str) -> list[str]:
-    rows = [[cell.text for cell in each.cells] for each in table.rows]
-    return next(each for each in rows if variant in each)
+    return next(each for each in texts(table) if variant in each)
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +157,15 @@ def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
     assert cpu[6:10] == ["15.0", "1", "0.750", "1"]
     naive = cells(beside, "CUDA naive, RTX 4070")
     assert (naive[7], naive[9]) == ("10.0", "1.50")
-    assert "over C++ with Eigen on one core; its host's times: a result" in texts(blocks)[0]
+    assert "over C++ with Eigen on one core; its host's times: a result" in notes(blocks)[0]
 
 
 def test_the_page_says_what_speed_ups_are_over(
     made: StudyData, published: Published, page: list[Section]
 ) -> None:
     blocks = own(made, ours_measured(published))[1].blocks
-    assert "over PyTorch on all cores" in texts(blocks)[0]
-    assert "No program was timed on the host of one" in texts(page[1].blocks)[0]
+    assert "over PyTorch on all cores" in notes(blocks)[0]
+    assert "No program was timed on the host of one" in notes(page[1])[0]
 
 
 def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
@@ -183,10 +179,6 @@ def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
     assert cells(beside, "one launch: persistent")[6:9] == ["0.130", "23.1", "0.200"]
 
 
-def texts(blocks: list[Block]) -> list[str]:
-    return [block.text for block in blocks if isinstance(block, Text)]
-
-
 def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """``rows`` with those that have these values stopped after one launch."""
     chosen = pd.Series(True, index=rows.index)
@@ -197,12 +189,10 @@ def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def test_the_ladder_has_no_speed_up_of_one_launch(made: StudyData, published: Published) -> None:
-    def ladder(rows: pd.DataFrame) -> tuple[dict[str, list[str]], list[Block]]:
+    def ladder(rows: pd.DataFrame) -> tuple[dict[str, list[str]], Sequence[Block]]:
         blocks = own(dataclasses.replace(made, sweeps={"one": rows}), published)[0].blocks
         (table,) = tables(blocks)
-        return {
-            each.cells[0].text: [cell.text for cell in each.cells] for each in table.rows
-        }, blocks
+        return {each[0]: each for each in texts(table)}, blocks
 
     device = {"memory": "device", "batch": 20000}
     rows = of_one_launch(sweep(), variant="fused_case", **device)
@@ -211,12 +201,9 @@ def test_the_ladder_has_no_speed_up_of_one_launch(made: StudyData, published: Pu
     assert shown["fused_case"][2:7] == [time, "1, stopped early", "–", "–", "–"]
     # Nor do those that are held against it; the gain over naive stays.
     assert shown["tensor_bf16"][3:6] == ["5", "512.0", "–"]
-    assert "one launch: fused_case." in texts(blocks)[0]
+    assert "one launch: fused_case." in notes(blocks)[0]
     # What to measure again, and nothing else.
-    (fold,) = [block for block in blocks if isinstance(block, Fold)]
-    (code,) = fold.blocks
-    assert isinstance(code, Text)
-    settings = yaml.safe_load(code.text)["sweeps"]["sentiment"]
+    settings = settings_in(blocks)["sweeps"]["sentiment"]
     again = named(rows, settings["anew"])
     quick = (rows["variant"] == "fused_case") & (rows["time_ms"] == TIMES_MS["fused_case"])
     late = (rows["status"] == "slow") & (rows["memory"] == "pinned")
@@ -322,7 +309,7 @@ def test_held_out_reviews_are_told_from_rows(
 ) -> None:
     def said(flips: dict[str, int]) -> str:
         compared = {**published, "held_out": reviews_of(flips)}
-        return " ".join(texts(own(made, compared)[-1].blocks))
+        return " ".join(notes(own(made, compared)[-1]))
 
     every = dict.fromkeys(SPEC.variants, 0)
     count = len(every)
@@ -336,9 +323,8 @@ def test_held_out_reviews_are_told_from_rows(
     flipped = said({**every, "tensor_bf16": 2, "eigen": 1})
     assert "tensor_bf16 (2 reviews) classify some differently, the others none" in flipped
     assert "eigen" not in flipped
-    assert "No variant was compared with float64 on held-out reviews on one." in " ".join(
-        texts(page[-1].blocks)
-    )
+    nothing = "No variant was compared with float64 on held-out reviews on one."
+    assert nothing in " ".join(notes(page[-1]))
 
 
 def test_what_rounds_is_marked(page: list[Section]) -> None:

@@ -16,9 +16,9 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report.blocks import Bullets, Fold, Table
 from launchwise.report.study import StudyData
 from tests.support.report_study import sized_study
+from tests.support.shown import said, tables
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
@@ -67,17 +67,14 @@ def test_only_the_printed_m_compete(made: StudyData, published: Published) -> No
 
 
 def test_the_page_says_both(made: StudyData, published: Published) -> None:
-    said, fold = predicted_transfer(made, published)
-    assert isinstance(said, Bullets)
-    begin, rest = said.items[0]
-    assert begin == "RTX A5000, by the cost model:"
-    assert "(printed: 9.44 %)" in rest
-    assert "at 10 of 15 sizes (printed: 9)" in rest
+    shown = predicted_transfer(made, published)
+    first, second = said(shown).items()
+    assert first[0] == "RTX A5000, by the cost model:"
+    assert "(printed: 9.44 %)" in first[1]
+    assert "at 10 of 15 sizes (printed: 9)" in first[1]
     # One size of the other card has a loss without a figure.
-    assert "at 9 of 14 sizes (printed: 8)" in said.items[1][1]
-    assert isinstance(fold, Fold)
-    (table,) = fold.blocks
-    assert isinstance(table, Table)
+    assert "at 9 of 14 sizes (printed: 8)" in second[1]
+    (table,) = tables(shown, folded=True)
     (row,) = [row for row in table.rows if row.cells[0].text == "400\u202f000"]
     assert [cell.text for cell in row.cells[-2:]] == ["64", "–"]
     assert row.cells[-1].role == "theirs"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from kernels.tridiagonal.studies.host_runs import LEVELS
 from kernels.tridiagonal.studies.tridiagonal_recursion.conclusions import (
@@ -23,13 +22,21 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections a
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
 from launchwise.experiment.published import Records
 from launchwise.report import wording
-from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
+from launchwise.report.blocks import Figure, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import sized_study
-from tests.support.shown import rows_of, with_sweeps
+from tests.support.shown import (
+    blocks_of,
+    notes,
+    rows_of,
+    said,
+    settings_in,
+    tables,
+    with_sweeps,
+)
 
 Published = dict[str, Records]
 
@@ -130,35 +137,31 @@ def test_the_sections_say_where_it_pays(page: list[Section]) -> None:
         "up to 1.25x, at n = 5\u202f000\u202f000",
         "yes",
     ]
-    speed_up = next(block for block in worth.blocks if isinstance(block, Figure))
+    (speed_up,) = blocks_of(worth, Figure)
     assert [trace["name"] for trace in speed_up.panels[0].data] == ["1 recursion", "2 recursions"]
     optima = rows_of(page, "Best depth of")
     assert [line[3] for line in optima] == ["0", "0", "0", "2", "2", "2"]
     assert optima[-1][5] == "32, 5, 10"
-    learnt = rules.blocks[0]
-    assert isinstance(learnt, Table)
+    (learnt,) = tables(rules)
     assert [cell.text for cell in learnt.rows[0].cells[-2:]] == ["1.0", "0.5"]
     assert learnt.rows[0].cells[3].detail == "2 of 2 sizes"
-    tables = render("x", "x", page, figures=False)
-    assert "nan" not in tables.lower()
+    assert "nan" not in render("x", "x", page, figures=False).lower()
     assert claims["m = 10 may be fixed for the first recursion"][0].startswith(
         "best in 6 of 9 cases; differences among 4, 5, 8 and 10 called negligible"
     )
 
 
 def test_what_was_tried_is_told_from_rows(made: StudyData, published: Published) -> None:
-    def said(data: StudyData) -> str:
-        blocks = [block for one in own(data, published) for block in one.blocks]
-        (bullets,) = [block for block in blocks if isinstance(block, Bullets)]
-        (item,) = bullets.items
-        return item[1]
+    def tried(data: StudyData) -> str:
+        (text,) = said(own(data, published)).values()
+        return text
 
-    assert "the least of 1 m per size (32)" in said(made)
-    assert "m = 32 and the first recursion m = 5 and 10." in said(made)
+    assert "the least of 1 m per size (32)" in tried(made)
+    assert "m = 32 and the first recursion m = 5 and 10." in tried(made)
     flat = [row(n, (m,), 1e-5 * n) for n in SIZES for m in (16, 64) if n < 10**8 or m == 64]
     deep = [row(n, (64, 20, 0), 1e-5 * n) for n in SIZES]
     stopped = [row(n, (32, 4, 0), 1e-5 * n, "slow") for n in SIZES]
-    more = said(with_rows(made, [*flat, *deep, *stopped]))
+    more = tried(with_rows(made, [*flat, *deep, *stopped]))
     assert "the least of 2 to 3 m per size (16, 32 and 64)" in more
     assert "m = 32 and 64 and the first recursion m = 5, 10 and 20." in more
 
@@ -329,18 +332,12 @@ def test_times_of_other_conditions_are_not_compared(made: StudyData, published: 
     )
     last = rows_of(sections, "Best depth of")[-1]
     assert (last[2], last[3], last[-1]) == ("1.06", "2", "–")
-    notes = [block.text for block in sections[0].blocks if isinstance(block, Text)]
-    assert len(notes) == 1
-    assert notes[0].startswith(
-        f"{CASE}: times with and without recursion are not compared at 1 size"
-    )
-    assert "At 100\u202f000\u202f000 rows the copy" in notes[0]
-    assert "took 1.06 times as long" in notes[0]
-    assert "1.00 to 1.04" in notes[0]
-    (fold,) = [block for block in sections[0].blocks if isinstance(block, Fold)]
-    (again,) = fold.blocks
-    assert isinstance(again, Text)
-    (entries,) = yaml.safe_load(again.text)["sweeps"].values()
+    (note,) = notes(sections[0])
+    assert note.startswith(f"{CASE}: times with and without recursion are not compared at 1 size")
+    assert "At 100\u202f000\u202f000 rows the copy" in note
+    assert "took 1.06 times as long" in note
+    assert "1.00 to 1.04" in note
+    (entries,) = settings_in(sections[0])["sweeps"].values()
     assert {n for entry in entries["anew"] for n in entry["n"]} == {10**8}
     # Without recursion is the fastest there, but under better conditions: no size says so.
     quick = disturbed.assign(
@@ -365,8 +362,8 @@ def test_a_size_without_the_fastest_variant_is_not_compared(
     assert (case.busy, case.lacking, case.unlike) == ([], [10**7], [10**7])
     assert 10**7 not in case.speed_up().index
     assert np.isclose(case.speed_up().loc[10**8, 2], 1.25 * 0.9)
-    notes = [block.text for block in own(study, published)[0].blocks if isinstance(block, Text)]
-    assert "At 10\u202f000\u202f000 rows the best time without recursion is not known" in notes[0]
+    (note,) = notes(own(study, published)[0])
+    assert "At 10\u202f000\u202f000 rows the best time without recursion is not known" in note
     # One that is the fastest nowhere is not missed.
     slower = [{**one, "time_ms": one["time_ms"] * 2} for one in scratch]
     (case,) = cases(with_rows(made, slower))

@@ -36,13 +36,13 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     stage_table,
 )
 from launchwise.experiment.published import Records, facts_of
-from launchwise.report.blocks import Bullets, Figure, Fold, Section
+from launchwise.report.blocks import Figure, Fold, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
-from tests.support.shown import tables, texts, with_sweeps
+from tests.support.shown import blocks_of, said, tables, texts, with_sweeps
 
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
 STUDY = "tridiagonal_streams"
@@ -99,8 +99,9 @@ def section(found: list[Section], name: str) -> Section:
 
 
 def figure(one: Section, name: str) -> Figure:
-    figures = [block for block in one.blocks if isinstance(block, Figure)]
-    (wanted,) = [each for each in figures if each.id == f"tridiagonal_streams-{name}"]
+    (wanted,) = [
+        each for each in blocks_of(one, Figure) if each.id == f"tridiagonal_streams-{name}"
+    ]
     return wanted
 
 
@@ -115,20 +116,17 @@ def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:
 
 def test_the_lead_says_what_streams_gain_and_its_bound(page: list[Section]) -> None:
     gain = section(page, "gain")
-    lead = gain.blocks[0]
-    assert isinstance(lead, Bullets)
-    title, said = lead.items[0]
+    ((title, text),) = said(gain).items()
     assert title == "one, float64, pinned, batch=1:"
     rows = sweep("one")
     alone = rows[rows["streams"] == 1].set_index("n")["time_ms"]
     gains = alone / rows.groupby("n")["time_ms"].min()
     n = gains.idxmax()
     bound = alone[n] / (alone[n] - float(PUBLISHED_SUM.predict(n)))
-    assert f"speed-up of up to {gains[n]:.2f}x (± 0.1 %) over one stream" in said
-    assert f"(overlap can give at most {bound:.2f}x there)" in said
-    assert "single launch" not in said
-    assert NOT_WELL not in said
-    assert len(lead.items) == 1
+    assert f"speed-up of up to {gains[n]:.2f}x (± 0.1 %) over one stream" in text
+    assert f"(overlap can give at most {bound:.2f}x there)" in text
+    assert "single launch" not in text
+    assert NOT_WELL not in text
     # A line for each number of streams, and the bound, which is drawn up to 1.5.
     *lines, limit = figure(gain, "gain-figure").panels[0].data
     assert [line["name"] for line in lines] == [f"{count} streams" for count in STREAMS[1:]]
@@ -150,8 +148,7 @@ def test_a_single_launch_is_no_gain_anywhere_on_the_page(
     lucky: StudyData, page: list[Section], published: Published
 ) -> None:
     found = own(lucky, published)
-    said = [section(one, "gain").blocks[0] for one in (found, page)]
-    first, second = (block.items[0][1] for block in said if isinstance(block, Bullets))
+    first, second = (*said(section(found, "gain")).values(), *said(section(page, "gain")).values())
     assert "1 size is not measured well enough" in first
     assert "1 row of a single launch left out" in first
     assert first.partition(";")[0] == second.partition(";")[0]
@@ -176,11 +173,9 @@ def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published: P
     noisy = (rows["n"] == 8_000_000) & (rows["streams"] == 16)
     rows.loc[noisy, "time_ms"] *= 0.5
     found = own(study_of(rows), published)
-    lead = section(found, "gain").blocks[0]
-    assert isinstance(lead, Bullets)
-    said = lead.items[0][1]
-    assert "at n = 8\u202f000\u202f000" not in said
-    assert "1 speed-up above the bound of overlap not counted, 1 of them by more than 2" in said
+    (text,) = said(section(found, "gain")).values()
+    assert "at n = 8\u202f000\u202f000" not in text
+    assert "1 speed-up above the bound of overlap not counted, 1 of them by more than 2" in text
     (gains,) = tables(section(found, "gain").blocks, folded=True)
     flagged = [cells[0] for cells in texts(gains) if cells[-1] == "above its bound"]
     assert flagged == ["8\u202f000\u202f000"]
@@ -341,9 +336,7 @@ def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:
     study = study_of(sweep("one"), sweep("one", serial=3.0, memory="pageable"))
     first, second = series_of(study)
     assert ("pinned" in first.kind, "pageable" in second.kind) == (True, True)
-    folds = [
-        each for each in section(own(study, published), "gain").blocks if isinstance(each, Fold)
-    ]
+    folds = blocks_of(section(own(study, published), "gain"), Fold)
     for fold, serial in zip(folds, (1.0, 3.0), strict=True):
         for row, n in zip(texts(tables(fold.blocks, folded=True)[0]), SIZES, strict=True):
             alone = float(PUBLISHED_SUM.predict(n)) + 6e-6 * serial * n

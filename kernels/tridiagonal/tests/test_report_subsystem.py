@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from kernels.tridiagonal.studies.host_runs import APART, DISAGREE
 from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
@@ -20,13 +19,13 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, lea
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import Records
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Figure, Fold, Section, Table, Text
+from launchwise.report.blocks import Figure, Fold, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
-from tests.support.shown import rows_of, with_sweeps
+from tests.support.shown import blocks_of, notes, rows_of, settings_in, tables, with_sweeps
 
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
 STUDY = "tridiagonal_subsystem"
@@ -100,19 +99,16 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     trend_row = claims["The best m grows with the size; to follow the trend is cheap"]
     assert trend_row[0].startswith("8 of 37 corrected (4 to the second best, 3 to the third")
     assert trend_row[1].startswith("2 of 14 corrected (2 to the second best); at most 4.17 % lost")
-    times = next(block for block in optima.blocks if isinstance(block, Figure))
+    times, trend = blocks_of(optima, Figure)
     assert times.caption.endswith("6 m have a time per size (paper: 11 to 18).")
     assert trend_row[2] == "2 of 2 cases"
     assert claims["The best m is faster than a smaller one"][0] == "up to 1.7x (sizes and m lost)"
-    trend = [block for block in optima.blocks if isinstance(block, Figure)][1]
     drawn = {trace["name"]: trace for trace in trend.panels[0].data}
     assert drawn["corrected"]["y"] == BEST["one"]
     assert drawn["paper, RTX 2080 Ti"]["x"][0] == 200_000
-    folds = [block for block in optima.blocks if isinstance(block, Fold)]
     # One per GPU, and the paper's rows without a size.
-    assert len(folds) == 3
-    found = heuristic.blocks[0]
-    assert isinstance(found, Table)
+    assert len(blocks_of(optima, Fold)) == 3
+    (found,) = tables(heuristic)
     # Numbers of neighbours that the paper's split and search find, before its accuracies.
     shown = [column.title for column in found.columns]
     (place,) = [
@@ -153,8 +149,7 @@ def test_pairs_of_one_card_and_sizes_are_counted(
     other = made.profiles["two"].model_copy(update={"device_name": "Another GPU"})
     two = dataclasses.replace(made, profiles={**made.profiles, "two": other}, _known={})
     assert said(two).endswith("0 of 2 pairs are of one model of card")
-    heuristic = page[2]
-    (note,) = [block.text for block in heuristic.blocks if isinstance(block, Text)]
+    (note,) = notes(page[2])
     assert "A case has 2 test sizes, so one of them moves an accuracy by up to 0.50." in note
 
 
@@ -274,12 +269,7 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     first, second = rows_of(shown, "Rows that are left out")
     assert first[1:] == ["81", "2", "1", "0", "1"]
     assert second[1:] == ["42", "0", "0", "0", "0"]
-    (fold,) = [block for block in shown.blocks if isinstance(block, Fold)]
-    (settings,) = [
-        yaml.safe_load(block.text)
-        for block in fold.blocks
-        if isinstance(block, Text) and block.role == "code"
-    ]
+    settings = settings_in(shown)
     assert settings["gpus"] == {"one": {"source": "live", "extend": True}}
     again = named(rows, settings["sweeps"]["tridiagonal"]["anew"])
     assert rows.index[again].tolist() == sorted(one.disturbed.index)
@@ -305,7 +295,7 @@ def test_optima_of_double_precision_are_tried_in_single(
 
 def test_predictions_are_drawn_beside_the_real_optima(page: list[Section]) -> None:
     _, _, heuristic, *_ = page
-    (drawn,) = [block for block in heuristic.blocks if isinstance(block, Figure)]
+    (drawn,) = blocks_of(heuristic, Figure)
     assert [panel.title for panel in drawn.panels][:2] == [
         "one, float64, pinned, batch=1, corrected",
         "one, float64, pinned, batch=1, observed",
@@ -405,8 +395,7 @@ def test_alignment_is_told_where_streams_cut_the_data(
 
 def test_the_page_is_made_of_them(page: list[Section]) -> None:
     assert "The best sub-system size" in render("x", "x", page)
-    tables = render("x", "x", page, figures=False)
-    assert "nan" not in tables.lower()
+    assert "nan" not in render("x", "x", page, figures=False).lower()
 
 
 def test_too_few_sizes_have_no_trend(made: StudyData) -> None:
