@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agreeing import Agreement, Made, asked_about
+from agreeing import Agreement, Made, Planted, asked_about
 
 from launchwise.learning.features import Domain
 
@@ -15,5 +15,5 @@ def made(folder: Path, domain: Domain) -> Made:
     return asked_about(folder, domain)
 
 
-class TestProductOfTheStencil(Agreement):
+class TestProductOfTheStencil(Agreement, Planted):
     """See :class:`Agreement`."""

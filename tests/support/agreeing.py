@@ -52,36 +52,56 @@ class Agreement:
         assert Counter(one.kind for one in questions).keys() == {*KINDS}
         assert STRANGER in {one.device for one in questions}
 
-    def test_planted_disagreements_are_found(self, made: Made, tmp_path: Path) -> None:
-        final, entries, table = made
-        first, default = table.entries[0], table.configuration(None)
-        device = table.devices[first.device].name
-        asked = Question(device, dict(zip(table.parameters, first.problem, strict=True)), "listed")
-        listed = (dict(zip(table.parameters, one.problem, strict=True)) for one in table.entries)
-        usual = next(one for one in listed if table.usual_choice(one) not in (None, default))
-        stranger = Question(STRANGER, usual, "listed")
-
-        def wrong(table: AnswerTable, entries: list[dict[str, Any]], one: Question) -> list[str]:
-            answering = Answering(final, entries, table, tmp_path / "export")
-            return [name for each in answering.disagreements([one]) for name in each["wrong"]]
-
-        assert first.time_ms is not None
-        slower = replace(first, time_ms=2 * first.time_ms)
-        changed = replace(table, entries=(slower, *table.entries[1:]))
-        assert wrong(changed, entries, asked) == ["lookup", "recommend"]
-        own = [one for one in entries if one["gpu"] == device and one["problem"] == asked.problem]
-        others = [one for one in entries if one not in own]
-        faster = [{**one, "time_ms": first.time_ms / 2} for one in own]
-        assert wrong(table, [*faster, *others], asked) == ["lookup"]
-        wider = [{**one, "time_low_ms": 1e-9, "time_high_ms": 1e9} for one in own]
-        assert wrong(table, [*wider, *others], asked) == ["interval"]
-        rules = table.formulas.usual
-        strange = [replace(rule, conditions=("1 == 2",)) for rule in rules]
-        formulas = replace(table.formulas, usual=tuple(strange))
-        assert "recommend" in wrong(replace(table, formulas=formulas), entries, stranger)
-        shapes = {
+    def test_planted_launches_are_found(self, made: Made, tmp_path: Path) -> None:
+        table = made[2]
+        launches = {
             name: tuple(replace(one, grid=("7", "7", "7")) for one in kernels)
             for name, kernels in table.formulas.launches.items()
         }
-        formulas = replace(table.formulas, launches=shapes)
-        assert wrong(replace(table, formulas=formulas), entries, asked) == ["python", "c++"]
+        changed = replace(table, formulas=replace(table.formulas, launches=launches))
+        assert wrong(made, first_question(table), tmp_path, table=changed) == ["python", "c++"]
+
+
+class Planted:
+    """What :class:`Agreement` would find, for one product of all."""
+
+    def test_planted_disagreements_are_found(self, made: Made, tmp_path: Path) -> None:
+        _, entries, table = made
+        first, default, asked = table.entries[0], table.configuration(None), first_question(table)
+        listed = (dict(zip(table.parameters, one.problem, strict=True)) for one in table.entries)
+        usual = next(one for one in listed if table.usual_choice(one) not in (None, default))
+        stranger = Question(STRANGER, usual, "listed")
+        assert first.time_ms is not None
+        slower = replace(first, time_ms=2 * first.time_ms)
+        changed = replace(table, entries=(slower, *table.entries[1:]))
+        assert wrong(made, asked, tmp_path, table=changed) == ["lookup", "recommend"]
+        mine = {"gpu": asked.device, "problem": asked.problem}
+        own = [one for one in entries if mine.items() <= one.items()]
+        others = [one for one in entries if one not in own]
+        faster = [{**one, "time_ms": first.time_ms / 2} for one in own]
+        assert wrong(made, asked, tmp_path, entries=[*faster, *others]) == ["lookup"]
+        wider = [{**one, "time_low_ms": 1e-9, "time_high_ms": 1e9} for one in own]
+        assert wrong(made, asked, tmp_path, entries=[*wider, *others]) == ["interval"]
+        strange = [replace(rule, conditions=("1 == 2",)) for rule in table.formulas.usual]
+        formulas = replace(table.formulas, usual=tuple(strange))
+        changed = replace(table, formulas=formulas)
+        assert "recommend" in wrong(made, stranger, tmp_path, table=changed)
+
+
+def first_question(table: AnswerTable) -> Question:
+    first = table.entries[0]
+    problem = dict(zip(table.parameters, first.problem, strict=True))
+    return Question(table.devices[first.device].name, problem, "listed")
+
+
+def wrong(
+    made: Made,
+    asked: Question,
+    folder: Path,
+    *,
+    entries: list[dict[str, Any]] | None = None,
+    table: AnswerTable | None = None,
+) -> list[str]:
+    """Forms that answer otherwise, with another lookup or another table."""
+    answering = Answering(made[0], entries or made[1], table or made[2], folder / "export")
+    return [name for each in answering.disagreements([asked]) for name in each["wrong"]]
