@@ -23,6 +23,7 @@ from launchwise.measuring.sweep import seconds_of
 from launchwise.workloads import space
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
+from tests.support.mistakes import with_mistake
 
 pytestmark = pytest.mark.gpu
 
@@ -81,12 +82,8 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 @pytest.mark.parametrize("n", [100, 200])
 def test_mutants_are_rejected(profile: GpuProfile, tmp_path: Path, name: str, n: int) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(ACOUSTIC, folder)
-    file, old, new, variants = MUTANTS[name]
-    text = (folder / file).read_text()
-    assert old in text
-    (folder / file).write_text(text.replace(old, new))
+    file, right, wrong, variants = MUTANTS[name]
+    folder = with_mistake(ACOUSTIC, tmp_path, file, right, wrong)
     problems = [{"n": n, "dtype": dtype, "order": 8} for dtype in ("float32", "float64")]
     rows = measured(folder, profile, problems, tmp_path)
     touched = [row for row in rows if variants is None or row["variant"] in variants]
@@ -95,15 +92,12 @@ def test_mutants_are_rejected(profile: GpuProfile, tmp_path: Path, name: str, n:
     assert {row["status"] for row in touched} == {"wrong"}
 
 
+SPOT = "    const INDEX last = n - RADIUS;\n"  # in block3d.cu, before anything is written
+
+
 def test_an_illegal_address_costs_one_row_each(profile: GpuProfile, tmp_path: Path) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(ACOUSTIC, folder)
-    source = folder / "block3d.cu"
-    text = source.read_text()
-    spot = "    const INDEX last = n - RADIUS;\n"
-    assert spot in text
-    bad = f"{spot}    if (blockDim.x == 512 && blockDim.y == 2) u_new[-(1ll << 40)] = 0;\n"
-    source.write_text(text.replace(spot, bad))
+    bad = f"{SPOT}    if (blockDim.x == 512 && blockDim.y == 2) u_new[-(1ll << 40)] = 0;\n"
+    folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
     rows = measured(folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path)
     failed = [row for row in rows if row["status"] == "failed"]
     assert [(row["bx"], row["by"]) for row in failed] == [(512, 2)]
@@ -112,13 +106,8 @@ def test_an_illegal_address_costs_one_row_each(profile: GpuProfile, tmp_path: Pa
 
 
 def test_a_kernel_that_never_ends_is_a_timeout(profile: GpuProfile, tmp_path: Path) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(ACOUSTIC, folder)
-    source = folder / "block3d.cu"
-    text = source.read_text()
-    spot = "    const INDEX last = n - RADIUS;\n"
-    bad = f"{spot}    if (blockDim.x == 1024) while (*(volatile REAL *)u_new != REAL(1e30));\n"
-    source.write_text(text.replace(spot, bad))
+    bad = f"{SPOT}    if (blockDim.x == 1024) while (*(volatile REAL *)u_new != REAL(1e30));\n"
+    folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
     rows = measured(
         folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path, timeout_s=5
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +107,7 @@ def test_one_after_the_other_its_copies_say_what_a_single_one_does(
 
 
 def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER, folder)
-    path = folder / "published.cu"
-    assert path.read_text().count("threadIdx.x)") == 1
-    path.write_text(path.read_text().replace("threadIdx.x)", "threadIdx.x + 1)"))
+    folder = with_mistake(FOLDER, tmp_path, "published.cu", "threadIdx.x)", "threadIdx.x + 1)")
     plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["max_error"] is None
@@ -121,15 +116,9 @@ def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
 
 
 def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) -> None:
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER, folder)
-    path = folder / "by_thread.cuh"
     # As where another copy has just begun anew: the last column is not orthogonal to the others.
-    text = path.read_text().replace(
-        "j < cols; ++j) {\n        for", "j < cols - 1; ++j) {\n        for"
-    )
-    assert text != path.read_text()
-    path.write_text(text)
+    right, wrong = (f"j < {end}; ++j) {{\n        for" for end in ("cols", "cols - 1"))
+    folder = with_mistake(FOLDER, tmp_path, "by_thread.cuh", right, wrong)
     plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("wrong", "unverified")
     assert published["max_error"] == plain["max_error"] > published["tolerance"]
