@@ -35,10 +35,15 @@ def notes(shown: Shown) -> list[str]:
     return [block.text for block in blocks_of(shown, Text)]
 
 
-def said(shown: Shown) -> dict[str, str]:
-    """Statements of lists by their beginnings; one without a beginning by itself."""
+def statements(shown: Shown) -> list[tuple[str, str]]:
+    """Items of lists: the bold beginning, empty where there is none, and the rest."""
     items = [item for block in blocks_of(shown, Bullets) for item in block.items]
-    return dict((item, item) if isinstance(item, str) else item for item in items)
+    return [("", item) if isinstance(item, str) else item for item in items]
+
+
+def said(shown: Shown) -> dict[str, str]:
+    """:func:`statements` by their beginnings."""
+    return dict(statements(shown))
 
 
 def settings_in(shown: Shown) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import study
-from tests.support.shown import blocks_of, said, tables, texts
+from tests.support.shown import blocks_of, statements, tables, texts
 
 KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
@@ -92,7 +92,7 @@ def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
     section = published_times(made(rows(times, [40, 30], runs=0)))
     assert section is not None
     # 40 / 0.1 and 30 / 0.2.
-    (limit,) = [each for each in said(section).values() if "roofline" in each]
+    (limit,) = [rest for _, rest in statements(section) if "roofline" in rest]
     assert "at most 150 runs, if all cover as many (row 3, v100)" in limit
     assert "takes 2.67 times its roofline" in limit
 
@@ -126,7 +126,7 @@ def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
     section = published_times(data)
     assert section is not None
     assert section.id == "tiny-against"
-    found = said(section).values()
+    found = [rest for _, rest in statements(section)]
     assert any("no number of time steps" in each for each in found)
     assert "3 rows of the published table left out: a cell is empty there." in found
     assert "1 row without a prediction: no configuration fits the card." in found
