@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from launchwise.workloads import space
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import STENCIL
 from tests.support.spaces import made
+from tests.support.spec_changes import changed
 
 CONSTRAINTS: dict[str, Callable[..., bool]] = {
     "a * b <= 8": lambda a, b, m, mode: a * b <= 8,
@@ -204,13 +204,10 @@ def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec: Spec) 
     )
 
 
-def changed(tmp_path: Path, **changes: Any) -> Spec:
-    """The stencil's spec with top-level keys replaced."""
-    copy = tmp_path / "stencil"
-    shutil.copytree(STENCIL, copy)
-    content = yaml.safe_load((copy / "spec.yaml").read_text())
-    (copy / "spec.yaml").write_text(yaml.safe_dump({**content, **changes}, sort_keys=False))
-    return load_spec(copy)
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the stencil to change."""
+    return Path(shutil.copytree(STENCIL, tmp_path / "stencil"))
 
 
 PROBLEMS: list[space.Problem] = [
@@ -241,17 +238,16 @@ def test_a_good_space_passes(stencil_spec: Spec) -> None:
     ],
 )
 def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(
-    tmp_path: Path, constraint: str, said: str
+    copied: Path, constraint: str, said: str
 ) -> None:
-    spec = changed(tmp_path, constraints=[constraint])
+    spec = load_spec(changed(copied, {"constraints": [constraint]}))
     with pytest.raises(ValueError, match=r"cannot|satisf|violates") as caught:
         check_space(spec, PROBLEMS)
     assert str(caught.value).startswith(said)
 
 
-def test_a_variant_may_rest_where_only_some_problems_are_asked_for(tmp_path: Path) -> None:
-    constraint = "variant != 'column' or n > 70"
-    spec = changed(tmp_path, constraints=[constraint])
+def test_a_variant_may_rest_where_only_some_problems_are_asked_for(copied: Path) -> None:
+    spec = load_spec(changed(copied, {"constraints": ["variant != 'column' or n > 70"]}))
     check_space(spec, PROBLEMS)
     check_space(spec, PROBLEMS[:1], every_variant=False)
     with pytest.raises(ValueError, match=r"variants\.column\.constraints"):

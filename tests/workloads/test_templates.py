@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from launchwise.workloads.templates import (
     template_arguments,
     template_names,
 )
+from tests.support.spec_changes import with_changes
 
 SOURCE = """\
 enum Mode { fast, slow };
@@ -74,22 +74,16 @@ PROBLEM = {"n": 256, "dtype": "float64"}
 CHOICE = {"variant": "tiled", "BM": 64, "BN": 8, "UNROLL": 4, "OTHER": 1, "threads": 64}
 
 
-def written(tmp_path: Path, change: Callable[[dict[str, Any]], object], source: str) -> Path:
-    """Folder of the workload, changed."""
-    raw = copy.deepcopy(SPEC)
-    change(raw)
+def loaded(
+    tmp_path: Path, kernel: str, source: str = SOURCE, changes: dict[str, Any] | None = None
+) -> tuple[Path, Spec]:
+    """Folder of the workload with another kernel, and its spec."""
     folder = tmp_path / "gemm"
     folder.mkdir()
-    (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    content = {"variants.tiled.kernel": kernel, **(changes or {})}
+    spec = with_changes(copy.deepcopy(SPEC), content)
+    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     (folder / "gemm.cu").write_bytes(source.encode("latin-1"))
-    return folder
-
-
-def loaded(tmp_path: Path, kernel: str, source: str = SOURCE, **tiled: Any) -> tuple[Path, Spec]:
-    """The workload with another kernel."""
-    folder = written(
-        tmp_path, lambda raw: raw["variants"]["tiled"].update(kernel=kernel, **tiled), source
-    )
     return folder, load_spec(folder)
 
 
@@ -164,12 +158,8 @@ def test_a_template_argument_that_the_file_reads_as_a_macro_is_one(tmp_path: Pat
 
 
 def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path: Path) -> None:
-    def change(raw: dict[str, Any]) -> None:
-        raw["macros"] = {"T": "'double' if dtype == 'float64' else 'float'"}
-        raw["variants"]["tiled"]["kernel"] = "gemm<BM, BN, T>"
-
-    folder = written(tmp_path, change, SOURCE)
-    spec = load_spec(folder)
+    macros = {"T": SPEC["macros"]["REAL"]}
+    folder, spec = loaded(tmp_path, "gemm<BM, BN, T>", changes={"macros": macros})
     check_signatures(folder, spec)
     build = load_workload(folder, spec).build(PROBLEM, CHOICE)
     assert build == Build.of("gemm.cu", {"UNROLL": 4}, ["gemm<64, 8, double>"])
@@ -198,57 +188,42 @@ def test_the_symbol_of_an_instantiation_has_the_name_of_its_template() -> None:
     assert two.kernel_of(f"_ZN22build_{two.key}4gemmILi64EEEvPT0_") is None
 
 
+DEFINES = "defines UNROLL whatever the tunable is"
+DECLARES = "declares the constant UNROLL, but a build"
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("#define UNROLL 8", True),
-        ("#ifndef GEMM_H\n#define GEMM_H\n#define UNROLL 8\n#endif", True),
-        ("#undef UNROLL\n#define UNROLL 8", True),
-        ("#ifndef UNROLL\n#define UNROLL 8\n#endif", False),
-        ("#if !defined(UNROLL)\n#  define UNROLL 8\n#endif", False),
-        ("// #define UNROLL 8", False),
-        ("#define UNROLLED 8", False),
+        ("#define UNROLL 8", DEFINES),
+        ("#ifndef GEMM_H\n#define GEMM_H\n#define UNROLL 8\n#endif", DEFINES),
+        ("#undef UNROLL\n#define UNROLL 8", DEFINES),
+        ("#ifndef UNROLL\n#define UNROLL 8\n#endif", ""),
+        ("#if !defined(UNROLL)\n#  define UNROLL 8\n#endif", ""),
+        ("// #define UNROLL 8", ""),
+        ("#define UNROLLED 8", ""),
+        ("static constexpr int UNROLL = 8;", DECLARES),
+        ("const int A = 3, UNROLL = 8;", DECLARES),
+        ("const unsigned\n    UNROLL{8};", DECLARES),
+        ("enum { A = 1, UNROLL = 8 };", DECLARES),
+        ("enum Sizes : int { UNROLL };", DECLARES),
+        ("__constant__ const int UNROLL = 8;", DECLARES),
+        ("#ifndef UNROLL\nconstexpr int UNROLL = 8;\n#endif", ""),
+        ("#ifdef OTHER\nenum { UNROLL = 8 };\n#endif", ""),
+        ("// constexpr int UNROLL = 8;", ""),
+        ("constexpr int UNROLLED = 8;", ""),
+        ("constexpr int TWICE = 2 * UNROLL;", ""),
+        ("enum { A = UNROLL };", ""),
+        ("constexpr int f() { return UNROLL; }", ""),
     ],
 )
-def test_a_definition_that_overrides_a_tunable_is_told(
-    tmp_path: Path, line: str, told: bool
-) -> None:
+def test_what_overrides_a_tunable_is_told(tmp_path: Path, line: str, told: str) -> None:
     source = f"// J\xfcrgen\n{line}\n{SOURCE}"
     if not told:
         loaded(tmp_path, "gemm<BM, BN, dtype>", source)
         return
-    said = r"variants.tiled.tunables: gemm.cu:\d defines UNROLL whatever the tunable is"
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=rf"variants.tiled.tunables: gemm.cu:\d {told}"):
         loaded(tmp_path, "gemm<BM, BN, dtype>", source)
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("static constexpr int UNROLL = 8;", True),
-        ("const int A = 3, UNROLL = 8;", True),
-        ("const unsigned\n    UNROLL{8};", True),
-        ("enum { A = 1, UNROLL = 8 };", True),
-        ("enum Sizes : int { UNROLL };", True),
-        ("__constant__ const int UNROLL = 8;", True),
-        ("#ifndef UNROLL\nconstexpr int UNROLL = 8;\n#endif", False),
-        ("#ifdef OTHER\nenum { UNROLL = 8 };\n#endif", False),
-        ("// constexpr int UNROLL = 8;", False),
-        ("constexpr int UNROLLED = 8;", False),
-        ("constexpr int TWICE = 2 * UNROLL;", False),
-        ("enum { A = UNROLL };", False),
-        ("constexpr int f() { return UNROLL; }", False),
-    ],
-)
-def test_a_constant_with_the_name_of_a_tunable_is_told(
-    tmp_path: Path, line: str, told: bool
-) -> None:
-    if not told:
-        loaded(tmp_path, "gemm<BM, BN, dtype>", f"{line}\n{SOURCE}")
-        return
-    said = r"variants.tiled.tunables: gemm.cu:\d declares the constant UNROLL, but a build"
-    with pytest.raises(UserError, match=said):
-        loaded(tmp_path, "gemm<BM, BN, dtype>", f"{line}\n{SOURCE}")
 
 
 FITTING = [
