@@ -29,7 +29,7 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
 from tests.support.mistakes import Mistake, mistakes, planted
 from tests.support.report_study import profile, settings, study
-from tests.support.shown import blocks_of, said, tables, texts
+from tests.support.shown import blocks_of, statements, tables, texts
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -194,7 +194,7 @@ def test_languages_are_compared_by_their_fastest_right_configurations() -> None:
 
 def test_the_section_says_where_which_language_is_fastest() -> None:
     (section,) = sections(made(*SWEEP), {})
-    text = " ".join(said(section).values())
+    text = " ".join(rest for _, rest in statements(section))
     assert "CUDA is the fastest language on 1 of 2 problems, none with more than 2.00" in text
     assert "Triton on 1, none with fewer than 512." in text
     (table,) = tables(blocks_of(section, Fold), folded=True)
@@ -203,4 +203,4 @@ def test_the_section_says_where_which_language_is_fastest() -> None:
 
 def test_one_language_alone_is_said_to_be_the_fastest() -> None:
     (section,) = sections(made(*SWEEP[3:]), {})
-    assert "Triton is the fastest language on each of 1 problem." in said(section).values()
+    assert statements(section)[0][1] == "Triton is the fastest language on each of 1 problem."
