@@ -88,17 +88,14 @@ Waits = Annotated[dict[str, Expression], _waits[0], _waits[1]]
 class KernelCost(Strict, title="kernel"):
     """One kernel of a run. Its expressions hold for one launch."""
 
-    variants: list[str] | None = Field(
-        None, min_length=1, description="variants that have the kernel; all when left out"
-    )
+    variants: list[str] | None = Field(None, min_length=1)
+    """variants that have the kernel; all when left out"""
     when: Expression = Field("1", description="condition under which a run has the kernel")
     launches: Expression = Field("1", description="launches per run, one after the other")
-    blocks: Expression | None = Field(
-        None, description="blocks per grid; the variant's grid when left out"
-    )
-    threads: Expression | None = Field(
-        None, description="threads per block; the variant's block when left out"
-    )
+    blocks: Expression | None = None
+    """blocks per grid; the variant's grid when left out"""
+    threads: Expression | None = None
+    """threads per block; the variant's block when left out"""
     registers: Expression = Field("32", description="registers per thread")
     shared_bytes: Expression = Field("0", description="shared memory per block, bytes")
     uses: Uses = Field(description="resources that all blocks of the launch use together")
@@ -108,16 +105,14 @@ class KernelCost(Strict, title="kernel"):
 class Transfer(Strict, title="transfer"):
     """Copies between host and device: all of a run in one direction."""
 
-    variants: list[str] | None = Field(
-        None, min_length=1, description="variants that have the copies; all when left out"
-    )
+    variants: list[str] | None = Field(None, min_length=1)
+    """variants that have the copies; all when left out"""
     when: Expression = Field("1", description="condition under which a run has the copies")
     to: Literal["device", "host"] = Field(description="direction of the copies")
     bytes: Expression = Field(description="all copies together, bytes")
     copies: Expression = Field("1", description="copy calls")
-    page_locked: Expression = Field(
-        "1", description="condition under which the host memory is page-locked"
-    )
+    page_locked: Expression = "1"
+    """condition under which the host memory is page-locked"""
 
 
 class HostWork(Strict, title="host work"):
@@ -137,23 +132,19 @@ class Overlap(Strict, title="overlap"):
     """Phases that several streams run at the same time, each on a part of the data."""
 
     streams: Expression = Field(description="streams; 1 for no overlap")
-    phases: list[str] = Field(
-        min_length=2, description="names of kernels, transfers or host work that overlap"
-    )
+    phases: list[str] = Field(min_length=2)
+    """names of kernels, transfers or host work that overlap"""
 
 
 class Cost(Strict, title="cost.yaml"):
     """Demands of each run on the hardware, phase by phase: input of the cost model."""
 
-    derived: dict[str, Expression] = Field(
-        {}, description="names for subexpressions; each may read those before it"
-    )
-    host_driven: Expression = Field(
-        "0", description="condition under which the host launches each kernel and times the run"
-    )
-    kernels: dict[str, KernelCost] = Field(
-        min_length=1, description="kernels by name; every variant has at least one"
-    )
+    derived: dict[str, Expression] = Field({})
+    """names for subexpressions; each may read those before it"""
+    host_driven: Expression = "0"
+    """condition under which the host launches each kernel and times the run"""
+    kernels: dict[str, KernelCost] = Field(min_length=1)
+    """kernels by name; every variant has at least one"""
     transfers: dict[str, Transfer] = Field({}, description="copies by name")
     host: dict[str, HostWork] = Field({}, description="host work by name")
     overlaps: list[Overlap] = Field([], description="phases that overlap")

@@ -70,9 +70,8 @@ class ProblemParameter(Strict, title="problem parameter"):
     """One dimension of the problem space."""
 
     type: Literal["integer", "category"] = Field(description="integers, or one of listed texts")
-    values: list[Value] | None = Field(
-        None, min_length=1, description="allowed values; required for a category"
-    )
+    values: list[Value] | None = Field(None, min_length=1)
+    """allowed values; required for a category"""
     minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
     maximum: int | None = Field(None, description="largest allowed integer; none when left out")
     unit: str = Field("", description="unit, for the report")
@@ -238,9 +237,8 @@ class Work(Strict, title="work"):
     flop: Expression = Field(description="floating-point operations")
     footprint_bytes: Expression = Field(description="device memory that measuring needs, bytes")
     host_bytes: Expression = Field("0", description="host memory that measuring needs, bytes")
-    precision: Expression = Field(
-        "'float32'", description="type of the arithmetic: `'float32'` or `'float64'`"
-    )
+    precision: Expression = "'float32'"
+    """type of the arithmetic: `'float32'` or `'float64'`"""
 
 
 # Limits of an unknown GPU: every CUDA card of the last ten years allows these.
