@@ -46,8 +46,10 @@ Parts = dict[str, list[Review]]  # ``train`` and ``test`` to their reviews
 
 
 def read_imdb(path: str | Path) -> Parts:
-    """Reviews of the archive at ``path``, each part in the order of its files' names. Raises
-    UserError when the archive is missing, damaged or another one."""
+    """Reviews of the archive at ``path``, each part in the order of its files' names.
+
+    Raises UserError when the archive is missing, damaged or another one.
+    """
     found: dict[str, dict[str, Review]] = {"train": {}, "test": {}}
     try:
         with tarfile.open(path) as archive:
@@ -69,8 +71,10 @@ def read_imdb(path: str | Path) -> Parts:
 
 
 def subset(reviews: Sequence[Review], count: int, seed: int) -> list[Review]:
-    """``count`` of the reviews, half of them positive, drawn and ordered by ``seed``. Fewer where
-    there are not as many."""
+    """``count`` of the reviews, half of them positive, drawn and ordered by ``seed``.
+
+    Fewer where there are not as many.
+    """
     random = np.random.default_rng(seed)
     chosen: list[Review] = []
     for positive in (False, True):
@@ -80,8 +84,10 @@ def subset(reviews: Sequence[Review], count: int, seed: int) -> list[Review]:
 
 
 def read_vectors(path: str | Path, words: Collection[str]) -> dict[str, np.ndarray]:
-    """Vectors of those of the words that the file has, float32 (300,). Raises UserError when the
-    file is missing or a vector has other elements."""
+    """Vectors of those of the words that the file has, float32 (300,).
+
+    Raises UserError when the file is missing or a vector has other elements.
+    """
     wanted, found = set(words), {}
     for number, line in enumerate(_lines(path), start=1):
         word, _, rest = line.partition(" ")
@@ -118,10 +124,12 @@ SPREAD = 0.1  # standard deviation of the embeddings before training
 def train(
     reviews: Sequence[Review], seed: int, epochs: int = EPOCHS
 ) -> tuple[Trained, dict[str, Any]]:
-    """Train on nine tenths of the reviews, drawn by ``seed``; the others are held out. Returns the
-    network with its held-out reviews, and figures: reviews, words and accuracies (by the float64
-    reference, with embeddings rounded to float16 as they are stored). Raises UserError when PyTorch
-    is not there."""
+    """Train on nine tenths of the reviews, drawn by ``seed``; the others are held out.
+
+    Returns the network with its held-out reviews, and figures: reviews, words and accuracies (by
+    the float64 reference, with embeddings rounded to float16 as they are stored).
+    Raises UserError when PyTorch is not there.
+    """
     torch = _torch()
     order = np.random.default_rng(seed).permutation(len(reviews))
     count = int(len(reviews) * HELD_OUT)
