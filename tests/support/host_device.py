@@ -18,9 +18,9 @@ from launchwise.measuring.serving import Task, serve
 from launchwise.workloads.device import Launch, LibraryRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 
-__all__ = ["METHOD", "HostDevice", "HostParts", "measured_rows", "memory_of"]
+__all__ = ["METHOD", "HostDevice", "HostParts", "measured_rows", "memory_of", "rows_of_folder"]
 
 METHOD = Method(
     repeats=Repeats(minimum=1, maximum=1, few=1),
@@ -82,6 +82,20 @@ class HostDevice(CpuDevice):
     def resources(self, launch: Launch) -> dict[str, Any]:
         """A CPU has none of these."""
         return {"registers": 1, "spill_bytes": 0, "shared_bytes": 0, "occupancy": None}
+
+
+def rows_of_folder(
+    folder: Path,
+    cache: Path,
+    problem: Problem,
+    configurations: list[Configuration],
+    method: Method = METHOD,
+    kind: type[HostDevice] = HostDevice,
+) -> list[dict[str, Any]]:
+    """:func:`measured_rows` on a new device of a kind."""
+    spec = load_spec(folder)
+    device = kind(folder, spec.headers, cache=cache)
+    return measured_rows(device, folder, spec, problem, configurations, method)
 
 
 def measured_rows(

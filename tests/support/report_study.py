@@ -227,21 +227,34 @@ def settings(**changes: Any) -> Study:
     return Study.model_validate({**given, **changes})
 
 
-def sized_study(
-    kernel: Path, name: str, title: str, sizes: list[int], sweeps: dict[str, pd.DataFrame]
+Sweeps = dict[str, pd.DataFrame]  # GPU to its rows
+Values = dict[str, list[Any]]  # problem parameter to its values
+
+
+def swept_study(
+    kernel: Path, name: str, train: Values, test: Values, sweeps: Sweeps, **asked: Any
 ) -> StudyData:
-    """A study of the workload in a folder with these sweeps; every second size is tested."""
-    parts = {"train": {"n": sizes[::2]}, "test": {"n": sizes[1::2]}}
-    split = {"kind": "problems", "title": "x", **parts}
-    spec = load_spec(kernel)
+    """A study of the workload in a folder with these sweeps. GPUs with a dot are slices."""
+    split = {"kind": "problems", "title": "x", "train": train, "test": test}
+    spec = known_spec(kernel)
     return dataclasses.replace(
         study(),
         name=name,
-        settings=settings(workload=spec.workload, title=title, splits={"sizes": split}),
+        settings=settings(workload=spec.workload, splits={"sizes": split}, **asked),
         spec=spec,
-        profiles={gpu: profile(gpu) for gpu in sweeps},
+        profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in sweeps},
         sweeps=sweeps,
     )
+
+
+def sized_study(kernel: Path, name: str, title: str, sizes: list[int], sweeps: Sweeps) -> StudyData:
+    """:func:`swept_study` of which every second size is tested."""
+    return swept_study(kernel, name, {"n": sizes[::2]}, {"n": sizes[1::2]}, sweeps, title=title)
+
+
+@cache
+def known_spec(kernel: Path) -> Spec:
+    return load_spec(kernel)
 
 
 def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
@@ -304,7 +317,7 @@ def study(
 @cache
 def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
     """The study of these GPUs, of a workload with the variants ``linear`` and ``block3d``."""
-    spec = load_spec(kernel)
+    spec = known_spec(kernel)
     kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
     of_models = rows[rows["role"] == "model"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import json
 import re
@@ -28,7 +27,7 @@ from launchwise.workloads.space import LENIENT_GPU, baseline, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
 from tests.support.mistakes import Mistake, mistakes, planted
-from tests.support.report_study import profile, settings, study
+from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import blocks_of, statements, tables, texts
 from tests.support.slow_cases import first_of
 
@@ -147,7 +146,7 @@ def test_the_documented_import_of_shipped_files_fits(
     assert (usual["variant"], usual["BLOCK_N"], usual["num_stages"]) == ("triton", 64, 4)
 
 
-SPEC = load_spec(ROOT / "kernels" / "expert_product")
+SPEC = known_spec(FOLDER)
 LAYER = {"experts": 8, "n": 512, "k": 1024, "dtype": "float16"}
 USUAL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8}
 
@@ -171,16 +170,8 @@ SWEEP = (
 
 
 def made(*rows: dict[str, Any]) -> StudyData:
-    parts = {"train": {"rows": [16]}, "test": {"rows": [4096]}}
-    split = {"kind": "problems", "title": "x", **parts}
-    return dataclasses.replace(
-        study(),
-        name="expert_product_tile",
-        settings=settings(workload="expert_product", title="Tiles", splits={"rows": split}),
-        spec=SPEC,
-        profiles={"one": profile("one", 8)},
-        sweeps={"one": pd.DataFrame(list(rows))},
-    )
+    sizes, sweeps = ({"rows": [16]}, {"rows": [4096]}), {"one": pd.DataFrame(list(rows))}
+    return swept_study(FOLDER, "expert_product_tile", *sizes, sweeps, title="Tiles")
 
 
 def test_languages_are_compared_by_their_fastest_right_configurations() -> None:

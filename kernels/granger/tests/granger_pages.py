@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from launchwise.learning.analytical import CostModel
 from launchwise.report.blocks import Section
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import load_spec
-from tests.support.report_study import profile, settings, study
+from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes
 
 Published = dict[str, Records]
 
-SPEC = load_spec(ROOT / "kernels" / "granger")
+FOLDER = ROOT / "kernels" / "granger"
+SPEC = known_spec(FOLDER)
 PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"}
 CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
 
@@ -62,16 +61,9 @@ SWEEP = (
 def made(*rows: dict[str, Any], gpus: tuple[str, ...] = ("one",)) -> StudyData:
     """The study of these sweeps; GPUs with a dot are slices."""
     table = pd.DataFrame(list(rows or SWEEP))
-    parts = {"train": {"county": [50]}, "test": {"county": [500]}}
-    split = {"kind": "problems", "title": "x", **parts}
-    return dataclasses.replace(
-        study(),
-        name="granger_time",
-        settings=settings(workload="granger", title="Times", splits={"sizes": split}),
-        spec=SPEC,
-        profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus},
-        sweeps={gpu: table.assign(gpu=gpu) for gpu in gpus},
-    )
+    sweeps = {gpu: table.assign(gpu=gpu) for gpu in gpus}
+    sizes = {"county": [50]}, {"county": [500]}
+    return swept_study(FOLDER, "granger_time", *sizes, sweeps, title="Times")
 
 
 def words(section: Section) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from launchwise.experiment.method import Method
 from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.host_device import METHOD, HostDevice, rows_of_folder
 from tests.support.mistakes import Mistake, mistakes, with_mistake
 from tests.support.slow_cases import first_of
 
@@ -25,19 +23,6 @@ SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "flo
 @pytest.fixture(scope="module")
 def spec() -> Spec:
     return load_spec(FOLDER)
-
-
-def rows_of(
-    folder: Path,
-    kernel_cache: Path,
-    problem: Problem,
-    configurations: list[Configuration],
-    method: Method = METHOD,
-    kind: type[HostDevice] = HostDevice,
-) -> list[dict[str, Any]]:
-    spec = load_spec(folder)
-    device = kind(folder, spec.headers, cache=kernel_cache)
-    return measured_rows(device, folder, spec, problem, configurations, method)
 
 
 def every(spec: Spec) -> list[Configuration]:
@@ -55,7 +40,7 @@ PUBLISHED_SIZE: Problem = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_variant_is_right(spec: Spec, kernel_cache: Path, dtype: str) -> None:
-    rows = rows_of(FOLDER, kernel_cache, {**SMALL, "dtype": dtype}, every(spec))
+    rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, "dtype": dtype}, every(spec))
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 10
     assert max(row["max_error"] for row in rows) < (1e-14 if dtype == "float64" else 1e-6)
 
@@ -70,7 +55,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, dtype: str) -> N
     ],
 )
 def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, sizes: dict[str, int]) -> None:
-    rows = rows_of(FOLDER, kernel_cache, {**SMALL, **sizes}, every(spec))
+    rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, **sizes}, every(spec))
     assert {row["status"] for row in rows} == {"ok"}, rows
 
 
@@ -97,7 +82,7 @@ def test_one_after_the_other_its_copies_say_what_a_single_one_does(
     # Each begins with a fresh copy of X, so a sequential run is right. Only threads that are at
     # work at the same time change Q under each other's hands, which the CPU does not show.
     problem = {**SMALL, "county": county, "dtype": dtype}
-    plain, published = rows_of(FOLDER, kernel_cache, problem, [PLAIN, PUBLISHED])
+    plain, published = rows_of_folder(FOLDER, kernel_cache, problem, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["max_error"] == plain["max_error"] < published["tolerance"]
     said = f"largest error {published['max_error']:.3g} (allowed {published['tolerance']:.3g})"
@@ -108,7 +93,7 @@ def test_one_after_the_other_its_copies_say_what_a_single_one_does(
 
 def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
     folder = with_mistake(FOLDER, tmp_path, "published.cu", "threadIdx.x)", "threadIdx.x + 1)")
-    plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
+    plain, published = rows_of_folder(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["max_error"] is None
     assert published["reason"].endswith("launch: 1 regressions have no coefficients")
@@ -119,7 +104,7 @@ def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) ->
     # As where another copy has just begun anew: the last column is not orthogonal to the others.
     right, wrong = (f"j < {end}; ++j) {{\n        for" for end in ("cols", "cols - 1"))
     folder = with_mistake(FOLDER, tmp_path, "by_thread.cuh", right, wrong)
-    plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
+    plain, published = rows_of_folder(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("wrong", "unverified")
     assert published["max_error"] == plain["max_error"] > published["tolerance"]
     assert published["reason"] == f"not verified; the first launch: {plain['reason']}"
@@ -153,7 +138,7 @@ class Hopeless(Instant):
 
 
 def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
-    rows = rows_of(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
+    rows = rows_of_folder(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
     assert [(row["status"], row.get("reason")) for row in rows] == [
         ("ok", ""),
         ("failed", "refused"),
@@ -163,13 +148,13 @@ def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
 
 def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache: Path) -> None:
     strict = METHOD.model_copy(update={"slow_factor": 3.0})
-    plain, published = rows_of(
+    plain, published = rows_of_folder(
         FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], strict, kind=Hopeless
     )
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["times_ms"] == [published["first_ms"]]
     assert re.search(r"; two launches of [\d.]+ times the best so far$", published["reason"])
-    rows = rows_of(FOLDER, kernel_cache, SMALL, [PUBLISHED, PLAIN], strict, kind=Instant)
+    rows = rows_of_folder(FOLDER, kernel_cache, SMALL, [PUBLISHED, PLAIN], strict, kind=Instant)
     assert [(row["status"], row["time_ms"]) for row in rows] == [("unverified", 1e-6), ("ok", 1.0)]
 
 
@@ -188,7 +173,7 @@ def test_a_mistake_in_a_kernel_is_found(
 ) -> None:
     folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
     tried: list[Configuration] = [{"variant": name, "threads": 128} for name in mistake.variants]
-    found = rows_of(folder, kernel_cache, SMALL, tried)
+    found = rows_of_folder(folder, kernel_cache, SMALL, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
@@ -199,7 +184,7 @@ def test_intercepts_of_another_kernel_are_not_there_any_more(
     by_warp: list[Configuration] = [
         {"variant": name, "threads": 128} for name in ("warp_per_fit", "smem")
     ]
-    found = rows_of(folder, kernel_cache, SMALL, [PLAIN, *by_warp])
+    found = rows_of_folder(folder, kernel_cache, SMALL, [PLAIN, *by_warp])
     assert [row["status"] for row in found] == ["ok", "wrong", "wrong"]
 
 

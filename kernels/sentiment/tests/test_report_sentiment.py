@@ -21,14 +21,14 @@ from launchwise.report.blocks import Block, Section, Table
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import load_spec
-from tests.support.report_study import profile, settings, study
+from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes, settings_in, tables, texts
 
 Published = dict[str, Records]
 
 ROOT = Path(__file__).resolve().parents[3]
-SPEC = load_spec(ROOT / "kernels" / "sentiment")
+FOLDER = ROOT / "kernels" / "sentiment"
+SPEC = known_spec(FOLDER)
 TIMES_MS = {name: 80.0 / 2**place for place, name in enumerate(WORDS)}
 """Each step of the ladder halves the time."""
 EXACT = [name for name in WORDS if name not in LOOSER]
@@ -78,21 +78,9 @@ def published_way() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    parts = {"train": {"batch": [1]}, "test": {"batch": [20000]}}
-    split = {"kind": "problems", "title": "x", **parts}
-    return dataclasses.replace(
-        study(),
-        name="sentiment_inference",
-        settings=settings(
-            workload="sentiment",
-            title="Reviews",
-            splits={"batches": split},
-            candidates={"variant": EXACT},
-        ),
-        spec=SPEC,
-        profiles={"one": profile("one")},
-        sweeps={"one": sweep()},
-    )
+    sizes = {"batch": [1]}, {"batch": [20000]}
+    asked: dict[str, Any] = {"title": "Reviews", "candidates": {"variant": EXACT}}
+    return swept_study(FOLDER, "sentiment_inference", *sizes, {"one": sweep()}, **asked)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from launchwise.workloads.device import Allocations, HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.host_device import HostDevice, rows_of_folder
 from tests.support.mistakes import Mistake, mistakes, with_mistake
 from tests.support.samples import ROOT
 from tests.support.slow_cases import first_of
@@ -48,14 +48,6 @@ def made(spec: Spec, variant: str, **values: Any) -> Configuration:
         **{name: tunable.neutral for name, tunable in spec.tunables.items()},
         **values,
     }
-
-
-def rows_of(
-    folder: Path, kernel_cache: Path, problem: Problem, configurations: list[Configuration]
-) -> list[dict[str, Any]]:
-    spec = load_spec(folder)
-    device = HostDevice(folder, spec.headers, cache=kernel_cache)
-    return measured_rows(device, folder, spec, problem, configurations, METHOD)
 
 
 SHAPES: list[dict[str, Any]] = [
@@ -87,7 +79,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> N
     # Blocks begin and end within reviews, and the last one is not full.
     tried = every(spec) if given == "tokens" else [made(spec, name) for name in EMBEDDED]
     fewer = {} if given == "tokens" else {"batch": 3}
-    rows = rows_of(FOLDER, kernel_cache, {**SMALL, "given": given, **fewer}, tried)
+    rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, "given": given, **fewer}, tried)
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * len(tried)
     errors: dict[str, float] = {}
     for row in rows:
@@ -112,7 +104,7 @@ def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, token
     tried = [made(spec, name) for name in spec.variants if name not in left_out]
     shapes = every(spec)[len(spec.variants) - 1 :]
     tried += [each for each in shapes if each["variant"] not in BY_WARPS]
-    rows = rows_of(FOLDER, kernel_cache, problem, tried)
+    rows = rows_of_folder(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
 
 
@@ -133,7 +125,7 @@ def test_batches_from_host_memory_are_right(
         )
         for graph in ((0, 1) if memory == "pinned" else (0,))
     ]
-    rows = rows_of(FOLDER, kernel_cache, problem, tried)
+    rows = rows_of_folder(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
     for row in rows:
         assert row["timer"] == "host"
@@ -157,7 +149,7 @@ def test_reviews_from_a_queue_are_right(
 ) -> None:
     problem = {"batch": batch, "tokens": tokens, "given": given, "memory": "pinned"}
     tried = [made(spec, PERSISTENT, **shape) for shape in QUEUED]
-    rows = rows_of(FOLDER, kernel_cache, problem, tried)
+    rows = rows_of_folder(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
     assert {row["timer"] for row in rows} == {"host"}
     assert max(row["max_error"] for row in rows) < 2e-6
@@ -209,7 +201,7 @@ def test_a_mistake_in_a_kernel_is_found(
     # Blocks of one warp: what belongs together comes at different times.
     values = {"last_answers": 1} if variant != PERSISTENT else {}
     problem = SMALL if variant != PERSISTENT else {**SMALL, "memory": "pinned"}
-    (row,) = rows_of(folder, kernel_cache, problem, [made(spec, variant, warps=1, **values)])
+    (row,) = rows_of_folder(folder, kernel_cache, problem, [made(spec, variant, warps=1, **values)])
     assert row["status"] == "wrong", row
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,8 @@ from launchwise.report.blocks import Figure, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import Spec, load_spec
-from tests.support.report_study import sized_study
+from launchwise.workloads.spec import load_spec
+from tests.support.report_study import known_spec, sized_study
 from tests.support.shown import (
     blocks_of,
     notes,
@@ -51,14 +50,9 @@ GAIN = {0: 1.0, 1: 1.1, 2: 1.25}
 """Speed-up of each depth from 5e6 rows on; below, each recursion costs 10 %."""
 
 
-@functools.cache
-def known_spec() -> Spec:
-    return load_spec(TRIDIAGONAL)
-
-
 def sweep() -> pd.DataFrame:
     """m1 = 10 is best at every size but the largest, where 5 is 4 % faster."""
-    spec = known_spec()
+    spec = known_spec(TRIDIAGONAL)
     rows = []
     for n, m1, m2 in itertools.product(SIZES, (0, 5, 10), (0, 10)):
         if m2 and not m1:
@@ -76,7 +70,7 @@ def sweep() -> pd.DataFrame:
 
 def row(n: int, levels: tuple[int, ...], time: float, status: str = "ok") -> dict[str, Any]:
     """A row of the sweep: m per level, the outermost first."""
-    spec = known_spec()
+    spec = known_spec(TRIDIAGONAL)
     problem = {"n": n, "dtype": "float64", "memory": "pinned", "batch": 1}
     streams = spec.formulas.value("published_streams", {"n": n})
     chosen = dict(zip(LEVELS, levels, strict=False))
