@@ -12,9 +12,15 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from launchwise.cuda_text.declarations import Item, is_clear, items
+from launchwise.cuda_text.declarations import (
+    IDENTIFIERS,
+    Item,
+    declared_names,
+    identifiers,
+    is_clear,
+    items,
+)
 from launchwise.cuda_text.launches import CALLS
-from launchwise.cuda_text.names import IDENTIFIERS, declared_names, identifiers
 from launchwise.cuda_text.syntax import child, has_word, parse, text_of, walk
 
 _KEPT = (

@@ -16,9 +16,8 @@ from typing import Any
 from tree_sitter import Node
 
 from launchwise.base.expressions import FUNCTIONS, names_in
-from launchwise.cuda_text.declarations import Item, items
+from launchwise.cuda_text.declarations import Item, declared_names, items
 from launchwise.cuda_text.directives import without_comments, without_directives
-from launchwise.cuda_text.names import declared_names
 from launchwise.cuda_text.syntax import has_word, parse, text_of, walk
 from launchwise.cuda_text.types import is_type, word_list
 from launchwise.workloads.parts import Variant

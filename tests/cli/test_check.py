@@ -14,7 +14,7 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import compiling
+from launchwise.cli.check import checking
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.workloads.spec import load_spec
 
@@ -438,7 +438,7 @@ class TestWithNvcc:
         assert words in told
         assert not any(line.startswith("ok ") and "compile" in line for line in lines)
         # What nvcc said is kept.
-        monkeypatch.setattr(compiling, "compile_bundle", None)
+        monkeypatch.setattr(checking, "compile_bundle", None)
         assert main(["check", str(folder)]) == 0
         assert capsys.readouterr().out.splitlines() == lines
         assert main(["check", str(folder), "--json"]) == 0

@@ -14,8 +14,8 @@ from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.body import Body
-from launchwise.cli.new.macros import needed_macros, used_constants
 from launchwise.cli.new.signature import Source, choose, read_source
+from launchwise.cli.new.tunables import needed_macros, used_constants
 from launchwise.cli.new.writing import spec_text
 from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import expanded

@@ -13,7 +13,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
-from launchwise.cli.check.compiling import chosen_builds
+from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
 from launchwise.cli.problems import problem_of
 from launchwise.cli.tune.tuning import Question, prepared

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from launchwise.cli.new.body import Body, Frame
+from launchwise.cli.new.body import Body, Frame, Polynomial, add, uncast
 from launchwise.cli.new.indices import Comparison
-from launchwise.cli.new.polynomials import Polynomial, add, uncast
 from launchwise.cli.new.signature import Parameter
 from launchwise.cuda_text.syntax import above, child, plain, text_of, walk
 from launchwise.cuda_text.types import elements

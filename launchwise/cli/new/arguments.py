@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.expressions import evaluate
-from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
 from launchwise.cli.new.signature import Parameter
+from launchwise.cli.new.tunables import used_constants
 from launchwise.cli.new.yaml_lines import Line
 
 _UNKNOWN_BYTES = 16  # Bytes of a structure that the file does not show

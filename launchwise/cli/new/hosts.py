@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from launchwise.cli.new.body import Polynomial, expression, read
 from launchwise.cli.new.indices import AXES
-from launchwise.cli.new.macros import needed_items
-from launchwise.cli.new.polynomials import Polynomial, expression, read
 from launchwise.cli.new.signature import Kernel, Source
+from launchwise.cli.new.tunables import needed_items
 from launchwise.cli.new.yaml_lines import Line
+from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.launches import HostCode, Launch
-from launchwise.cuda_text.names import on_device
 from launchwise.cuda_text.syntax import child, has_word, plain, text_of, tokens_of, walk
 from launchwise.cuda_text.types import BYTES, bare
 

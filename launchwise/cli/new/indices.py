@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from launchwise.cli.new.body import Body, Frame, axes_in
-from launchwise.cli.new.polynomials import (
+from launchwise.cli.new.body import (
+    Body,
+    Frame,
     Polynomial,
     add,
+    axes_in,
     coefficient,
     expression,
     multiply,

@@ -11,8 +11,8 @@ from typing import Any
 
 from launchwise.base.expressions import names_in
 from launchwise.cli.new.accesses import Access, Accesses
+from launchwise.cli.new.body import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.indices import AXES, Indices
-from launchwise.cli.new.polynomials import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cuda_text.syntax import text_of
 

@@ -12,19 +12,25 @@ from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import draft_arguments
-from launchwise.cli.new.body import Body, axes_in
-from launchwise.cli.new.grids import draft_grid
+from launchwise.cli.new.body import Body, axes_in, names_of
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.hosts import host_launch, shared_bytes
 from launchwise.cli.new.indices import AXES, Indices
-from launchwise.cli.new.launches import Launch, draft_launch
-from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, used_names
-from launchwise.cli.new.polynomials import names_of
+from launchwise.cli.new.launches import Launch, draft_grid, draft_launch
 from launchwise.cli.new.shapes import Reading, Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cli.new.tunables import compiled_in, draft_tunables, tuning_hints
+from launchwise.cli.new.tunables import (
+    Need,
+    compiled_in,
+    draft_tunables,
+    fixed_numbers,
+    needed_items,
+    needed_macros,
+    tuning_hints,
+    used_names,
+)
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
-from launchwise.cuda_text.names import on_device
+from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
