@@ -73,10 +73,8 @@ SPEC: dict[str, Any] = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, in_one_process: None) -> Path:
     """Two launches in a row, each with a size of its own."""
-    # Compilation by nvcc has tests of its own.
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     path = tmp_path / "pair"
     path.mkdir()
     (path / "pair.cu").write_text(KERNELS)

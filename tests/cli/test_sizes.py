@@ -61,10 +61,8 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, in_one_process: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A kernel that is right for multiples of 256 only."""
-    # Compilation by nvcc has tests of its own.
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "vec"
     path.mkdir()

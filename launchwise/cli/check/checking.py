@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import random
 import re
@@ -19,7 +18,6 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.base.typed import read_yaml, validated
-from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
@@ -167,17 +165,18 @@ MOST_CORNERS = 8  # Corners of a space that problems near are searched for, at 0
 def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
     """The first variant that constraints keep from every problem: key of these, and what is said. A
     variant of which this is not certain passes: a large space may hold what no search finds."""
-    tried: list[Problem] = []
+    small, tried = SmallProblems(spec, LENIENT_GPU), list[Problem]()
     for name, variant in spec.variants.items():
-        alone = spec.narrowed({"variant": [name]})
-        if any(_may_run(alone, each) for each in problems):
+        if _may_run(spec, name, problems):
             continue
-        tried = tried or [*problems, *SmallProblems(spec, LENIENT_GPU).drawn()]
-        if any(_may_run(alone, each) for each in tried) or _fits_near(alone, tried):
+        tried = tried or [*problems, *small.drawn()]
+        corners = [each for each in small.corners if each["variant"] == name][:MOST_CORNERS]
+        near = (small.near(problem, [each]) for each in corners for problem in tried)
+        if _may_run(spec, name, tried) or any(each is not None for each in near):
             continue
         asked = [(f"variants.{name}.constraints", text) for text in variant.constraints]
         asked += [("constraints", text) for text in spec.constraints]
-        never = [(key, text) for key, text in asked if not _holds(alone, tried, name, text)]
+        never = [(key, text) for key, text in asked if not _holds(spec, tried, name, text)]
         named = " and ".join(text for _, text in never)
         together = "the constraints of the variant and of the workload do not hold together"
         said = f"{named} never holds" if never else together
@@ -186,24 +185,13 @@ def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] 
     return None
 
 
-def _may_run(spec: Spec, problem: Problem) -> bool:
+def _may_run(spec: Spec, variant: str, problems: Sequence[Problem]) -> bool:
     """Whether there is a feasible configuration, or may be one that was not found."""
-    draws = Draws(spec, problem, LENIENT_GPU, SEED)
-    return any(
-        draws.draw(random.Random(SEED), (), name) is not None or not draws.ended(name)
-        for name in spec.variants
+    every = (Draws(spec, each, LENIENT_GPU, SEED) for each in problems)
+    found = (
+        each.draw(random.Random(SEED), (), variant) or not each.ended(variant) for each in every
     )
-
-
-def _fits_near(spec: Spec, problems: Sequence[Problem]) -> bool:
-    """Whether a corner of the space may run a problem near to one of these."""
-    small = SmallProblems(spec, LENIENT_GPU)
-    spans = Draws(spec, problems[0], LENIENT_GPU, SEED).spans
-    return any(
-        small.near(problem, [configuration]) is not None
-        for configuration in itertools.islice(filter(spans, small.corners), MOST_CORNERS)
-        for problem in problems
-    )
+    return any(found)
 
 
 def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> bool:
@@ -211,7 +199,7 @@ def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> 
     own = spec.variants[variant].model_copy(update={"constraints": [text]})
     alone = spec.model_copy(update={"variants": {variant: own}, "constraints": []})
     try:
-        return any(_may_run(alone, each) for each in problems)
+        return _may_run(alone, variant, problems)
     except ValueError:
         return True  # What stands before it keeps it from being asked.
 
@@ -225,13 +213,13 @@ def checked(
     folder: Path,
     arch: str,
     threads: int,
-    process: CpuProcess | None = None,
+    cpu: bool = False,
     words: Sequence[str] = (),
 ) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 
-    ``process``: runs small problems on the CPU device, too, while nvcc works.
-    ``words``: problems that it runs in place of small ones, as words ``NAME=VALUE``.
+    ``cpu``: whether small problems run on the CPU device, too, while nvcc works.
+    ``words``: problems that run there in place of small ones, as words ``NAME=VALUE``.
     Raises UserError at the first mistake that later steps cannot do without: file, key and what is
     wrong, in one line.
     """
@@ -247,7 +235,7 @@ def checked(
     except Exception as error:
         raise own_error(folder, error) from error
     yield Step("host", OK, f"{type(workload).__name__} names {len(builds)} builds for the corners")
-    if process is not None and shutil.which("g++") is None:
+    if cpu and shutil.which("g++") is None:
         raise UserError("check", "--cpu", "g++ is not on the PATH")
     missing: UserError | None = None
     try:
@@ -255,15 +243,20 @@ def checked(
     except UserError as error:
         missing = error  # What can be compiled is compiled first.
     on_cpu: Iterable[Step] = ()
-    if process is not None and missing is None:
-        on_cpu = run_on_cpu(folder, spec, workload, process, gpu, listed, given)
+    if cpu and missing is None:
+        on_cpu = run_on_cpu(folder, spec, workload, gpu, listed, given)
     with ThreadPoolExecutor(1) as pool:
-        compiling = None
+        compiling: Future[list[Step]] | None = None
         if shutil.which("nvcc") is None:
             yield Step("compile", LEFT_OUT, "nvcc is not on the PATH")
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
-        yield from _in_turn(compiling, on_cpu)
+        for step in on_cpu:
+            yield step
+            if compiling is not None and compiling.done():
+                yield from compiling.result()
+                compiling = None
+        yield from compiling.result() if compiling is not None else ()
     if missing is not None:
         raise missing
 
@@ -321,19 +314,3 @@ def open_questions(folder: Path) -> str:
     is_one = len(asking) == 1
     said = f"{len(asking)} {'line is' if is_one else 'lines are'} to be decided"
     return f"{said}: # ? in {'line' if is_one else 'lines'} {few} of {SPEC_FILE}"
-
-
-def _in_turn(compiling: Future[list[Step]] | None, on_cpu: Iterable[Step]) -> Iterator[Step]:
-    """Steps of nvcc, then those on the CPU, which run while it works."""
-    waiting: list[Step] = []
-    for step in on_cpu:
-        waiting.append(step)
-        if compiling is not None and compiling.done():
-            yield from compiling.result()
-            compiling = None
-        if compiling is None:
-            yield from waiting
-            waiting = []
-    if compiling is not None:
-        yield from compiling.result()
-    yield from waiting

@@ -34,33 +34,26 @@ def check(
     verified.
     """
     import sys
-    from contextlib import ExitStack
 
     from launchwise.base.errors import UserError
     from launchwise.base.parallel import usable_cores
-    from launchwise.cli.check.cpu_process import CpuProcess
+    from launchwise.cli.check.checking import checked
+    from launchwise.cli.check.steps import LEFT_OUT, summary, verdict
     from launchwise.cli.options import workload_folder
 
     folder = workload_folder(workload)
     if problem and not cpu:
         raise UserError("check", problem[0], "problems run on the CPU alone: add --cpu")
-    steps = []
-    with ExitStack() as stack:
-        # It loads its libraries while this process loads its own.
-        process = stack.enter_context(CpuProcess(folder)) if cpu else None
-        from launchwise.cli.check.checking import checked
-        from launchwise.cli.check.steps import LEFT_OUT, summary, verdict
-
-        told = set()
-        for step in checked(folder, arch, usable_cores(), process, problem or []):
-            steps.append(step)
-            key = step.variant, step.reason
-            # Each reason is told once per variant.
-            again = step.status == LEFT_OUT and step.variant and key in told
-            if not as_json and not again:
-                print(f"{step.status:8} {step.name}: {step.said}", flush=True)
-            if step.status == LEFT_OUT:
-                told.add(key)
+    steps, told = [], set()
+    for step in checked(folder, arch, usable_cores(), cpu, problem or []):
+        steps.append(step)
+        key = step.variant, step.reason
+        # Each reason is told once per variant.
+        again = step.status == LEFT_OUT and step.variant and key in told
+        if not as_json and not again:
+            print(f"{step.status:8} {step.name}: {step.said}", flush=True)
+        if step.status == LEFT_OUT:
+            told.add(key)
     if as_json:
         print(json.dumps([step.as_facts() for step in steps], indent=2))
     elif said := summary(steps):

@@ -1,28 +1,106 @@
-"""Runs small problems of a workload on the CPU device and reports every one of them."""
+"""Runs small problems of a workload on the CPU device, in a process that may crash or hang."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
+import select
+import subprocess
+import sys
+import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.parallel import usable_cores
 from launchwise.cli.check.cases import Cases, Planned
-from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
 from launchwise.cli.check.steps import FAILED, LEFT_OUT, OK, Step
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.space import Problem, label
+from launchwise.workloads.space import Configuration, Problem, label
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
+
+
+class Died(Exception):
+    """The process ended, or was ended because it did not answer; the message says which."""
+
+
+class Silent(Died):
+    """It did not answer in time."""
+
+
+class CpuProcess:
+    """A process of :mod:`launchwise.cli.check.on_cpu` for a workload; it ends with the block."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._errors: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 (closed with the block)
+            "w+", encoding="utf-8", errors="replace"
+        )
+        self._start()
+
+    def _start(self) -> None:
+        self._errors.seek(0)
+        self._errors.truncate()
+        self._is_loaded = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "launchwise.cli.check.on_cpu", str(self._folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    def __enter__(self) -> CpuProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Its answer to one job; a process that has died is started anew. Raises Silent when there
+        is none within so many seconds. Raises Died when the process dies."""
+        if self._process.poll() is not None:
+            self._process.communicate()
+            self._start()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # Its first line says that it is loaded.
+        self._is_loaded = self._is_loaded or bool(process.stdout.readline())
+        # Of a process that has died the last words say more than a broken pipe.
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+        # It answers once for each job, so nothing of an answer waits in a buffer.
+        if self._is_loaded and not select.select([process.stdout], [], [], seconds)[0]:
+            process.kill()
+            process.wait()
+            raise Silent(f"did not finish within {seconds:g} s")
+        line = process.stdout.readline()
+        if not line:
+            code = process.wait()
+            raise Died(self._last_words() or f"ended with code {code}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        said = self._errors.read().strip().splitlines()
+        return said[-1] if said else ""
+
 
 SILENCE_S = 30.0  # Time limit of one configuration, without its compilation, s
 WIDE_S = 5.0  # Time limit of all runs of a problem with a size above the threads of a block, s
@@ -33,7 +111,7 @@ MOST_SMALL_ITEMS = 1 << 16
 """Most work items, or numbers in memory, of a problem that every right kernel ends in time."""
 
 BYTES_PER_ITEM = 4
-
+MOST_VALUES = 8  # Values of a tunable without a run that are told
 
 Job = tuple[Planned, list[Future[None]]]  # A run, and the compilations that it waits for
 
@@ -42,7 +120,6 @@ def run_on_cpu(
     folder: Path,
     spec: Spec,
     workload: Workload,
-    process: CpuProcess,
     gpu: Mapping[str, Any],
     listed: Sequence[Problem] | None,
     given: Sequence[Problem] | None,
@@ -57,17 +134,18 @@ def run_on_cpu(
     Raises UserError when the spec or the workload's own code is wrong.
     """
     until = time.monotonic() + TOTAL_S
-    cases = Cases(spec, gpu)
-    cases.plan(listed, given)
-    yield from (Step("cpu", LEFT_OUT, f"{name}: {why}") for name, why in cases.left_out)
-    runs, drawn = _Runs(cases, process), given is not None
-    with _Ahead(folder, spec, workload) as ahead:
+    cases, drawn = Cases(spec, gpu), given is not None
+    # The process loads its libraries while this one looks for problems.
+    with CpuProcess(folder) as process, _Ahead(folder, spec, workload) as ahead:
+        cases.plan(listed, given)
+        yield from (Step("cpu", LEFT_OUT, f"{name}: {why}") for name, why in cases.left_out)
+        runs = _Runs(cases, process)
         jobs = deque(map(ahead.job, cases.runs))
         while jobs:
             if why := runs.why_ended(until):
                 begin = f"{len(jobs)} runs from {assigned(jobs[0][0].problem)} on"
                 yield Step("cpu", LEFT_OUT, f"{begin}: not tried: {why}", runs=len(jobs))
-                return
+                break
             job = jobs.popleft()
             yield runs.outcome(job)
             if runs.takes_too_long and not drawn:
@@ -76,6 +154,8 @@ def run_on_cpu(
                 known = [each.problem for each in cases.runs]
                 fewer = [each for each in cases.small.drawn() if each not in known]
                 jobs.extendleft(map(ahead.job, cases.of(fewer)[::-1]))
+    if said := runs.values_left_out():
+        yield Step("values", LEFT_OUT, f"{said}: a sweep verifies them before it times them")
 
 
 class _Runs:
@@ -94,6 +174,7 @@ class _Runs:
         self._ended: set[str] = set()
         # Whether a problem that is not small was too much work.
         self.takes_too_long = False
+        self._tried: list[Configuration] = []
 
     def why_ended(self, until: float) -> str:
         """Why no further run is tried; '' where one is."""
@@ -101,12 +182,26 @@ class _Runs:
             return f"{self._deaths} configurations crashed or hung"
         return f"time limit ({TOTAL_S:g} s)" if time.monotonic() > until else ""
 
+    def values_left_out(self) -> str:
+        """Values of tunables that no run had, in words; '' where runs had all, or none ran."""
+        missing = []
+        for name, tunable in self._spec.tunables.items():
+            users = [each for each, one in self._spec.variants.items() if name in one.tunables]
+            tried = [each[name] for each in self._tried if each["variant"] in users]
+            values = [str(value) for value in tunable.values if value not in tried]
+            if tried and values:
+                few = [*values[:MOST_VALUES], *(["..."] if values[MOST_VALUES:] else [])]
+                missing.append(f"{name}={','.join(few)}")
+        return f"no run had {' or '.join(missing)}" if missing else ""
+
     def outcome(self, job: Job) -> Step:
         """Make a run, unless it would be too much work."""
         run, variant = job[0], str(job[0].configuration["variant"])
         status, said = self._outcome(job, variant, assigned(run.problem))
         if status == OK:
             self._ended.add(variant)
+        if status != LEFT_OUT:
+            self._tried.append(run.configuration)
         name = f"{label(run.configuration, self._spec)} at {assigned(run.problem)}"
         return Step("cpu", status, f"{name}: {said}", variant)
 

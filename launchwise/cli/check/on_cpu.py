@@ -84,31 +84,40 @@ RACE = "; right in another order of threads: a barrier or __syncwarp() may be mi
 
 
 def main(folder: Path) -> None:
-    """Run what standard input asks of a workload."""
+    """Run what standard input asks of a workload, after a line that says that it is loaded."""
     # What the user's code prints is no answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    spec = load_spec(folder)
-    workload = load_workload(folder, spec)
-    device = CpuDevice(folder, spec.headers, memory_bytes=4 * MEMORY_BYTES)
-    checked: dict[str, str] = {}
-    for line in sys.stdin:
-        job = json.loads(line)
-        problem, configuration = job["problem"], job["configuration"]
-        key, begun = json.dumps(problem), time.process_time()
-        found: dict[str, Any]
-        try:
-            if key not in checked:
-                checked[key] = workload.self_check(device, problem, SEED) or ""
-            if said := checked[key]:
-                found = {"status": "wrong", "reason": said}
-            else:
-                found = outcome(workload, spec, device, problem, configuration, SEED)
-        except UserError as error:
-            found = {"error": [error.where, error.key, error.message]}
-        found["cpu_s"] = time.process_time() - begun
+    runner = Runner(folder)
+    for found in itertools.chain([{}], map(runner.answer, map(json.loads, sys.stdin))):
         answers.write(json.dumps(found) + "\n")
         answers.flush()
+
+
+class Runner:
+    """Runs configurations of the workload in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._spec = load_spec(folder)
+        self._workload = load_workload(folder, self._spec)
+        self._device = CpuDevice(folder, self._spec.headers, memory_bytes=4 * MEMORY_BYTES)
+        self._checked: dict[str, str] = {}
+
+    def answer(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """Outcome of a configuration of a problem, and the time that it took; or an error."""
+        problem, key, begun = job["problem"], json.dumps(job["problem"]), time.process_time()
+        found: dict[str, Any]
+        try:
+            if key not in self._checked:
+                self._checked[key] = self._workload.self_check(self._device, problem, SEED) or ""
+            if said := self._checked[key]:
+                found = {"status": "wrong", "reason": said}
+            else:
+                one = self._workload, self._spec, self._device, problem, job["configuration"]
+                found = outcome(*one, SEED)
+        except UserError as error:
+            found = {"error": [error.where, error.key, error.message]}
+        return {**found, "cpu_s": time.process_time() - begun}
 
 
 def outcome(

@@ -44,9 +44,13 @@ def check_signatures(folder: Path, spec: Spec) -> None:
     compared for each choice of listed problem values and of tunables that are types. What cannot be
     read off a file is taken to be right: structures, types that are unknown. Raises UserError at
     the first difference."""
-    if not spec.arguments:
-        return
-    _check_constants(folder, spec)
+    for key, message in _complaints(folder, spec) if spec.arguments else ():
+        raise UserError(folder / SPEC_FILE, key, message)
+
+
+def _complaints(folder: Path, spec: Spec) -> Iterator[tuple[str, str]]:
+    """Keys with what is wrong; what follows the first one need not be."""
+    yield from _of_constants(folder, spec)
     launched = list(_launched(folder, spec))
     writable = {
         (one.variant, argument)
@@ -55,48 +59,42 @@ def check_signatures(folder: Path, spec: Spec) -> None:
         if not parameter.is_const
     }
     for one in launched:
-        _check_template(folder, spec, one)
-        takes = one.item.parameters
-        key = f"variants.{one.variant}.arguments"
+        yield from _of_template(spec, one)
+        key, takes = f"variants.{one.variant}.arguments", one.item.parameters
+        given, own = ", ".join(one.given), [each.name for each in takes]
         if len(one.given) != len(takes):
             listed = ", ".join(each.name or each.written for each in takes)
-            message = f"{one.name} takes {len(takes)} ({listed}), {len(one.given)} are given"
-            raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(one.given)})")
-        own = [each.name for each in takes]
+            yield (
+                key,
+                f"{one.name} takes {len(takes)} ({listed}), {len(one.given)} are given ({given})",
+            )
         exchanged = [name for name, other in zip(one.given, own, strict=True) if name != other]
         if one.step.arguments is None and set(own) >= set(exchanged) and exchanged:
-            message = f"{one.name} takes {', '.join(own)}, in this order; given are"
-            raise UserError(folder / SPEC_FILE, "arguments", f"{message} {', '.join(one.given)}")
+            yield (
+                "arguments",
+                f"{one.name} takes {', '.join(own)}, in this order; given are {given}",
+            )
         for argument, parameter in zip(one.given, takes, strict=True):
-            if argument == NULL:
-                if is_pointer(parameter) is False and not _may_be_pointer(spec, one, parameter):
-                    message = f"nullptr is given, the kernel takes a number: {one.name}"
-                    raise UserError(folder / SPEC_FILE, key, f"{message}({parameter.name})")
-                continue
+            place = f"{one.name}({parameter.name})"
             # One of several kernels that writes it is enough.
             read_only = (one.variant, argument) not in writable
-            if said := _difference(spec, one, argument, parameter, read_only):
-                where = f"arguments.{argument}"
-                raise UserError(folder / SPEC_FILE, where, f"{said}: {one.name}({parameter.name})")
+            if argument == NULL:
+                if is_pointer(parameter) is False and not _may_be_pointer(spec, one, parameter):
+                    yield key, f"nullptr is given, the kernel takes a number: {place}"
+            elif said := _difference(spec, one, argument, parameter, read_only):
+                yield f"arguments.{argument}", f"{said}: {place}"
 
 
-def _check_constants(folder: Path, spec: Spec) -> None:
-    """Insist that each ``__constant__`` array is named in some source, as it is by those that read
-    it."""
-    if all(one.constant is None for one in spec.arguments.values()):
-        return
+def _of_constants(folder: Path, spec: Spec) -> Iterator[tuple[str, str]]:
+    """Arrays of ``__constant__`` memory that no source names."""
+    asked = {name: one.constant for name, one in spec.arguments.items() if one.constant is not None}
     sources = {str(one.source) for one in spec.variants.values() if not one.is_triton}
-    declared = _declared(folder, [*sorted(sources), *spec.headers], spec)
-    known = [
-        each.name
-        for item in declared
-        if has_word(item.inner, "__constant__")
-        for each in declarators(item.inner)
-    ]
-    for name, argument in spec.arguments.items():
-        if argument.constant is not None and argument.constant.split("::")[-1] not in known:
-            message = unknown("__constant__ array", argument.constant, known)
-            raise UserError(folder / SPEC_FILE, f"arguments.{name}.constant", message)
+    declared = _declared(folder, [*sorted(sources), *spec.headers], spec) if asked else []
+    constant = [item for item in declared if has_word(item.inner, "__constant__")]
+    known = [each.name for item in constant for each in declarators(item.inner)]
+    for name, array in asked.items():
+        if array.split("::")[-1] not in known:
+            yield f"arguments.{name}.constant", unknown("__constant__ array", array, known)
 
 
 def _declared(folder: Path, files: Sequence[str], spec: Spec) -> list[Item]:
@@ -119,24 +117,22 @@ def is_pointer(parameter: Parameter) -> bool | None:
     return None if unknown_kind or parameter.pointers > 1 else parameter.pointers > 0
 
 
-def _check_template(folder: Path, spec: Spec, launched: Launched) -> None:
-    kernel = launched.step.kernel
-    number = spec.variants[launched.variant].steps.index(launched.step)
-    several = bool(spec.variants[launched.variant].kernels)
-    key = f"variants.{launched.variant}.{f'kernels.{number}.' if several else ''}kernel"
+def _of_template(spec: Spec, launched: Launched) -> Iterator[tuple[str, str]]:
+    """Namespaces and arguments of a template that a kernel does not have."""
+    kernel, variant = launched.step.kernel, spec.variants[launched.variant]
+    place = f"kernels.{variant.steps.index(launched.step)}." if variant.kernels else ""
+    key = f"variants.{launched.variant}.{place}kernel"
     spaces = [each.strip() for each in split_kernel(kernel)[0].split("::")[:-1]]
     if strange := [each for each in spaces if each not in launched.spaces]:
-        source = spec.variants[launched.variant].source
-        raise UserError(folder / SPEC_FILE, key, f"{source} has no namespace {strange[0]}")
-    template = launched.item.template
-    given, least = template_arguments(kernel), sum(not one.default for one in template)
+        yield key, f"{variant.source} has no namespace {strange[0]}"
+    template, given = launched.item.template, template_arguments(kernel)
+    least = sum(not one.default for one in template)
     # Those of a pack are any number.
     pack = any(one.kind == "pack" for one in template)
-    if pack or not given or least <= len(given) <= len(template):
-        return
-    listed = ", ".join(one.name for one in template)
-    message = f"{launched.name} takes {len(template)} template arguments ({listed})"
-    raise UserError(folder / SPEC_FILE, key, f"{message}, {len(given)} are given")
+    if given and not pack and not least <= len(given) <= len(template):
+        listed = ", ".join(one.name for one in template)
+        message = f"{launched.name} takes {len(template)} template arguments ({listed})"
+        yield key, f"{message}, {len(given)} are given"
 
 
 def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:

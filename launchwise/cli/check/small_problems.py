@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from launchwise.base.expressions import inlined, substituted
+from launchwise.base.expressions import evaluate, inlined, substituted
 from launchwise.workloads.checks.corners import corner_configurations
 from launchwise.workloads.checks.fitting_sizes import Condition, Search, conditions_of, parts
+from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Configuration, Problem, feasible
 from launchwise.workloads.spec import Spec
 
-MOST_PROBLEMS = 5
-MOST_FOR_OTHERS = 4
-"""Further problems for configurations that fit none of these, or have single blocks there."""
-
-MOST_TRIED = 12  # Configurations that such a problem is searched for
+MOST_PROBLEMS = 5  # Of a sweep, or drawn
+MOST_TRIED = 12  # Configurations that a problem with several blocks is searched for
 MOST_CONFIGURATIONS = 4  # Of each variant: the first, the last and some between
 
 SMALL = (1 << 16, 1 << 23)
@@ -28,50 +27,35 @@ ODD = 13
 """Added to the smallest size, twice to the second parameter's and so on: blocks at the end of an
 array are then not full, and a width is no height."""
 
+ELEMENTS = 4  # Elements that a thread may handle at once, as a vector, in a loop inside a block
 SEED = 2026
 
 
 class SmallProblems:
-    """Draws small problems that configurations may run on a GPU with limits."""
+    """Draws small problems that configurations may run on a GPU with limits.
+
+    ``gpu``: facts that constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`).
+    """
 
     def __init__(self, spec: Spec, gpu: Mapping[str, Any]) -> None:
-        self.spec = spec
-        # Facts that constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`).
-        self.gpu = gpu
+        self.spec, self.gpu = spec, gpu
         self.corners = corner_configurations(spec)
         self.free = [
             name
             for name, one in spec.problem.items()
             if one.type == "integer" and one.values is None and one.minimum != one.maximum
         ]
+        other = spec.reference.variant if spec.reference is not None else None
+        # Configurations that give the expected results: they must run wherever another does.
+        self._expected = [] if other is None else [{"variant": other, **spec.neutral}]
 
-    def near(
-        self, wanted: Problem, runs: Sequence[Configuration] = (), *texts: str
-    ) -> Problem | None:
-        """The nearest problem that configurations may run and that meets further conditions. These
-        may read the first configuration and the GPU."""
-        names = {**self.gpu, **(runs[0] if runs else {})}
-        conditions = conditions_of(self.spec, runs, self.gpu)
-        for text in filter(None, texts):
-            whole = inlined(text, self.spec.derived)
-            conditions += [Condition.of(each, self.spec.problem, names) for each in parts(whole)]
-        return Search(self.spec.problem, wanted, conditions).nearest()
-
-    def feasible(self, problem: Problem, configuration: Configuration) -> bool:
-        """Whether a configuration may run a problem."""
-        return feasible(self.spec, problem, configuration, self.gpu)
-
-    def size(self, problem: Problem) -> tuple[float, float]:
-        """Work items and bytes of a problem."""
-        work = self.spec.work
-        items, needed = (
-            self.spec.value(each, problem) for each in (work.items, work.footprint_bytes)
-        )
-        return float(items), float(needed)
-
-    def fits(self, problem: Problem, most: tuple[int, int] = SMALL) -> bool:
-        """Whether a problem has no more work items and bytes."""
-        return all(one <= limit for one, limit in zip(self.size(problem), most, strict=True))
+    def smallest_of(self, listed: Iterable[Problem]) -> list[Problem]:
+        """The smallest of the problems of a sweep, for each of its types."""
+        kinds: dict[str, Problem] = {}
+        for problem in sorted(listed, key=lambda each: self.size(each)[1]):
+            kind = [value for value in problem.values() if isinstance(value, str)]
+            kinds.setdefault(json.dumps(kind), problem)
+        return list(kinds.values())[:MOST_PROBLEMS]
 
     def chosen(self, problem: Problem) -> list[Configuration]:
         """The baseline, then corners: one of each variant, another of each, and so on. A variant
@@ -90,61 +74,90 @@ class SmallProblems:
         found += [each for rank in itertools.zip_longest(*few) for each in rank if each is not None]
         return found
 
-    def smallest_of(self, listed: Iterable[Problem]) -> list[Problem]:
-        """The smallest of the problems of a sweep, for each of its types."""
-        kinds: dict[str, Problem] = {}
-        for problem in sorted(listed, key=lambda each: self.size(each)[1]):
-            kind = [value for value in problem.values() if isinstance(value, str)]
-            kinds.setdefault(json.dumps(kind), problem)
-        return list(kinds.values())[:MOST_PROBLEMS]
+    def near(
+        self, wanted: Problem, runs: Sequence[Configuration] = (), *texts: str
+    ) -> Problem | None:
+        """The nearest problem that configurations may run and that meets further conditions. These
+        may read the first configuration and the GPU."""
+        names = {**self.gpu, **(runs[0] if runs else {})}
+        conditions = conditions_of(self.spec, runs, self.gpu)
+        for text in filter(None, texts):
+            whole = inlined(text, self.spec.derived)
+            conditions += [Condition.of(each, self.spec.problem, names) for each in parts(whole)]
+        return Search(self.spec.problem, wanted, conditions).nearest()
+
+    def size(self, problem: Problem) -> tuple[float, float]:
+        """Work items and bytes of a problem."""
+        work = self.spec.work
+        items, needed = (
+            self.spec.value(each, problem) for each in (work.items, work.footprint_bytes)
+        )
+        return float(items), float(needed)
+
+    def is_small(self, problem: Problem) -> bool:
+        return all(one <= most for one, most in zip(self.size(problem), SMALL, strict=True))
+
+    def feasible(self, problem: Problem, configuration: Configuration) -> bool:
+        return feasible(self.spec, problem, configuration, self.gpu)
+
+    def holds(self, text: str, problem: Problem, configuration: Configuration) -> bool:
+        try:
+            return bool(evaluate(text, {**self.gpu, **configuration, **problem}))
+        except ValueError:
+            return False
+
+    def is_larger(self, problem: Problem, smallest: Problem) -> bool:
+        return not self.free or any(problem[name] != smallest[name] for name in self.free)
 
     def drawn(self) -> list[Problem]:
-        """The smallest sizes, odd ones, one with several blocks, and those for configurations that
-        these do not suit; none where no size meets the constraints. Where the baseline is
-        infeasible, the nearest that it may run comes first."""
-        in_triton = all(one.is_triton for one in self.spec.variants.values())
-        # The interpreter does not compute in bfloat16; where nothing else is left, it says so.
-        return self._drawn(in_triton) or (self._drawn(False) if in_triton else [])
-
-    def _drawn(self, in_triton: bool) -> list[Problem]:
-        sizes = {
-            name: self._sizes(name, place, in_triton)
-            for place, name in enumerate(self.spec.problem)
-        }
-        smallest = {name: small for name, (small, _) in sizes.items()}
-        odd = {name: larger for name, (_, larger) in sizes.items()}
-        runs = [self.corners[0]]
-        if self.spec.reference is not None and self.spec.reference.variant is not None:
-            runs.append({"variant": self.spec.reference.variant, **self.spec.neutral})
+        """The smallest sizes, odd ones, and some with two blocks or more along each axis that can;
+        none where no size meets the constraints. Where the baseline is infeasible, the nearest that
+        it may run comes first."""
+        smallest, odd = self._ends()
+        runs = [self.corners[0], *self._expected]
         first = self.near(smallest, runs) or self.near(smallest)
         if first is None:
             return []
         wishes = self._wishes(first)
-        found, alone = [first], []
-        moved, plain = self._odd(odd, runs, wishes), self._odd(odd, [], wishes)
-        if moved or plain:
-            found.append(moved or plain or first)
-        able = [each for each in self.corners if self.feasible(found[-1], each)]
-        found.append(self._several_blocks(found[-1], able, runs, wishes))
+        moved, plain = (self._odd(odd, few, wishes) for few in (runs, self._expected))
+        found = [first, *([moved or plain or first])]
         # Another variant may have what the baseline's constraints keep from being seen.
-        if plain is not None and plain != moved and self._others_run(plain, runs[1:]):
-            alone.append(plain)
-        every = distinct([*found, *alone])[:MOST_PROBLEMS]
-        return [*every, *self._for_others(every, wishes)]
+        if plain is not None and any(self.feasible(plain, each) for each in self.corners):
+            found.append(plain)
+        found = distinct(found)
+        tried, far = 0, {**first, **{name: int(first[name]) << 16 for name in self.free}}
+        # What is several of the largest blocks is several of smaller ones, too.
+        ranks = [
+            (not self.feasible(found[-1], one), self._blocks(far, one)) for one in self.corners
+        ]
+        for _, one in sorted(zip(ranks, self.corners, strict=True), key=lambda pair: pair[0]):
+            known = [each for each in found if self.feasible(each, one)]
+            single = min([self._single_axes(each, one) for each in known], key=len, default=None)
+            if len(found) == MOST_PROBLEMS or tried == MOST_TRIED:
+                break
+            if single == []:
+                continue
+            tried += 1
+            start = self.near((known or found)[-1], [one, *self._expected])
+            if start is not None:
+                near = self._several_blocks(start, one, wishes)
+                if single is None or len(self._single_axes(near, one)) < len(single):
+                    found.append(near)
+        return found
 
-    def _sizes(self, name: str, place: int, in_triton: bool) -> tuple[Any, Any]:
-        """Smallest value of a parameter, and an odd one near it, another for each ``place``."""
-        parameter = self.spec.problem[name]
-        if parameter.values is not None:
-            listed = parameter.values
-            if parameter.type == "integer":
-                listed = sorted(listed)
-            elif in_triton:
-                listed = [each for each in listed if each != "bfloat16"] or listed
-            return listed[0], listed[min(1, len(listed) - 1)]
-        low = parameter.minimum if parameter.minimum is not None else 1
-        odd = low + (1 + place) * ODD
-        return low, odd if parameter.maximum is None else min(odd, parameter.maximum)
+    def _ends(self) -> tuple[Problem, Problem]:
+        """The smallest value of each parameter, and an odd one near it, another for each place."""
+        smallest, odd = Problem(), Problem()
+        in_triton = all(one.is_triton for one in self.spec.variants.values())
+        for place, (name, one) in enumerate(self.spec.problem.items(), 1):
+            low = 1 if one.minimum is None else one.minimum
+            ends: Sequence[Value] = (low, low + place * ODD)
+            if one.values is not None:
+                ends = sorted(one.values, key=int) if one.type == "integer" else one.values
+                # The interpreter does not compute in bfloat16; of nothing else, it says so.
+                ends = [each for each in ends if not in_triton or each != "bfloat16"] or ends
+            smallest[name], odd[name] = ends[0], ends[:2][-1]
+        return smallest, odd
 
     def _wishes(self, smallest: Problem) -> list[str]:
         """What an odd problem should meet, the best first. Its sizes differ from the smallest and
@@ -170,75 +183,70 @@ class SmallProblems:
         return next((each for each in granted if each is not None), None)
 
     def _several_blocks(
-        self,
-        start: Problem,
-        configurations: Sequence[Configuration],
-        runs: Sequence[Configuration],
-        wishes: Sequence[str],
+        self, start: Problem, configuration: Configuration, wishes: Sequence[str]
     ) -> Problem:
         """A problem whose grids, of all launches, have two blocks or more along each axis that can.
         A mistake at the border of blocks, or in a loop over tiles, shows in no problem that one
         block covers. The second block is about half full. The work stays little."""
-        found, texts = start, list[str]()
+        found, texts, runs = start, list[str](), [configuration, *self._expected]
         fuller = {name: f"({name} * 2 // 3)" for name in self.free}
-        for text in self._single_axes(start, configurations):
+        for text in self._single_axes(start, configuration):
             for axis in (substituted(text, fuller), text):
                 near = self._odd(start, runs, wishes, *texts, f"{axis} >= 2")
-                if near is not None and self.fits(near, SMALL):
+                if near is not None and self.is_small(near):
                     found = near
                     texts.append(f"{axis} >= 2")
                     break
         return found
 
-    def _single_axes(self, problem: Problem, configurations: Sequence[Configuration]) -> list[str]:
-        """Axes of grids, of all launches, that read a size and have a single block. Expressions
-        over the problem alone; counters of repetitions are 0. Of several configurations the one
-        with the largest block counts."""
-        far = {**problem, **{name: 1024 * int(problem[name]) for name in self.free}}
-        found: dict[tuple[str, int], tuple[float, str]] = {}
-        for configuration in configurations:
-            variant = self.spec.variants[str(configuration["variant"])]
-            counters = {name: 0 for part in (variant, *variant.kernels) for name in part.repeat}
-            names = {**self.gpu, **counters, **configuration}
-            for place, text in enumerate(itertools.chain(*variant.grids)):
-                if set(self.spec.formulas.raw_names(text)).isdisjoint(self.free):
-                    continue
-                try:
-                    value = self.spec.value(text, {**names, **problem})
-                    blocks = float(self.spec.value(text, {**names, **far}))
-                except ValueError:
-                    continue
-                whole = substituted(
-                    inlined(text, self.spec.derived), {each: repr(names[each]) for each in names}
-                )
-                key = str(configuration["variant"]), place
-                if value < 2 and (key not in found or blocks < found[key][0]):
-                    found[key] = blocks, whole
-        return list(dict.fromkeys(text for _, text in found.values()))
+    def _single_axes(self, problem: Problem, configuration: Configuration) -> list[str]:
+        """Axes of grids, of all launches, that read a size and have a single block."""
+        return [
+            text
+            for text in self._axes(configuration)
+            if not set(self.spec.formulas.raw_names(text)).isdisjoint(self.free)
+            and self.holds(f"({text}) < 2", problem, configuration)
+        ]
 
-    def _for_others(self, drawn: Sequence[Problem], wishes: Sequence[str]) -> list[Problem]:
-        """Problems for corner configurations that may run none of these, or with single blocks."""
-        found: list[Problem] = []
-        tried = 0
-        for configuration in self.corners:
-            if len(found) == MOST_FOR_OTHERS or tried == MOST_TRIED:
-                break
-            known = [each for each in (*drawn, *found) if self.feasible(each, configuration)]
-            single = [len(self._single_axes(each, [configuration])) for each in known]
-            if known and not min(single):
-                continue
-            tried += 1
-            start = self.near(known[-1] if known else drawn[-1], [configuration])
-            if start is not None:
-                near = self._several_blocks(start, [configuration], [configuration], wishes)
-                if not known or len(self._single_axes(near, [configuration])) < min(single):
-                    found.append(near)
-        return found
+    def _blocks(self, problem: Problem, configuration: Configuration) -> float:
+        """Blocks of the launches of a problem; infinity where the spec does not say."""
+        names = {**self.gpu, **problem, **configuration}
+        try:
+            return math.prod(float(evaluate(text, names)) for text in self._axes(configuration))
+        except ValueError:
+            return math.inf
 
-    def _others_run(self, problem: Problem, expected: Sequence[Configuration]) -> bool:
-        return all(self.feasible(problem, each) for each in expected) and any(
-            self.feasible(problem, each) for each in self.corners
-        )
+    def _axes(self, configuration: Configuration) -> list[str]:
+        """Blocks along axes of grids, without derived names; counters of repetitions are 0."""
+        variant = self.spec.variants[str(configuration["variant"])]
+        counters = {name: "0" for part in (variant, *variant.kernels) for name in part.repeat}
+        texts = dict.fromkeys(itertools.chain(*variant.grids))
+        return [substituted(inlined(text, self.spec.derived), counters) for text in texts]
+
+    def axes(self) -> list[str]:
+        variants = self.spec.variants.values()
+        return [text for one in variants for grid in one.grids for text in grid]
+
+    def read(self, name: str, texts: Iterable[str]) -> list[str]:
+        return [text for text in texts if name in self.spec.formulas.raw_names(text)]
+
+    def reach(self, problem: Problem, configuration: Configuration, name: str) -> int:
+        """Elements that a block covers at once; 0 where the spec does not say. Several for each
+        thread where no grid divides the size; in Triton, the largest of the sizes that tunables
+        give."""
+        variant = self.spec.variants[str(configuration["variant"])]
+        given = [configuration[each] for each in variant.tunables if each[:4] != "num_"]
+        sizes = [each for each in given if isinstance(each, int)]
+        if variant.is_triton and sizes:
+            return max(sizes)
+        blocks = [list(step.block) for step in variant.kernels] or [list(variant.block or ["0"])]
+        names = {**self.gpu, **problem, **configuration}
+        elements = 1 if self.read(name, self.axes()) else ELEMENTS
+        try:
+            sides = ([int(self.spec.value(text, names)) for text in one] for one in blocks)
+            return elements * max(map(math.prod, sides))
+        except ValueError:
+            return 0
 
 
 def _evenly(listed: list[Configuration]) -> list[Configuration]:
@@ -249,5 +257,4 @@ def _evenly(listed: list[Configuration]) -> list[Configuration]:
 
 
 def distinct(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Problems or configurations, each once."""
     return list({tuple(each.values()): each for each in found}.values())
