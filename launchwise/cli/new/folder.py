@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,44 +25,147 @@ from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES
 from launchwise.workloads.usual import USUAL_FILE
 
+MOST_SECONDS = 6  # Most CPU time for reading a file and guessing its spec
+
+
+def begin(folder: Path, file: Path, name: str | None) -> list[str]:
+    """Write the spec of a kernel, and copy its file; what was done, one line each.
+
+    ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
+    functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
+    left out. Raises UserError when no spec can be made of the file, or something of that name is in
+    the folder already.
+    """
+    with cpu_limit(MOST_SECONDS, file):
+        check_folder_name(folder.resolve())
+        if file.suffix == TRITON:
+            made = _of_triton(folder, file, name) or _of_cupy(folder, file, name)
+        else:
+            made = _of_cuda(folder, file, name)
+    _write(folder, made)
+    questions = sum(QUESTION in line for line in made.spec.splitlines())
+    asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
+    usual = [f"{folder / USUAL_FILE}: what the file's users run, as it says"] if made.usual else []
+    return [*made.lines, *usual, asked]
+
 
 @dataclass(frozen=True)
-class Taken:
-    """A kernel with its CUDA file."""
+class _Made:
+    """What is written of a kernel."""
 
-    origin: str  # where the CUDA text stands, for messages
-    file: str  # name of the CUDA file of the workload
-    content: bytes
-    source: Source
-    kernel: Kernel
-    kernels: tuple[Kernel, ...]  # all that the origin has
-    options: tuple[str, ...] = ()  # of the compiler
+    spec: str
+    contents: Mapping[Path, bytes]  # of the files that are copied
+    origins: Mapping[Path, str]  # where each of them comes from, for messages
+    lines: list[str]  # what is said of it
+    usual: str = ""  # text of ``usual.yaml``; empty for none
 
 
-def taken_from(file: Path, name: str | None) -> Taken:
-    """The kernel of that name in a file, or the first that a spec can be written for. Raises
-    UserError when the file cannot be read, there is no such kernel, or no spec can be written for
-    it."""
-    if file.suffix != ".py":
-        source = read_source(file, wanted=name)
-        kernel = choose(source, name, file)
-        content = read_bytes(file, MOST_BYTES)
-        return Taken(str(file), file.name, content, source, kernel, source.kernels)
+def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
+    """What is written of a kernel of Triton; None where the file has none."""
+    facts = facts_of(file, name)
+    if facts.chosen is None:
+        return None
+    chosen = facts.chosen.name
+    draft = Draft(file, facts, facts.chosen)
+    source = folder / file.name
+    every = [(one, "") for one in dict.fromkeys([*facts.kernels, chosen])]
+    lines = _listed(every, chosen) if facts.kernels[1:] else []
+    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in facts.modules]
+    if facts.copied:
+        lines.append(f"{source}: the functions of {file.name} that {chosen} needs")
+    return _Made(
+        spec_of_triton(folder.resolve().name, source.name, draft),
+        {source: facts.copied.encode() or read_bytes(file, MOST_BYTES)},
+        {source: file.name},
+        [*lines, *triton_remarks(draft)],
+        usual_of_triton(draft),
+    )
+
+
+def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
+    source = read_source(file, wanted=name)
+    kernel, content = choose(source, name, file), read_bytes(file, MOST_BYTES)
+    return _drafted(folder / file.name, str(file), content, source, kernel, source.kernels)
+
+
+def _drafted(
+    copy: Path,
+    origin: str,
+    content: bytes,
+    source: Source,
+    kernel: Kernel,
+    kernels: Sequence[Kernel],
+    options: Sequence[str] = (),
+) -> _Made:
+    """What is written of a kernel of CUDA, one of ``kernels``. ``copy`` is its file in the
+    workload's folder, ``origin`` where its text stands, ``options`` are those of the compiler."""
+    folder, headers = copy.parent, source.headers
+    own = {folder / one.place: one.path for one in headers if one.path and one.place}
+    listed = [(one.name, one.refused) for one in kernels]
+    lines = [
+        *_listed(listed, kernel.name),
+        *(f"{header}: copied, too" for header in own),
+        *remarks(headers, copy.name, str(folder)),
+        *extension_remark(content.decode("utf-8", "replace"), copy),
+    ]
+    return _Made(
+        spec_text(folder.resolve().name, copy.name, source, kernel, options),
+        {copy: content, **{path: read_bytes(header, MOST_BYTES) for path, header in own.items()}},
+        {copy: origin, **{path: header.name for path, header in own.items()}},
+        lines,
+    )
+
+
+def _listed(kernels: Sequence[tuple[str, str]], chosen: str) -> list[str]:
+    """One line per kernel, where there are several: names, and why no spec can be written."""
+    return [
+        f"kernel {one}: "
+        + (refused or ("chosen" if one == chosen else f"take it with --kernel {one}"))
+        for one, refused in kernels
+        if len(kernels) > 1
+    ]
+
+
+def _write(folder: Path, made: _Made) -> None:
+    spec, usual = folder / SPEC_FILE, folder / USUAL_FILE
+    for path in [spec, *([usual] if made.usual else [])]:
+        if path.exists():
+            raise UserError(path, "", "exists; remove it first, or name another folder")
+    for copy, content in made.contents.items():
+        if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
+            raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(folder, "", f"cannot be written: {error.strerror}") from error
+    for copy, content in made.contents.items():
+        if not copy.exists():
+            write_bytes(copy, content)
+    if made.usual:
+        write_text(usual, made.usual)
+    write_text(spec, made.spec)
+
+
+# CUDA text that a Python file gives to CuPy
+
+
+def _of_cupy(folder: Path, file: Path, name: str | None) -> _Made:
     found = raw_codes(file)
     if not found.codes:
         message = "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"
         raise UserError(file, "", message)
     known = list(_kernels(file, found))
-    names = tuple(kernel for kernel, _, _ in known if kernel.name)
     named = [one for one in known if name in (None, one[0].name)]
+    names = tuple(kernel for kernel, _, _ in known if kernel.name)
     if not named:
         raise UserError(file, "--kernel", unknown("kernel", name, {one.name for one in names}))
-    kernel, code, own = next((one for one in named if not one[0].refused), named[0])
-    if kernel.refused or own is None:
+    kernel, code, source = next((one for one in named if not one[0].refused), named[0])
+    if kernel.refused or source is None:
         raise UserError(file, f"line {code.line}", kernel.refused)
     place = f"{file.name}, line {code.line}"
     content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{_cuda_text(code)}".encode()
-    return Taken(place, f"{file.stem}.cu", content, own, kernel, names, tuple(code.options))
+    copy = folder / f"{file.stem}.cu"
+    return _drafted(copy, place, content, source, kernel, names, code.options)
 
 
 def _kernels(file: Path, found: Facts) -> Iterator[tuple[Kernel, Code, Source | None]]:
@@ -113,110 +216,3 @@ def _host_code(code: Code, found: Facts) -> str:
         if re.fullmatch(r"[\w:]+(<[\w:, ]+>)?", name)
     ]
     return f"void launches() {{ {' '.join(lines)} }}\n" if lines else ""
-
-
-MOST_SECONDS = 6  # Most CPU time for reading a file and guessing its spec
-
-
-def begin(folder: Path, file: Path, name: str | None) -> list[str]:
-    """Write the spec of a kernel, and copy its file; what was done, one line each.
-
-    ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
-    functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
-    left out. Raises UserError when no spec can be made of the file, or something of that name is in
-    the folder already.
-    """
-    with cpu_limit(MOST_SECONDS, file):
-        check_folder_name(folder.resolve())
-        triton = _of_triton(folder, file, name) if file.suffix == TRITON else None
-        made = triton or _of_cuda(folder, file, name)
-    _write(folder, made)
-    questions = sum(QUESTION in line for line in made.spec.splitlines())
-    asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
-    usual = [f"{folder / USUAL_FILE}: what the file's users run, as it says"] if made.usual else []
-    return [*made.lines, *usual, asked]
-
-
-@dataclass(frozen=True)
-class _Made:
-    """What is written of a kernel."""
-
-    spec: str
-    contents: Mapping[Path, bytes]  # of the files that are copied
-    origins: Mapping[Path, str]  # where each of them comes from, for messages
-    lines: list[str]  # what is said of it
-    usual: str = ""  # text of ``usual.yaml``; empty for none
-
-
-def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
-    taken = taken_from(file, name)
-    text = spec_text(folder.resolve().name, taken.file, taken.source, taken.kernel, taken.options)
-    headers = taken.source.headers
-    copies = {folder / one.place: one.path for one in headers if one.path and one.place}
-    contents = {folder / taken.file: taken.content}
-    contents |= {copy: read_bytes(own, MOST_BYTES) for copy, own in copies.items()}
-    origins = {folder / taken.file: taken.origin}
-    origins |= {copy: own.name for copy, own in copies.items()}
-    lines = [
-        *_listed(taken),
-        *(f"{copy}: copied, too" for copy in copies),
-        *remarks(headers, taken.file, str(folder)),
-        *extension_remark(taken.content.decode("utf-8", "replace"), folder / taken.file),
-    ]
-    return _Made(text, contents, origins, lines)
-
-
-def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
-    """What is written of a kernel of Triton; None where the file has none."""
-    facts = facts_of(file, name)
-    if facts.chosen is None:
-        return None
-    chosen = facts.chosen.name
-    draft = Draft(file, facts, facts.chosen)
-    source = folder / file.name
-    lines = [
-        f"kernel {one}: {'chosen' if one == chosen else f'take it with --kernel {one}'}"
-        for one in dict.fromkeys([*facts.kernels, chosen])
-        if len(facts.kernels) > 1
-    ]
-    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in facts.modules]
-    if facts.copied:
-        lines.append(f"{source}: the functions of {file.name} that {chosen} needs")
-    return _Made(
-        spec_of_triton(folder.resolve().name, source.name, draft),
-        {source: facts.copied.encode() or read_bytes(file, MOST_BYTES)},
-        {source: file.name},
-        [*lines, *triton_remarks(draft)],
-        usual_of_triton(draft),
-    )
-
-
-def _write(folder: Path, made: _Made) -> None:
-    spec, usual = folder / SPEC_FILE, folder / USUAL_FILE
-    for path in [spec, *([usual] if made.usual else [])]:
-        if path.exists():
-            raise UserError(path, "", "exists; remove it first, or name another folder")
-    for copy, content in made.contents.items():
-        if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
-            raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(folder, "", f"cannot be written: {error.strerror}") from error
-    for copy, content in made.contents.items():
-        if not copy.exists():
-            write_bytes(copy, content)
-    if made.usual:
-        write_text(usual, made.usual)
-    write_text(spec, made.spec)
-
-
-def _listed(taken: Taken) -> list[str]:
-    """One line per kernel, where a file has several."""
-    if len(taken.kernels) == 1:
-        return []
-    return [
-        f"kernel {one.name}: "
-        + ("chosen" if one is taken.kernel else one.refused or f"take it with --kernel {one.name}")
-        for one in taken.kernels
-    ]
