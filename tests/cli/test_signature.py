@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.cli.new.accesses import Accesses
-from launchwise.cli.new.body import Body
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.tunables import needed_macros, used_constants
 from launchwise.cli.new.writing import spec_text
@@ -35,94 +33,10 @@ def read(tmp_path: Path) -> Read:
     return source
 
 
-def parameters(source: Source) -> list[tuple[str, str, bool, bool]]:
-    """Name, type, whether an array, whether const, of the first kernel."""
-    return [(one.name, one.type, one.pointer, one.const) for one in source.kernels[0].parameters]
-
-
-def role_of(source: Source) -> tuple[str, str]:
-    """Role of the first array of the first kernel, and a question."""
-    kernel = source.kernels[0]
-    return Accesses(Body(source, kernel, {})).role(kernel.parameters[0])
-
-
 def macros(source: Source, name: str | None = None) -> set[str]:
     """Names of the macros that a kernel needs."""
     kernel = choose(source, name, Path("k.cu"))
     return {need.name for need in needed_macros(source, kernel)}
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("float *x", ("x", "float32", True, False)),
-        ("const float *x", ("x", "float32", True, True)),
-        ("float const* __restrict__ x", ("x", "float32", True, True)),
-        ("float *const x", ("x", "float32", True, False)),
-        ("const double x[]", ("x", "float64", True, True)),
-        ("int x", ("x", "int32", False, False)),
-        ("const unsigned x", ("x", "uint32", False, True)),
-        ("unsigned long long int x", ("x", "uint64", False, False)),
-        ("long long x", ("x", "int64", False, False)),
-        ("unsigned char *x", ("x", "uint8", True, False)),
-        ("signed char *x", ("x", "int8", True, False)),
-        ("size_t x", ("x", "uint64", False, False)),
-        ("std::size_t x", ("x", "uint64", False, False)),
-        ("uint16_t * x", ("x", "uint16", True, False)),
-        ("__half *x", ("x", "float16", True, False)),
-        ("real *x", ("x", "float32", True, False)),
-        ("index_t x", ("x", "int64", False, False)),
-        ("number *x", ("x", "float64", True, False)),
-        ("struct Thing *x", ("x", "", True, False)),
-        ("int x = 3", ("x", "int32", False, False)),
-        ("__grid_constant__ const int x", ("x", "int32", False, True)),
-    ],
-)
-def test_parameters(read: Read, written: str, expected: tuple[str, str, bool, bool]) -> None:
-    known = "typedef float real; using index_t = long long;\n#define number double\n"
-    source = read(f"{known}struct Thing {{ int a; }};\n__global__ void k({written}) {{}}")
-    assert parameters(source) == [expected]
-
-
-def test_vector_types_have_a_width(read: Read) -> None:
-    (one,) = read("__global__ void k(const float4 *x) {}").kernels[0].parameters
-    assert (one.type, one.width) == ("float32", 4)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        "__global__ void",
-        'extern "C" __global__ void',
-        "static __global__ void",
-        "__global__ void __launch_bounds__(256, 2)",
-        "__global__ __launch_bounds__(BLOCK * 2) void",
-        "void __global__ __cluster_dims__(2, 1, 1)",
-        "__global__ void BOUNDS(128)",
-    ],
-)
-def test_heads(read: Read, head: str) -> None:
-    source = read(f"int before(int a = 3) {{ return a; }}\n{head}\nkernel_1(int a, float *b)\n{{}}")
-    assert [kernel.name for kernel in source.kernels] == ["kernel_1"]
-    assert [one.name for one in source.kernels[0].parameters] == ["a", "b"]
-
-
-def test_kernels_in_namespaces_and_without_their_prototypes(read: Read) -> None:
-    source = read(
-        """
-        __global__ void a(int);
-        namespace one { namespace { extern "C" {
-        __global__ void a(int n) { if (n) { n = 1; } }
-        } }
-        struct S { float x; };
-        __global__ void b() {}
-        }
-        int main() { one::a<<<1, 1>>>(3); }
-        __global__ void c(void) {}
-        """
-    )
-    assert [kernel.name for kernel in source.kernels] == ["a", "b", "c"]
-    assert [len(kernel.parameters) for kernel in source.kernels] == [1, 0, 0]
 
 
 def test_branches_of_the_preprocessor_are_one_kernel(read: Read) -> None:
@@ -222,33 +136,6 @@ def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
     assert needs["DEBUG"].only_tested
     assert needs["real"].is_type
     assert not needs["BLOCK"].is_type
-
-
-@pytest.mark.parametrize(
-    ("body", "role"),
-    [
-        ("x[i] = 1;", "output"),
-        ("x[i][j].w = 1;", "output"),
-        ("*x = 1;", "output"),
-        ("x[i] += 1;", "inout"),
-        ("x[f(i)[2]]++;", "inout"),
-        ("x[i] = x[i - 1];", "inout"),
-        ("atomicAdd(&x[i], 1);", "inout"),
-        ("float a = x[i];", "input"),
-        ("if (x[i] == 1 || x[j] <= 2) a = 1;", "input"),
-        ("write(x, i);", "output"),
-        ("a.x = 1;", "output"),
-    ],
-)
-def test_roles_of_arrays_that_are_not_const(read: Read, body: str, role: str) -> None:
-    found, question = role_of(read(f"__global__ void k(float *x) {{ {body} }}"))
-    assert found == role
-    # Only what is written and never read is beyond doubt.
-    assert bool(question) == (role != "output" or ("x[" not in body and "*x" not in body))
-
-
-def test_a_const_array_is_an_input(read: Read) -> None:
-    assert role_of(read("__global__ void k(const float *x) { f(x); }")) == ("input", "")
 
 
 def test_types_of_several_words() -> None:
