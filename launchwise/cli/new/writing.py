@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from launchwise.cli.new.body import Body, axes_in, names_of
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.hosts import host_launch, shared_bytes
 from launchwise.cli.new.indices import AXES, Indices
-from launchwise.cli.new.launches import Launch, draft_grid, draft_launch
-from launchwise.cli.new.shapes import Reading, Sizes, draft_sizes
+from launchwise.cli.new.launches import draft_grid, draft_launch
+from launchwise.cli.new.shapes import Reading, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import (
     Need,
@@ -45,18 +44,38 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 """Dimensions to the largest length that a draft allows."""
 
 
-@dataclass(frozen=True)
 class _Draft:
     """What is decided of a kernel."""
 
-    macros: Mapping[str, str]
-    launch: Launch
-    sizes: Sizes
-    compiled: Mapping[str, list[int]]  # sizes among the parameters of its template
-    grid: tuple[list[str], str]
-    arguments: list[Line]
-    shared: list[Line]
-    hints: list[str]
+    def __init__(self, source: Source, kernel: Kernel, needs: Sequence[Need]) -> None:
+        numbers = fixed_numbers(source)
+        no_tunables = compiled_in(needs, RESERVED)
+        self.macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
+        given = {name: int(text) for name, text in self.macros.items() if text.isdigit()}
+        fixed, used = numbers | given, used_names(source, kernel)
+        body = Body(source, kernel, numbers)
+        indices, accesses = Indices(body), Accesses(body)
+        # Sizes among the parameters of its template, to their values.
+        self.compiled = _compiled_sizes(needs, indices)
+        others = {**self.compiled, **no_tunables}
+        free = [one for one in needs if one.name not in others and not one.only_tested]
+        functions = [node for item in needed_items(source, kernel) for node in on_device(item)]
+        read = {name: axes_in(functions, name) for name in indices.axes}
+        known = {name: number for name, number in fixed.items() if name in used}
+        host = host_launch(source, kernel, fixed)
+        self.launch = draft_launch(indices, read, draft_tunables(free), known, host)
+        tunables, dimensions = self.launch.tunables, len(self.launch.extent)
+        taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
+        self.sizes = draft_sizes(kernel, indices, dimensions, taken, fixed, self.compiled)
+        self.grid = draft_grid(accesses, indices, self.launch, self.sizes, host)
+        blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, self.grid[0], strict=False)}
+        self.arguments = draft_arguments(
+            Reading(source, kernel, indices, accesses, self.sizes, dimensions, fixed, blocks)
+        )
+        texts = {name: str(number) for name, number in fixed.items()}
+        texts |= {one.name: one.name for one in tunables} | host.names(kernel, self.sizes.renamed)
+        self.shared = shared_bytes(source, kernel, host, self.launch.block, texts)
+        self.hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
 
 
 def spec_text(
@@ -69,7 +88,7 @@ def spec_text(
     if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
         reason = "no name of a spec begins with an underscore: rename it"
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
-    draft = _drafted(source, kernel, needs)
+    draft = _Draft(source, kernel, needs)
     name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
     tunables = draft.launch.tunables
     baseline = {"variant": name, **{one.name: one.start for one in tunables}}
@@ -96,39 +115,6 @@ def spec_text(
         *lines_of([Line("baseline", baseline)]),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
-    numbers = fixed_numbers(source)
-    no_tunables = compiled_in(needs, RESERVED)
-    macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
-    body = Body(source, kernel, numbers)
-    indices, accesses = Indices(body), Accesses(body)
-    compiled = _compiled_sizes(needs, indices)
-    others = {**compiled, **no_tunables}
-    tunables = draft_tunables(
-        [one for one in needs if one.name not in others and not one.only_tested]
-    )
-    fixed = numbers | {name: int(value) for name, value in macros.items() if value.isdigit()}
-    functions = [node for item in needed_items(source, kernel) for node in on_device(item)]
-    read = {name: axes_in(functions, name) for name in indices.axes}
-    host = host_launch(source, kernel, fixed)
-    used = used_names(source, kernel)
-    known = {name: number for name, number in fixed.items() if name in used}
-    launch = draft_launch(indices, read, tunables, known, host)
-    taken = {*RESERVED, *kernel.types.values(), *(one.name for one in launch.tunables)}
-    dimensions = len(launch.extent)
-    sizes = draft_sizes(kernel, indices, dimensions, taken, fixed, compiled)
-    grid = draft_grid(accesses, indices, launch, sizes, host)
-    blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
-    arguments = draft_arguments(
-        Reading(source, kernel, indices, accesses, sizes, dimensions, fixed, blocks)
-    )
-    texts = {name: str(number) for name, number in fixed.items()}
-    texts |= {one.name: one.name for one in launch.tunables} | host.names(kernel, sizes.renamed)
-    shared = shared_bytes(source, kernel, host, launch.block, texts)
-    hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
-    return _Draft(macros, launch, sizes, compiled, grid, arguments, shared, hints)
 
 
 def _notes(
