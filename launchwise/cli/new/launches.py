@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from launchwise.cli.new.accesses import Accesses
+from launchwise.cli.new.arguments import HostLaunch
 from launchwise.cli.new.body import Polynomial, coefficient, names_of, written
-from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.shapes import Sizes, length_of
 from launchwise.cli.new.tunables import Tunable, as_block, axis_of, block_values, role_of

@@ -10,10 +10,9 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new.accesses import Accesses
-from launchwise.cli.new.arguments import draft_arguments
+from launchwise.cli.new.arguments import draft_arguments, host_launch, shared_bytes
 from launchwise.cli.new.body import Body, axes_in, names_of
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.hosts import host_launch, shared_bytes
 from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.launches import draft_grid, draft_launch
 from launchwise.cli.new.shapes import Reading, draft_sizes
