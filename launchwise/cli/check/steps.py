@@ -27,7 +27,7 @@ MOST_REASONS = 3  # Reasons of the last line for what was left out
 class Step:
     """A part of the check, with its status and one line."""
 
-    name: str  # `spec`, `expressions`, `sweep`, `host`, `compile` or `cpu`
+    name: str  # `spec`, `expressions`, `sweep`, `host`, `compile`, `cpu` or `values`
     status: str  # one of `OK` and those below it
     said: str  # what was found, or the reason; of a run its name in front
     variant: str = ""  # variant of a run; '' where a whole problem is left out

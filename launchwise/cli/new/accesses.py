@@ -15,13 +15,15 @@ from launchwise.cuda_text.types import elements
 
 _ATOMIC = ("atomic", "red_", "__nv_atomic")
 _COUNT = ("atomicAdd", "atomicInc", "atomicSub", "atomicDec", "fetch_add", "fetch_sub")
+_LISTS = ("argument_list", "initializer_list")
 _LEAVES = ("return_statement", "continue_statement", "break_statement")
 _BRANCHES = ("if_statement", "while_statement", "for_statement")
 
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A use of an array: r for read, w for written, ? for given away; '' where a pointer moves."""
+    """A use of an array: r for read, w for written, ? for given away; '' where it sets or moves a
+    pointer."""
 
     frame: Frame
     pointer: Node  # what it is indexed through
@@ -78,11 +80,8 @@ class Accesses:
                 offset = None if start is None else add(start, more)
         elif node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
             sign = 1 if text_of(child(node, "operator")) == "+" else -1
-            pointer, other = child(node, "left"), child(node, "right")
-            array, start = self.place(pointer, frame, keep, depth + 1)
-            if not array:
-                pointer, other = other, pointer
-                array, start = self.place(pointer, frame, keep, depth + 1)
+            other = child(node, "right")
+            array, start = self.place(child(node, "left"), frame, keep, depth + 1)
             if array and start is not None and other is not None:
                 offset = add(start, self._body.value(other, frame, keep), sign)
         return array, None if _is_recast(outer) else offset
@@ -116,13 +115,8 @@ class Accesses:
 
     def _read(self, node: Node, frame: Frame) -> None:
         """Note the use of an array by its name, or by that of a pointer into it."""
-        parent = node.parent
-        declares = parent is None or parent.type.endswith("declarator")
-        if declares and (parent is None or child(parent, "value") != node):
-            return
-        array = self.place(node, frame)[0]
-        if array and (found := self._access(node, frame)) is not None:
-            self._found.setdefault(array, []).append(found)
+        if array := self.place(node, frame)[0]:
+            self._found.setdefault(array, []).append(self._access(node, frame))
 
     def _pointer(self, node: Node, frame: Frame) -> Node:
         """The largest expression around a pointer that is still one into the same array."""
@@ -136,18 +130,8 @@ class Accesses:
                 break
         return node
 
-    def _sets_alias(self, pointer: Node, frame: Frame) -> bool:
-        """Whether a pointer sets another one, or is given to a known function."""
-        parent = pointer.parent
-        if parent is None or parent.type == "init_declarator":
-            return True
-        if parent.type == "assignment_expression":
-            left = child(parent, "left")
-            return left is not None and left != pointer and left.type == "identifier"
-        return parent.type == "argument_list" and self._body.calls(parent.parent, frame)
-
-    def _access(self, node: Node, frame: Frame) -> Access | None:
-        """A use by a name; None where that only sets another pointer."""
+    def _access(self, node: Node, frame: Frame) -> Access:
+        """A use by a name."""
         pointer = self._pointer(node, frame)
         parent = pointer.parent
         element = parent if child(parent, "argument") == pointer else None
@@ -156,15 +140,8 @@ class Accesses:
         if element is None or not (
             index is not None or text_of(element).startswith("*") or "field" in element.type
         ):
-            if self._sets_alias(pointer, frame):
-                return None
             atomic = _atomic(parent)
-            moves = parent is not None and (
-                parent.type == "update_expression"
-                or (parent.type == "assignment_expression" and child(parent, "left") == pointer)
-            )
-            use = "rw" if atomic else "" if moves else "?"
-            return Access(frame, pointer, None, use, atomic)
+            return Access(frame, pointer, None, "rw" if atomic else _given(pointer), atomic)
         while (holder := element.parent) is not None and (
             holder.type == "parenthesized_expression"
             or (
@@ -181,9 +158,7 @@ class Accesses:
             use = "rw"
         elif holder is not None and holder.type == "pointer_expression":
             address = self._pointer(holder, frame)
-            if self.place(address, frame)[0] and self._sets_alias(address, frame):
-                return None
-            use, atomic = "rw", _atomic(address.parent)
+            use, atomic = "rw" if _given(address) else "", _atomic(address.parent)
         elif holder is not None and holder.type == "argument_list":
             atomic = _atomic(holder)
             use = "rw" if atomic or self._is_changed(element, holder) else "r"
@@ -276,6 +251,11 @@ def _is_cast(node: Node | None) -> bool:
     return node is not None and node.type == "call_expression" and uncast(node) != node
 
 
+def _given(pointer: Node) -> str:
+    """The use of a pointer that is given to a function; '' of one that sets another, or moves."""
+    return "?" if pointer.parent is not None and pointer.parent.type in _LISTS else ""
+
+
 def _is_recast(node: Node) -> bool:
     """Whether a pointer is cast to one to elements of another size: ``(float4 *)x``."""
     casts = walk(node, "type_descriptor") if uncast(node) != node else ()
@@ -285,11 +265,9 @@ def _is_recast(node: Node) -> bool:
 def _atomic(node: Node | None) -> str:
     """The atomic function whose first argument lies in a list, or what holds one of its kind."""
     holder = node.parent if node is not None else None
-    if node is None or holder is None or node.type not in ("argument_list", "initializer_list"):
+    if node is None or holder is None or node.type not in _LISTS:
         return ""
     name = text_of(child(holder, "function")).partition("<")[0].rpartition("::")[2]
-    if holder.type == "init_declarator" and "atomic_ref" in text_of(child(holder.parent, "type")):
-        return "atomic_ref"
     return name if name.startswith(_ATOMIC) else ""
 
 

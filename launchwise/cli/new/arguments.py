@@ -15,9 +15,8 @@ from launchwise.cli.new.body import Polynomial, expression, read
 from launchwise.cli.new.indices import AXES
 from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
-from launchwise.cli.new.tunables import needed_items, used_constants
+from launchwise.cli.new.tunables import needed_nodes, used_constants
 from launchwise.cli.new.yaml_lines import Line
-from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.launches import HostCode, Launch
 from launchwise.cuda_text.syntax import child, has_word, plain, text_of, tokens_of, walk
 from launchwise.cuda_text.types import BYTES, bare
@@ -118,9 +117,6 @@ def _field(owner: str, name: str, kind: str, sizes: Sizes) -> str:
     """Value of a field: a problem parameter of that name, or 1."""
     if f"{owner}.{name}" in sizes.renamed:
         return sizes.renamed[f"{owner}.{name}"]
-    same = {each.lower(): each for each in sizes.names}
-    if name.lower() in same and "int" in kind:
-        return same[name.lower()]
     return "1.0" if "float" in kind or "complex" in kind else "1"
 
 
@@ -220,10 +216,9 @@ def shared_bytes(
     """Bytes of the ``extern __shared__`` array; none where the kernel has no such array. They are
     those of the launch in the file, if they are one expression of ``known`` names; else an element
     per thread of the block, with a question."""
-    own = [node for item in needed_items(source, kernel) for node in on_device(item)]
     arrays = [
         each
-        for node in (*(item.node for item in kernel.items), *own)
+        for node in needed_nodes(source, kernel)
         for each in walk(node, "declaration")
         if has_word(each, "extern") and has_word(each, "__shared__")
     ]

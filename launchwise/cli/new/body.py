@@ -243,10 +243,6 @@ class Body:
         arguments = {each.name: (node, frame) for each, node in named}
         return Frame(known[1], arguments, place, frame.depth + 1)
 
-    def calls(self, call: Node | None, frame: Frame) -> bool:
-        """Whether a call is that of a function whose body is here."""
-        return call is not None and (call.id, frame) in self._calls
-
     # Definitions
 
     def _define(self, frame: Frame, node: Node) -> None:

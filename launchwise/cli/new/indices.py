@@ -139,8 +139,6 @@ class Indices:
     def _read_step(self, frame: Frame, node: Node) -> None:
         name = text_of(child(node, "left") or child(node, "argument"))
         right, operator = child(node, "right"), text_of(child(node, "operator"))
-        if not name.isidentifier():
-            return
         if operator == "++":
             self.steps.setdefault(name, {(): 1})
         elif right is not None and operator == "+=":

@@ -66,7 +66,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
         for name in item.names
         if item.template
     }
-    nodes = [*(item.node for item in kernel.items), *compiled_with(source, kernel)]
+    nodes = compiled_with(source, kernel)
     used = read_names(nodes, templates)
     indexed = {
         text_of(child(each, "argument"))
@@ -145,15 +145,19 @@ def needed_items(source: Source, kernel: Kernel) -> list[Item]:
     return reached([item.node for item in kernel.items], source.items)
 
 
+def needed_nodes(source: Source, kernel: Kernel, others: Sequence[Item] = ()) -> list[Node]:
+    """Device code of a kernel, of what it needs, and of others."""
+    items = (*kernel.items, *needed_items(source, kernel), *others)
+    return [node for item in items for node in on_device(item)]
+
+
 def used_names(source: Source, kernel: Kernel) -> set[str]:
-    """Names in a kernel and in what it needs."""
-    items = (*kernel.items, *needed_items(source, kernel))
-    return identifiers(node for item in items for node in on_device(item))
+    return identifiers(needed_nodes(source, kernel))
 
 
 def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
-    """What a kernel needs, and device functions and constants that no kernel needs. nvcc compiles
-    these all the same, so their macros must be defined."""
+    """A kernel, what it needs, and device functions and constants that no kernel needs. nvcc
+    compiles these all the same, so their macros must be defined."""
     needed = needed_items(source, kernel)
     others = [
         item
@@ -163,7 +167,7 @@ def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
         and item.structure is None
         and (item.of_device or (item.is_constant and not item.is_function))
     ]
-    return [node for item in (*needed, *others) for node in on_device(item)]
+    return needed_nodes(source, kernel, others)
 
 
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:

@@ -24,6 +24,7 @@ from launchwise.cli.new.tunables import (
     fixed_numbers,
     needed_items,
     needed_macros,
+    needed_nodes,
     tuning_hints,
     used_names,
 )
@@ -58,8 +59,8 @@ class _Draft:
         self.compiled = _compiled_sizes(needs, indices)
         others = {**self.compiled, **no_tunables}
         free = [one for one in needs if one.name not in others and not one.only_tested]
-        functions = [node for item in needed_items(source, kernel) for node in on_device(item)]
-        read = {name: axes_in(functions, name) for name in indices.axes}
+        nodes = needed_nodes(source, kernel)
+        read = {name: axes_in(nodes, name) for name in indices.axes}
         known = {name: number for name, number in fixed.items() if name in used}
         host = host_launch(source, kernel, fixed)
         self.launch = draft_launch(indices, read, draft_tunables(free), known, host)
