@@ -1,10 +1,10 @@
-"""``launchwise check``: what host code and compilers say; mistakes are ``data/checks.yaml``."""
+"""``launchwise check`` on the workloads of ``data/checks.yaml``: each mistake is one line."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,124 +16,105 @@ from launchwise.cli.app import main
 from launchwise.cli.check import checking
 from launchwise.workloads.spec import load_spec
 
-CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
-SAXPY = ROOT / "docs" / "tutorial" / "example" / "saxpy"
-
-FEW = {"block_size_x": [16], "block_size_y": [16], "tile_size_x": [1, 4], "tile_size_y": [1]}
-"""Values that make two configurations."""
-
-needs_nvcc = [
-    pytest.mark.nvcc,
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
-]
+DATA: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "data" / "checks.yaml").read_text())
+EXAMPLES = ROOT / "docs" / "tutorial" / "example"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The convolution in one file, to change."""
-    return Path(shutil.copytree(CONVOLUTION, tmp_path / "convolution"))
+def lacking(case: dict[str, Any]) -> str:
+    """A program that a case needs and that this machine lacks; '' for none."""
+    texts = case.get("files", {}).values()
+    if any("import triton" in text for text in texts) and not importlib.util.find_spec("triton"):
+        return "triton"
+    needed = {"g++": "--cpu" in case.get("words", ()), "nvcc": case.get("needs") == "nvcc"}
+    return next((name for name, is_it in needed.items() if is_it and not shutil.which(name)), "")
 
 
-def complaint(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that a check says on standard error."""
-    assert main(["check", str(folder)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1, said
-    assert "Traceback" not in said
-    return said
+def written(case: dict[str, Any], folder: Path) -> Path:
+    """The folder of a case with its files."""
+    base = case.get("of", "")
+    if base and base not in DATA["bases"]:
+        every = [path for path in (EXAMPLES / base).rglob("*.*") if path.suffix != ".pyc"]
+        files = {str(path.relative_to(EXAMPLES / base)): path.read_text() for path in every}
+    else:
+        files = dict(DATA["bases"].get(base, {}))
+    files |= case.get("files", {})
+    for name, changes in case.get("change", {}).items():
+        for old, new in changes.items():
+            assert old in files[name], old
+            files[name] = files[name].replace(old, new)
+    workload = yaml.safe_load(files["spec.yaml"])["workload"]
+    for name, text in files.items():
+        path = folder / workload / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / workload
 
 
-def of_spec(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
-    """A change of ``spec.yaml``."""
-
-    def changed(folder: Path) -> None:
-        path = folder / "spec.yaml"
-        raw = yaml.safe_load(path.read_text())
-        change(raw)
-        path.write_text(yaml.safe_dump(raw, sort_keys=False))
-
-    return changed
-
-
-def of_source(old: str, new: str) -> Callable[[Path], None]:
-    """A change of the CUDA file."""
-
-    def changed(folder: Path) -> None:
-        path = folder / "convolution.cu"
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new))
-
-    return changed
+@pytest.mark.parametrize("case", DATA["cases"], ids=[each["name"] for each in DATA["cases"]])
+def test_a_mistake_is_told(
+    case: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    if missing := lacking(case):
+        pytest.skip(f"{missing} is missing")
+    if case.get("needs") != "nvcc":
+        request.getfixturevalue("without_nvcc" if case.get("apart") else "in_one_process")
+    code = main(["check", str(written(case, tmp_path)), *case.get("words", ())]) or 0
+    out = capsys.readouterr()
+    assert code == case.get("code", 2), out.err
+    for said in case.get("said", ()):
+        assert said in out.out + out.err
+    for said in case.get("never", ()):
+        assert said not in out.out + out.err
+    assert out.err.count("\n") == (code != 0)
+    assert "Traceback" not in out.err
 
 
-@pytest.mark.parametrize(("value", "text"), [(True, "1"), (False, "0"), (2, "2")])
-def test_a_value_may_be_true(folder: Path, value: Any, text: str) -> None:
-    of_spec(lambda raw: raw["arguments"]["w"].update(value=value))(folder)
+def convolution(tmp_path: Path, spec: dict[str, str], source: dict[str, str] | None = None) -> Path:
+    """The folder of the convolution with changes of its two files."""
+    changes = {"spec.yaml": spec, "convolution.cu": source or {}}
+    return written({"of": "convolution", "change": changes}, tmp_path)
+
+
+@pytest.mark.parametrize(("value", "text"), [("true", "1"), ("false", "0"), ("2", "2")])
+def test_a_value_may_be_true(tmp_path: Path, value: str, text: str) -> None:
+    folder = convolution(tmp_path, {"value: w}": f"value: {value}}}"})
     assert load_spec(folder).arguments["w"].value == text
 
 
-def test_an_exception_in_host_code_is_the_users(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(shutil.copytree(SAXPY, tmp_path / "saxpy"))
-    path = folder / "host" / "workload.py"
-    text = path.read_text()
-    assert '"ITEMS": configuration["items"]' in text
-    path.write_text(text.replace('configuration["items"]', 'configuration["itms"]'))
-    said = complaint(folder, capsys)
-    assert "workload.py" in said
-    assert "KeyError: 'itms'" in said
-    assert "report it" not in said
-
-
-def test_a_syntax_error_in_host_code_names_file_and_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(shutil.copytree(SAXPY, tmp_path / "saxpy"))
-    path = folder / "host" / "workload.py"
-    path.write_text(path.read_text() + "\ndef broken(:\n")
-    said = complaint(folder, capsys)
-    assert "workload.py: line" in said
-    assert "SyntaxError" in said
-
-
+@pytest.mark.parametrize("workload", ["convolution", "my-sums"])
 def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], workload: str
 ) -> None:
-    text = (folder / "spec.yaml").read_text()
-    for workload in (folder.name, "my-sums"):
-        other = folder.with_name("my-sums")
-        shutil.copytree(folder, other, dirs_exist_ok=True)
-        named = text.replace(f"workload: {folder.name}", f"workload: {workload}")
-        (other / "spec.yaml").write_text(named)
-        assert main(["check", str(other)]) == 2
-        assert capsys.readouterr().err == (
-            f"launchwise: {other}: names the workload: lower-case letters, digits and _, "
-            "a letter first; such as my_sums\n"
-        )
+    own = convolution(tmp_path, {"workload: convolution": f"workload: {workload}"})
+    folder = own.rename(tmp_path / "my-sums")
+    assert main(["check", str(folder)]) == 2
+    assert capsys.readouterr().err == (
+        f"launchwise: {folder}: names the workload: lower-case letters, digits and _, "
+        "a letter first; such as my_sums\n"
+    )
 
 
+FEW = {
+    "[16, 32, 48, 64, 96, 128]": "[16]",
+    "[1, 2, 4, 8, 16, 32]": "[16]",
+    "tile_size_x: {kind: build, values: [1, 2, 4]}": "tile_size_x: {kind: build, values: [1, 4]}",
+    "tile_size_y: {kind: build, values: [1, 2, 4]}": "tile_size_y: {kind: build, values: [1]}",
+}
+"""Changes that leave two configurations."""
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 class TestWithNvcc:
     """What only a compiler finds."""
 
-    pytestmark = needs_nvcc
-
-    @pytest.fixture
-    def folder(self, folder: Path) -> Path:
-        """The convolution with few builds."""
-
-        def few(raw: dict[str, Any]) -> None:
-            for name, values in FEW.items():
-                raw["tunables"][name]["values"] = values
-
-        of_spec(few)(folder)
-        return folder
-
     def test_a_right_workload_passes(
-        self, folder: Path, capsys: pytest.CaptureFixture[str]
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["check", str(folder), "--json"]) == 0
+        assert main(["check", str(convolution(tmp_path, FEW)), "--json"]) == 0
         steps = json.loads(capsys.readouterr().out)
         assert [step["name"] for step in steps] == ["spec", "expressions", "host", "compile"]
         assert all(step["passed"] for step in steps)
@@ -150,10 +131,12 @@ class TestWithNvcc:
         ],
     )
     def test_a_mistake_in_the_source_ends_it(
-        self, folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
     ) -> None:
-        of_source(old, new)(folder)
-        assert said in complaint(folder, capsys)
+        assert main(["check", str(convolution(tmp_path, FEW, {old: new}))]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert told.count("\n") == 1
 
     @pytest.mark.parametrize(
         ("line", "words"),
@@ -168,13 +151,13 @@ class TestWithNvcc:
     )
     def test_a_configuration_that_nvcc_refuses_is_named_with_its_words(
         self,
-        folder: Path,
+        tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
         line: str,
         words: str,
     ) -> None:
-        of_source("    const int x0", f"    {line}\n    const int x0")(folder)
+        folder = convolution(tmp_path, FEW, {"    const int x0": f"    {line}\n    const int x0"})
         assert main(["check", str(folder)]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert any(line.startswith("some refused compile: ") for line in lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_check_cases import EXAMPLES, written
+from test_check import EXAMPLES, written
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
