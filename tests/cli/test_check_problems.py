@@ -102,7 +102,7 @@ def planned(spec: Spec) -> Cases:
 
 def drawn(spec: Spec) -> list[Problem]:
     """Small problems of a specification."""
-    return planned(spec).small.drawn()
+    return planned(spec).drawn()
 
 
 def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str) -> list[str]:

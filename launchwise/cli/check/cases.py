@@ -52,12 +52,11 @@ class Planned:
     wide: bool = False
 
 
-class Cases:
+class Cases(SmallProblems):
     """Runs of a workload on a GPU with limits, in the order in which they are made."""
 
     def __init__(self, spec: Spec, gpu: Mapping[str, Any]) -> None:
-        self.spec = spec
-        self.small = SmallProblems(spec, gpu)
+        super().__init__(spec, gpu)
         self.runs: list[Planned] = []
         # In words, what is not run, and why.
         self.left_out: list[tuple[str, str]] = []
@@ -67,9 +66,9 @@ class Cases:
     ) -> None:
         """Plan all runs: of problems that are ``given``, of a sweep's (``listed``), or of drawn."""
         if given is not None or listed is not None:
-            self.runs = self.of(self.small.smallest_of(listed or []) if given is None else given)
+            self.runs = self.of(self.smallest_of(listed or []) if given is None else given)
             return
-        drawn = self.small.drawn()
+        drawn = self.drawn()
         self.runs = self.of(drawn)
         if drawn:
             self.add_listed(drawn)
@@ -80,7 +79,7 @@ class Cases:
         """Chosen configurations of problems; what needs too much memory is left out."""
         found = []
         for problem in problems:
-            chosen, needed = self.small.chosen(problem), self.small.size(problem)[1]
+            chosen, needed = self.chosen(problem), self.size(problem)[1]
             if needed > MEMORY_BYTES:
                 why = f"needs {needed / 1e6:.0f} MB, more than the CPU device allows"
                 self.left_out.append((assigned(problem), why))
@@ -98,12 +97,10 @@ class Cases:
             for few in itertools.combinations(names, min(2, len(names)))
             for values in itertools.product(*map(self._values, few))
         ]
-        known = [each for each in drawn if self.small.is_larger(each, drawn[0])]
+        known = [each for each in drawn if self.is_larger(each, drawn[0])]
         count = 0
         while count < MOST_LISTED:
-            pairs = [
-                pair for pair in pairs if not any(pair.items() <= one.items() for one in known)
-            ]
+            pairs = [one for one in pairs if not any(one.items() <= each.items() for each in known)]
             if not pairs:
                 break
             wanted = Problem()
@@ -113,16 +110,11 @@ class Cases:
             del pairs[0]
             text = " and ".join(f"{name} == {value!r}" for name, value in wanted.items())
             # At the largest size that the baseline runs.
-            near = (
-                self.small.near({**one, **wanted}, self.small.corners[:1], text)
-                for one in drawn[2::-1]
-            )
-            found = next(
-                (one for one in near if one is not None and self.small.is_small(one)), None
-            )
+            near = (self.near({**one, **wanted}, self.corners[:1], text) for one in drawn[2::-1])
+            found = next((one for one in near if one is not None and self.is_small(one)), None)
             if found is not None:
                 # One configuration each: values that builds read cost a compilation.
-                chosen = self.small.chosen(found)
+                chosen = self.chosen(found)
                 self.runs += [
                     Planned(found, each) for each in chosen[count % max(1, len(chosen)) :][:1]
                 ]
@@ -137,16 +129,16 @@ class Cases:
             _conditions_of_macros(self.spec), self.spec.variants
         ):
             runs = [each for each in self.runs if each.configuration["variant"] == variant]
-            larger = [each for each in runs if self.small.is_larger(each.problem, drawn[0])]
-            met = any(self.small.holds(text, each.problem, each.configuration) for each in larger)
+            larger = [each for each in runs if self.is_larger(each.problem, drawn[0])]
+            met = any(self.holds(text, each.problem, each.configuration) for each in larger)
             if met or self._ruled_out(variant, text):
                 continue
             for start, configuration in self._starts(text, variant, runs, drawn):
                 if len(self.runs) == most or not searches:
                     return
                 searches -= 1
-                near = self.small.near(start, [configuration], text)
-                if near and self.small.is_larger(near, drawn[0]) and self.small.is_small(near):
+                near = self.near(start, [configuration], text)
+                if near and self.is_larger(near, drawn[0]) and self.is_small(near):
                     self.runs.append(Planned(near, configuration))
                     break
 
@@ -155,11 +147,11 @@ class Cases:
     ) -> Iterator[tuple[Problem, Configuration]]:
         """Problems to begin at, the largest first, and configurations that run anyway first."""
         known = [each.configuration for each in runs]
-        known += [each for each in self.small.corners if each["variant"] == variant]
+        known += [each for each in self.corners if each["variant"] == variant]
         read = self.spec.formulas.raw_names(text)
         listed = [name for name in self.spec.listed_columns if name in read]
         # A loop over whole steps has more than one.
-        far = {name: 2 * ELEMENTS * ODD + int(drawn[-1][name]) for name in self.small.free}
+        far = {name: 2 * ELEMENTS * ODD + int(drawn[-1][name]) for name in self.free}
         for start in [{**drawn[:3][-1], **far}, *drawn[2::-1]]:
             for one in distinct(known)[: 2 * MOST_CONFIGURATIONS]:
                 for values in itertools.product(*map(self._values, listed)):
@@ -193,9 +185,9 @@ class Cases:
             little = next((each for each in near if not self._too_large(each)), None)
             if little is not None:
                 known.append(little)
-                chosen = self.small.chosen(little)
+                chosen = self.chosen(little)
                 # Builds that the size itself changes are compiled for one configuration only.
-                few = chosen[:1] if self.small.read(name, self.spec.macros.values()) else chosen
+                few = chosen[:1] if self.read(name, self.spec.macros.values()) else chosen
                 self.runs += [Planned(little, each, wide=True) for each in few]
             elif near:
                 self.left_out.append((assigned(near[0]), self._too_large(near[0])))
@@ -207,11 +199,11 @@ class Cases:
         repeated = [part for one in variants for part in (one, *one.kernels)]
         counts = [text for part in repeated for text in part.repeat.values()]
         shapes = [text for one in self.spec.arguments.values() for text in one.sizes]
-        axes = self.small.read(name, self.small.axes())
+        axes = self.read(name, self.axes())
         return (
             parameter.type == "integer"
             and (parameter.minimum is None or parameter.minimum != parameter.maximum)
-            and (not self.small.read(name, counts) or bool(self.small.read(name, shapes)))
+            and (not self.read(name, counts) or bool(self.read(name, shapes)))
             and (not axes or {*axes} != {name})
         )
 
@@ -220,18 +212,18 @@ class Cases:
         smaller ones."""
         parameter = self.spec.problem[name]
         largest = max(map(int, parameter.values)) if parameter.values else parameter.maximum
-        sides = {self.small.reach(small[0], one, name) for one in self.small.corners}
+        sides = {self.reach(small[0], one, name) for one in self.corners}
         for least in sorted((one for one in sides if 1 < one <= MOST_REACH), reverse=True):
             text = f"{name} > {max(most, least if largest is None else min(least, largest - 1))}"
             for each in reversed(small):
-                runs = self.small.corners[:1]
-                near = self.small.near({**each, name: least + RAGGED}, runs, text)
+                runs = self.corners[:1]
+                near = self.near({**each, name: least + RAGGED}, runs, text)
                 if near is None:
                     continue
                 # A size that constraints have moved lies at their border: `n >= 2 * rows`.
-                moved = [one for one in self.small.free if one != name and near[one] != each[one]]
+                moved = [one for one in self.free if one != name and near[one] != each[one]]
                 apart = [f"{one} > {near[one]}" for one in moved]
-                near = self.small.near(near, runs, text, *apart) or near
+                near = self.near(near, runs, text, *apart) or near
                 # A largest value below, such as that of an exponent, need not be told.
                 told = not self._too_large(near) or int(near[name]) > least
                 if told and self._largest(near, name) >= least:
@@ -243,12 +235,10 @@ class Cases:
 
     def _largest(self, problem: Problem, name: str) -> int:
         """Elements of the largest block that runs for a problem; 0 for none."""
-        return max(
-            (self.small.reach(problem, one, name) for one in self.small.chosen(problem)), default=0
-        )
+        return max((self.reach(problem, one, name) for one in self.chosen(problem)), default=0)
 
     def _too_large(self, problem: Problem) -> str:
-        items, needed = self.small.size(problem)
+        items, needed = self.size(problem)
         if items > WIDE[0]:
             return f"{items:.0f} {self.spec.work.item} are too much work for the CPU device"
         if needed > WIDE[1]:

@@ -152,7 +152,7 @@ def run_on_cpu(
                 # The least that there is, in place of the problems of a sweep.
                 drawn = True
                 known = [each.problem for each in cases.runs]
-                fewer = [each for each in cases.small.drawn() if each not in known]
+                fewer = [each for each in cases.drawn() if each not in known]
                 jobs.extendleft(map(ahead.job, cases.of(fewer)[::-1]))
     if said := runs.values_left_out():
         yield Step("values", LEFT_OUT, f"{said}: a sweep verifies them before it times them")
@@ -165,7 +165,7 @@ class _Runs:
     are those of the variant with no less memory."""
 
     def __init__(self, cases: Cases, process: CpuProcess) -> None:
-        self._spec, self._small, self._process = cases.spec, cases.small, process
+        self._spec, self._cases, self._process = cases.spec, cases, process
         self._deaths = 0
         # Problem to the time of its runs, s.
         self._spent = defaultdict[str, float](float)
@@ -206,7 +206,7 @@ class _Runs:
         return Step("cpu", status, f"{name}: {said}", variant)
 
     def _outcome(self, job: Job, variant: str, sizes: str) -> tuple[str, str]:
-        run, needed = job[0], self._small.size(job[0].problem)[1]
+        run, needed = job[0], self._cases.size(job[0].problem)[1]
         if run.wide and self._spent[sizes] > WIDE_S:
             return LEFT_OUT, f"not tried: time limit of a size above a block ({WIDE_S:g} s)"
         if needed >= self._most.get(variant, math.inf):
@@ -215,7 +215,7 @@ class _Runs:
             return self._asked(job, sizes)
         except Died as death:
             # So little work that every right kernel of g++ ends in time.
-            items, needed = self._small.size(run.problem)
+            items, needed = self._cases.size(run.problem)
             is_little = max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
             is_slow = self._spec.variants[variant].is_triton and variant in self._ended
             if isinstance(death, Silent) and (run.wide or is_slow or not is_little):
