@@ -154,8 +154,6 @@ class HostLaunch:
     block: list[int | None] = field(default_factory=list)  # threads, None for what is no number
     grid: list[str] = field(default_factory=list)  # texts of the blocks per dimension
     given: list[str] = field(default_factory=list)  # texts of the arguments
-    # names of template parameters or macros that are the sides of the block, '' for others
-    sides: list[str] = field(default_factory=list)
     shared: str = ""  # text of the bytes of dynamic shared memory
     block_name: str = ""  # variable that holds the block, '' where none does
 
@@ -181,15 +179,13 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
         pointers = [one for one in pointers if taken is not None and taken < one.node.start_byte]
     for one in named or pointers[:1]:
         if len(one.configuration) > 1:
-            return _launch(host, one, kernel, fixed)
+            return _launch(host, one, fixed)
     return HostLaunch()
 
 
-def _launch(host: HostCode, one: Launch, kernel: Kernel, fixed: Mapping[str, int]) -> HostLaunch:
+def _launch(host: HostCode, one: Launch, fixed: Mapping[str, int]) -> HostLaunch:
     place = one.node.start_byte
     grid, block, *more = one.configuration
-    sides = host.sides(block, place)
-    passed = {text: own.name for own, text in zip(kernel.template, one.template, strict=False)}
     shared = plain(more[0]) if more else ""
     if shared.isidentifier():
         shared = " + ".join(host.value(shared, place)) or shared
@@ -199,12 +195,11 @@ def _launch(host: HostCode, one: Launch, kernel: Kernel, fixed: Mapping[str, int
         values = values if values != [""] else host.value(text_of(node), place)
         return {(): int(values[0])} if len(values) == 1 and values[0].isdigit() else None
 
-    numbers = [read(expression(text), expand) for text in sides]
+    numbers = [read(expression(text), expand) for text in host.sides(block, place)]
     return HostLaunch(
         [number.get((), 0) if set(number) <= {()} else None for number in numbers],
         host.sides(grid, place),
         list(one.arguments),
-        [passed.get(text, text) if text.isidentifier() else "" for text in sides],
         shared,
         plain(block) if plain(block).isidentifier() else "",
     )

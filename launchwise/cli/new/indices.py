@@ -83,20 +83,10 @@ class Indices:
                     found[axis] += [factor for factor in factors if factor]
         return found
 
-    def is_square(self, name: str) -> bool:
-        """Whether blocks are ``name`` elements apart along several axes."""
-        return sum(any(name in names_of(by) for _, by in self.placed(axis)) for axis in AXES) > 1
-
     def started_by(self, name: str) -> set[str]:
         """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
         starts = list(self.body.definitions(name))
         return {axis for one in starts for axis in AXES if (f"threadIdx.{axis}",) in one}
-
-    def loops(self) -> set[str]:
-        """Names that bound no index of a thread or block."""
-        bounds = [(_depends(one.index), names_of(one.bound)) for one in self.comparisons]
-        of_threads = [names for depends, names in bounds if depends]
-        return set().union(*(names for _, names in bounds)) - set().union(*of_threads)
 
     def pitches(self) -> set[str]:
         """Names by which indices of blocks are multiplied."""

@@ -43,7 +43,7 @@ def draft_launch(
 ) -> Launch:
     """Block and grid. ``shared_axes`` are axes of built-in variables that functions of the device
     read, ``fixed`` macros that the file itself sets to integers."""
-    tunables = list(_by_index(indices, tunables, host))
+    tunables = list(_by_index(indices, tunables))
     axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
     block, invented, questions = _block(indices, axes, tunables, fixed, host)
     square = _square(tunables, axes)
@@ -64,11 +64,10 @@ def draft_launch(
 # Sides of the block
 
 
-def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> Iterator[Tunable]:
-    """Tunables with the role and the axis that host code and the arithmetic of indices give them. A
-    name that stands for a side along two axes says nothing: threads may walk along one of them."""
+def _by_index(indices: Indices, tunables: Sequence[Tunable]) -> Iterator[Tunable]:
+    """Tunables with the role and the axis that the arithmetic of indices gives them. A name that
+    stands for a side along two axes says nothing: threads may walk along one of them."""
     several = len(indices.axes["threadIdx"]) > 1
-    known = _known_sides(indices, tunables, host)
     sides = indices.sides()
     factors = {
         axis: {name for factor in indices.per_block(axis) for name in names_of(factor)}
@@ -77,12 +76,9 @@ def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -
     for one in tunables:
         neighbours = [axis for axis in AXES if {(one.name,): 1} in sides[axis]]
         alone = neighbours[0] if len(neighbours) == 1 else ""
-        axis = known.get(one.name) or alone or _side_in_memory(indices, one)
+        axis = _side_of_steps(indices, one) or alone or _side_in_memory(indices, one)
         own = [each for each in AXES if one.name in factors[each]]
-        if axis in known.values() and one.name not in known and one.role in ("side", "tile"):
-            # Threads walk through the part of the result that a block computes.
-            yield replace(one, role="tile", axis=axis, question="")
-        elif axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
+        if axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
             yield as_block(one, axis, several)
         elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
             yield replace(one, role="tile", axis=own[0], question="")
@@ -90,29 +86,16 @@ def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -
             yield one
 
 
-def _known_sides(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> dict[str, str]:
-    """Tunables to the axis whose threads they number, as host code and steps of loops say. The side
-    in ``(i = threadIdx.x; i < n; i += SIDE)``."""
-    names = {one.name for one in tunables}
-    sides = {
-        one.name
-        for one in tunables
-        if one.role in ("other", "block") and not indices.is_square(one.name)
-    }
-    found: dict[str, set[str]] = {}
-    for variable, step in indices.steps.items():
-        for name in sides & names_of(step) if len(step) == 1 else ():
-            if step == {(name,): 1}:
-                found.setdefault(name, set()).update(indices.started_by(variable))
-    for axis, name in zip(AXES, host.sides, strict=False):
-        if name in names and host.sides.count(name) == 1:
-            found[name] = {axis}
-    return {name: axes.pop() for name, axes in found.items() if len(axes) == 1}
+def _side_of_steps(indices: Indices, one: Tunable) -> str:
+    """Axis of the threads that a loop numbers: ``(i = threadIdx.x; i < n; i += SIDE)``."""
+    steps = [variable for variable, step in indices.steps.items() if step == {(one.name,): 1}]
+    axes = set[str]().union(*map(indices.started_by, steps))
+    return axes.pop() if len(axes) == 1 else ""
 
 
 def _side_in_memory(indices: Indices, one: Tunable) -> str:
     """Axis of the threads that have an element each in an array of shared memory; or ''."""
-    if one.role != "other" or indices.is_square(one.name) or indices.axes["threadIdx"] != {"x"}:
+    if one.role != "other" or indices.axes["threadIdx"] != {"x"}:
         return ""
     arrays = {
         name
@@ -180,8 +163,6 @@ def _fixed_side(
     ``given`` are the threads of the launch, fewer where each computes several elements."""
     every = None
     if axis in axes["blockDim"]:
-        if any(f"blockDim.{axis}" in names_of(by) for one in AXES for _, by in indices.placed(one)):
-            return ""
         # Loops may go on by blockDim: only an index that no loop changes says the side.
         every = list(indices.body.definitions(keep=frozenset(indices.steps)))
     found = {one[()] for one in indices.sides(every)[axis] if set(one) == {()}}
@@ -277,10 +258,9 @@ def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool
     """Whether a bound is that of the elements of blocks; not ``i * items < n`` for n elements.
     Where ``items`` is a parameter of the kernel, a block has that many times as many."""
     known = {one.name for one in tunables} | {f"blockDim.{each}" for each in AXES}
-    bounds = indices.bounds(axis)
-    return not bounds or any(
+    return any(
         names_of(coefficient(one.index, f"blockIdx.{axis}")) <= known | names_of(one.bound)
-        for one in bounds
+        for one in indices.bounds(axis)
     )
 
 
@@ -371,8 +351,7 @@ def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str
         return sizes.axes.get(axis, sizes.names[0])
     factors = {name for _, factor in indices.placed(axis) for name in names_of(factor)}
     strides = {sizes.renamed[name] for name in factors & sizes.renamed.keys()}
-    others = [name for name in sizes.names if name not in strides]
-    return others[0] if strides and others else " * ".join(dict.fromkeys(sizes.axes.values()))
+    return next((name for name in sizes.names if name not in strides), sizes.names[0])
 
 
 def _as_on_host(indices: Indices, axis: str, launch: Launch, sizes: Sizes, host: HostLaunch) -> str:

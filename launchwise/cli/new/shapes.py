@@ -77,11 +77,8 @@ def draft_sizes(
     if not sizes.names:
         sizes.names.append("n")
         sizes.axes = _fixed_axes(fixed)
-    # Names that bound only loops which every thread runs alike are walked by no grid.
-    loops = {sizes.renamed[name] for name in indices.loops() - pitches if name in sizes.renamed}
-    walked = [name for name in sizes.names if name not in loops]
     only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
-    if dimensions > 1 and len(only) == 1 and not sizes.axes and len(walked) != dimensions:
+    if dimensions > 1 and len(only) == 1 and not sizes.axes:
         sizes.axes = dict.fromkeys(AXES[:dimensions], only[0])
     rest = [name for name in sizes.names if name not in sizes.axes.values()]
     for each in AXES[:dimensions]:
@@ -281,9 +278,7 @@ def length_of(bound: Polynomial, sizes: Sizes) -> str:
             return ""
         found = add(found, {names: factor})
     text = written(found) if found else ""
-    inner = text[1:-1]
-    if text[:1] == "(" and text[-1:] == ")" and "(" not in inner and ")" not in inner:
-        text = inner
+    text = re.sub(r"^\(([^()]*)\)$", r"\1", text)
     try:
         return text if text and names_in(text) else ""
     except ValueError:
