@@ -45,6 +45,7 @@ from launchwise.workloads.space import (
     baseline,
     feasible,
     gpu_of_architecture,
+    label,
     problems,
 )
 from launchwise.workloads.spec import Spec, load_spec
@@ -78,19 +79,13 @@ def chosen_builds(
             build = workload.build(problem, configuration)
             if build not in found:
                 per_variant[variant] = per_variant.get(variant, 0) + 1
-                found[build] = _named(spec, configuration)
+                found[build] = label(configuration, spec)
     for variant in (each for each in spec.variants if each not in per_variant):
         for problem in problems:
             if (drawn := drawn_of(spec, problem, variant, SEED, gpu)) is not None:
-                found.setdefault(workload.build(problem, drawn), _named(spec, drawn))
+                found.setdefault(workload.build(problem, drawn), label(drawn, spec))
                 break
     return found
-
-
-def _named(spec: Spec, configuration: Mapping[str, Any]) -> str:
-    names = spec.variants[str(configuration["variant"])].tunables
-    values = ", ".join(f"{name}={configuration[name]}" for name in names)
-    return f"{configuration['variant']} {values}".strip()
 
 
 def compiled(
@@ -108,13 +103,20 @@ def compiled(
     if not asked or (missing and set(asked.values()) <= {CHECK}):
         return steps
     kept = _kept(folder, builds, arch, missing)
-    known = _read(kept)
-    if known is None:
+    known: dict[str, dict[str, Any]] = {}
+    with contextlib.suppress(OSError, ValueError):
+        known = json.loads(kept.read_text(encoding="utf-8"))
+    if not known:
         with tempfile.TemporaryDirectory(prefix="launchwise-check-") as scratch:
             path = Path(scratch, "check.cubins")
             compile_bundle(folder, spec, list(asked), arch, path, threads)
             bundle = Bundle(path)
-            known = {"refused": dict(bundle.refused), "shared_bytes": _shared_bytes(bundle)}
+            # The most shared memory per block that a compiler chose for kernels of a build.
+            chosen = {}
+            for key, kernels in bundle.index["builds"].items():
+                own = [one["launch"] for one in kernels.values() if one.get("launch")]
+                chosen[key] = max((one["shared_bytes"] for one in own), default=0)
+            known = {"refused": dict(bundle.refused), "shared_bytes": chosen}
         write_json(kept, known)
     whole, refused = len(asked), known["refused"]
     named = {name: refused[build.key] for build, name in asked.items() if build.key in refused}
@@ -126,21 +128,12 @@ def compiled(
     most = gpu_of_architecture(arch)["gpu_shared_per_block_bytes"]
     needed = [(known["shared_bytes"].get(build.key, 0), name) for build, name in asked.items()]
     if crowded := [(size, name) for size, name in needed if size > most]:
-        is_first = any(name == _named(spec, baseline(spec)) for _, name in crowded)
+        is_first = any(name == label(baseline(spec), spec) for _, name in crowded)
         said = f"{len(crowded)} of {whole} builds{', the baseline among them,' * is_first}"
         limit = f"need more shared memory per block than {arch} has ({most} B)"
         size, name = max(crowded, key=lambda each: each[0])
         steps.append(Step("compile", REFUSED, f"{said} {limit}: {name}: {size} B"))
     return steps
-
-
-def _shared_bytes(bundle: Bundle) -> dict[str, int]:
-    """Builds to the largest shared memory per block that a compiler chose for their kernels."""
-    chosen = {
-        key: [each["launch"]["shared_bytes"] for each in kernels.values() if each.get("launch")]
-        for key, kernels in bundle.index["builds"].items()
-    }
-    return {key: max(sizes) for key, sizes in chosen.items() if sizes}
 
 
 def _kept(folder: Path, builds: Mapping[Build, str], arch: str, missing: Mapping[str, str]) -> Path:
@@ -150,13 +143,6 @@ def _kept(folder: Path, builds: Mapping[Build, str], arch: str, missing: Mapping
     keys = sorted(build.key for build in builds)
     asked = [sources, str(folder), arch, code, keys, missing, "shared_bytes"]
     return private_folder("nvcc") / f"{digest(asked)}.json"
-
-
-def _read(path: Path) -> dict[str, dict[str, Any]] | None:
-    with contextlib.suppress(OSError, ValueError):
-        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return found
-    return None
 
 
 MOST_CORNERS = 8  # Corners of a space that problems near are searched for, at 0.1 s each
