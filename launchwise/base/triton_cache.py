@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers
-from launchwise.base.triton_launches import check_kernel, device_name
+from launchwise.base.triton_answers import OPTIONS, Answers, check_kernel, current_device
 
 Values = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Problem to the values of arguments."""
@@ -54,32 +53,37 @@ def warm_autotune_cache(
         When the file has no answer for the device.
     """
     answers = Answers(file)
-    triton = _triton(answers)
-    while not hasattr(kernel, "check_disk_cache") and hasattr(kernel, "fn"):
+    try:
+        triton = import_module("triton")
+    except ImportError as error:
+        message = f"Triton cannot be imported ({error}): pip install 'launchwise[triton]'"
+        raise answers.error("", message) from error
+    while not hasattr(kernel, "check_disk_cache"):
+        if not hasattr(kernel, "fn"):
+            raise answers.error("", "the kernel has no @triton.autotune")
         kernel = kernel.fn
-    if not hasattr(kernel, "check_disk_cache"):
-        raise AnswerError(file, "", "the kernel has no @triton.autotune")
     _check_reads_cache(kernel, answers)
     check_kernel(kernel.fn, answers)
-    own_device = device_name() if device is None else device
+    own_device = current_device() if device is None else device
     if not own_device:
-        raise AnswerError(file, "", "PyTorch finds no GPU: call this where the kernel runs")
-    _check_driver(triton, answers)
+        raise answers.error("", "PyTorch finds no GPU: call this where the kernel runs")
+    try:  # Where Triton looks for an answer depends on the GPU, whatever ``device`` says.
+        triton.runtime.driver.active.get_current_target()
+    except RuntimeError as error:
+        message = f"Triton finds no GPU ({error}): call this where the kernel runs"
+        raise answers.error("", message) from error
     listed = answers.of(own_device)
     if not listed:
         message = f"{file}: no answer for {own_device}: Triton times {answers.kernel} as before"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     for one in listed:
+        given = one["configuration"]
+        options = {name: given[name] for name in OPTIONS if given.get(name)}
+        own = {name: value for name, value in given.items() if name not in OPTIONS}
         more = {} if values is None else values(one["problem"])
         key = tuple(_tuning_key(kernel, answers, one["problem"], more))
-        _write_answer(kernel, key, _config(triton, one["configuration"]), one["time_ms"])
+        _write_answer(kernel, key, triton.Config(own, **options), one["time_ms"])
     return len(listed)
-
-
-def _config(triton: Any, configuration: Mapping[str, Any]) -> Any:
-    options = {name: configuration[name] for name in OPTIONS if configuration.get(name)}
-    own = {name: value for name, value in configuration.items() if name not in OPTIONS}
-    return triton.Config(own, **options)
 
 
 def _write_answer(kernel: Any, key: tuple[Any, ...], config: Any, time_ms: float | None) -> None:
@@ -92,23 +96,6 @@ def _write_answer(kernel: Any, key: tuple[Any, ...], config: Any, time_ms: float
     kernel.check_disk_cache(key, kernel.configs, known)
 
 
-def _triton(answers: Answers) -> Any:
-    try:
-        return import_module("triton")
-    except ImportError as error:
-        message = f"Triton cannot be imported ({error}): pip install 'launchwise[triton]'"
-        raise AnswerError(answers.path, "", message) from error
-
-
-def _check_driver(triton: Any, answers: Answers) -> None:
-    """Insist on a GPU: where Triton looks for an answer depends on it, whatever ``device`` says."""
-    try:
-        triton.runtime.driver.active.get_current_target()
-    except RuntimeError as error:
-        message = f"Triton finds no GPU ({error}): call this where the kernel runs"
-        raise AnswerError(answers.path, "", message) from error
-
-
 def _check_reads_cache(kernel: Any, answers: Answers) -> None:
     """Insist that the autotuner asks its cache with its configurations as they are declared."""
     if len(kernel.configs) < 2:
@@ -119,7 +106,7 @@ def _check_reads_cache(kernel: Any, answers: Answers) -> None:
         why = "prunes its configurations (prune_configs_by), on which its cache depends"
     else:
         return
-    raise AnswerError(answers.path, "", f"the @triton.autotune of {answers.kernel} {why}")
+    raise answers.error("", f"the @triton.autotune of {answers.kernel} {why}")
 
 
 def _tuning_key(
@@ -134,7 +121,7 @@ def _tuning_key(
             yield problem[place[name]]
         else:
             message = f"{name} of the key is no parameter of the problem: give it by values="
-            raise AnswerError(answers.path, "", message)
+            raise answers.error("", message)
     for name in kernel.arg_names:
         if name in answers.tensors:
             kind = answers.tensors[name]

@@ -6,7 +6,6 @@ launchwise.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections import Counter
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launchwise.base import triton_answers, triton_launches
+from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
@@ -42,32 +41,8 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
     content = triton_content(table, spec)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / f"{table['study']}.json", as_lines(content))
-    write_text(folder / MODULE, _module_text())
-
-
-def _module_text() -> str:
-    """The decorator and the lookup in one module, which imports nothing of launchwise."""
-    sources = [
-        Path(str(module.__file__)).read_text(encoding="utf-8")
-        for module in (triton_launches, triton_answers)
-    ]
-    imports: set[str] = set()
-    bodies = []
-    for source in sources:
-        nodes = [
-            node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
-        for node in nodes:
-            module = getattr(node, "module", None) or ""
-            if module != "__future__" and not module.startswith("launchwise"):
-                imports.add(ast.unparse(node))
-        bodies.append("\n".join(source.splitlines()[nodes[-1].end_lineno :]).strip("\n"))
-    about = ast.get_docstring(ast.parse(sources[0]), clean=False)
-    head = (
-        f'# Written by launchwise export.\n"""{about}"""\n\nfrom __future__ import annotations\n\n'
-    )
-    head += "\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line)))
-    return "\n\n\n".join([head, *bodies]) + "\n"
+    module = Path(str(triton_answers.__file__)).read_text(encoding="utf-8")
+    write_text(folder / MODULE, f"# Written by launchwise export.\n{module}")
 
 
 def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:

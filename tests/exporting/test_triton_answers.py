@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
 
 import launchwise
-from launchwise.base import triton_launches
+from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError, Answers
 from launchwise.exporting.languages import python_module
@@ -163,14 +163,14 @@ def test_each_device_has_its_own_answers(
         get_device_name=lambda number: names[number],
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    triton_launches._name_of.cache_clear()
+    triton_answers._name_of.cache_clear()
     jit = kernel()
     decorated = launchwise.autotuned(made[1])(jit)
     for number, block in ((0, 128), (1, 64)) * 2:
         current[0] = number
         decorated[(1,)](*arguments(16, 1000))
         assert jit.launches[-1]["BLOCK"] == block
-    triton_launches._name_of.cache_clear()
+    triton_answers._name_of.cache_clear()
 
 
 def test_an_unknown_device_takes_the_fallback_and_says_so_once(
@@ -327,7 +327,7 @@ def test_ranks_agree_and_need_nothing_but_the_two_files(made: tuple[AnswerTable,
 
 def test_the_decorator_loads_no_library_of_launchwise(made: tuple[AnswerTable, Path]) -> None:
     program = (
-        "import sys, launchwise, launchwise.base.triton_launches\n"
+        "import sys, launchwise, launchwise.base.triton_answers\n"
         "heavy = {'numpy', 'pandas', 'sklearn', 'pydantic', 'yaml', 'typer', 'torch', 'triton'}\n"
         "assert not heavy & {*sys.modules}, heavy & {*sys.modules}\n"
     )
