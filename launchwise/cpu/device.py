@@ -12,14 +12,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from launchwise.cpu.buffers import GUARDS, CpuBuffer, CpuPart, memory_of
 from launchwise.cpu.library import Compiler
-from launchwise.cpu.loaded import Library, Request, stacks
+from launchwise.cpu.loaded import GUARDS, CpuBuffer, CpuPart, Library, Request, memory_of, stacks
 from launchwise.cpu.other_functions import CFunctions, TritonFunctions
 from launchwise.cpu.toolchain import private_folder
 from launchwise.workloads.builds import Build
@@ -84,6 +84,7 @@ class CpuDevice:
         self._triton = TritonFunctions(folder)
         self._libraries: dict[str, Library] = {}
         self._launches: dict[str, int] = {}
+        self._calls = 0
         self._round: int | None = None
         self._buffers: weakref.WeakSet[CpuBuffer] = weakref.WeakSet()
         self.launched: set[str] = set()
@@ -165,10 +166,14 @@ class CpuDevice:
         not compile, arguments that do not fit the kernel's parameters, a barrier in divergent code,
         an access to memory that does not exist, or a write to the guard zone of a buffer."""
         self.launched.add(launch.build.key)
-        if launch.build.offloads:
-            return self._functions.call(launch, list(self._buffers))
-        if launch.build.is_triton:
-            return self._triton.call(launch, list(self._buffers))
+        if launch.build.offloads or launch.build.is_triton:
+            functions = self._functions if launch.build.offloads else self._triton
+            # Sums keep a NaN and change numbers; what is read there shows as a NaN.
+            self._calls += 1
+            _, overrun = self._guarded(functions.call(launch), GUARDS[self._calls % 2])
+            if overrun:
+                raise LaunchFailed(f"{launch.kernel}: {overrun}")
+            return
         kernel = self._library(launch.build).kernel(launch)
         _check_shape(launch)
         values = kernel.values(launch.arguments)
@@ -187,15 +192,22 @@ class CpuDevice:
             ctypes.addressof(reason),
             ctypes.sizeof(reason),
         )
-        for buffer in list(self._buffers):
-            buffer.guard(GUARDS[order == "backward"])
         with _one_launch:
-            failed = kernel.run(pointers, ctypes.byref(request))
-        overruns = [said for buffer in list(self._buffers) if (said := buffer.overrun())]
-        if failed or overruns:
-            told = reason.value.decode(errors="replace") if failed else overruns[0]
+            run = partial(kernel.run, pointers, ctypes.byref(request))
+            failed, overrun = self._guarded(run, GUARDS[order == "backward"])
+        if failed or overrun:
+            told = reason.value.decode(errors="replace") if failed else overrun
             said = self._compiler.as_user_knows(launch.build, told)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}")
+
+    def _guarded(self, call: Callable[[], Any], content: np.ndarray) -> tuple[Any, str]:
+        """What a call returns, and what it wrote beside a buffer, where ``content`` lay."""
+        buffers = list(self._buffers)
+        for buffer in buffers:
+            buffer.guard(content)
+        returned = call()
+        overruns = [said for buffer in buffers if (said := buffer.overrun())]
+        return returned, next(iter(overruns), "")
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
         return [size for size, _ in self._library(launch.build).kernel(launch).parameters]

@@ -11,7 +11,7 @@ import ctypes
 import importlib.util
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest, digest_files
 from launchwise.cpu import toolchain
-from launchwise.cpu.buffers import GUARDS, CpuBuffer, address_of
-from launchwise.cpu.toolchain import CannotCompile, CannotRun, first_error
+from launchwise.cpu.loaded import address_of
+from launchwise.cpu.toolchain import CannotCompile, CannotRun, errors
 from launchwise.workloads.builds import Build, macros_of
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.device import Launch, LaunchFailed, called
@@ -42,19 +42,14 @@ class CFunctions:
         self._folder = folder
         self._kept = kept.absolute()
         self._loaded: dict[str, ctypes.CDLL] = {}
-        self._calls = 0
 
-    def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
-        """Call the function of a launch. Raises CannotCompile for a source that g++ refuses. Raises
-        LaunchFailed when the library lacks the function, or writes to the guard zone of a
-        buffer."""
+    def call(self, launch: Launch) -> Callable[[], None]:
+        """The function of a launch. Raises CannotCompile for a source that g++ refuses. Raises
+        LaunchFailed when the library lacks the function."""
         build = launch.build
         if build.key not in self._loaded:
             self._loaded[build.key] = ctypes.CDLL(str(self.library(build)))
-        call = called(self._loaded[build.key], launch, address_of)
-        # Sums keep a NaN and change numbers; what is read there shows as a NaN.
-        self._calls += 1
-        guarded(buffers, call, launch.kernel, GUARDS[self._calls % 2])
+        return called(self._loaded[build.key], launch, address_of)
 
     def library(self, build: Build) -> Path:
         """The compiled build, made now or kept from before."""
@@ -73,21 +68,9 @@ class CFunctions:
             raise toolchain.CannotCompile(self._refusal(build, done))
 
     def _refusal(self, build: Build, done: subprocess.CompletedProcess[str]) -> str:
-        error = first_error(done.stderr, os.devnull, str(self._folder / build.source))
+        error = errors(done.stderr, os.devnull, str(self._folder / build.source))[0]
         text = f"{error.place}: {error.message}".replace(f"_{build.key}", "")
         return text.replace(f"{self._folder.resolve()}/", "")
-
-
-def guarded(
-    buffers: Sequence[CpuBuffer], call: Callable[[], None], function: str, content: np.ndarray
-) -> None:
-    """Call a function; LaunchFailed where it wrote beside a buffer, where ``content`` lay."""
-    for buffer in buffers:
-        buffer.guard(content)
-    call()
-    for buffer in buffers:
-        if said := buffer.overrun():
-            raise LaunchFailed(f"{function}: {said}")
 
 
 INTERPRET = "TRITON_INTERPRET"
@@ -132,7 +115,6 @@ class TritonFunctions:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._calls = 0
 
     def prepare(self, build: Build) -> None:
         """Insist that Triton is there; nothing needs a compilation. Raises CannotRun without
@@ -140,10 +122,9 @@ class TritonFunctions:
         if importlib.util.find_spec("triton") is None:
             raise CannotRun(MISSING)
 
-    def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
-        """Run every program instance of a launch. Raises CannotCompile when the file cannot be
-        imported. Raises LaunchFailed with what the interpreter says, or when a program writes to
-        the guard zone of a buffer."""
+    def call(self, launch: Launch) -> Callable[[], None]:
+        """Function that runs every program instance of a launch, and raises LaunchFailed with what
+        the interpreter says. Raises CannotCompile when the file cannot be imported."""
         self.prepare(launch.build)
         function = self._interpreted(launch.build, launch.kernel)
         arguments = self._arguments(launch)
@@ -160,9 +141,7 @@ class TritonFunctions:
                 message = f"{launch.build.source}: {launch.kernel}: {said}"
                 raise LaunchFailed(message) from error
 
-        # Sums keep a NaN and change numbers; what is read there shows as a NaN.
-        self._calls += 1
-        guarded(buffers, run, launch.kernel, GUARDS[self._calls % 2])
+        return run
 
     def _interpreted(self, build: Build, name: str) -> Any:
         """The function without decorators that choose configurations."""

@@ -125,6 +125,12 @@ class Source:
         start, line, file, system = self._markers[index]
         return Place(unquoted(file), line + self.text.count("\n", start, position), system)
 
+    @property
+    def files(self) -> set[str]:
+        """The user's files, by whole paths."""
+        named = {unquoted(file) for _, _, file, system in self._markers if not system}
+        return {file for file in named if file.startswith("/") and not file.startswith("/usr/")}
+
     @cached_property
     def _of_user(self) -> tuple[str, list[int], list[int]]:
         """Text of the user's files; where its pieces begin in the whole text, and in itself."""

@@ -182,7 +182,7 @@ _UNDECLARED = re.compile(
     r"|'(?:\w+::)*(\w+)' is not a|no matching function for call to '(?:\w+::)*(\w+)"
 )
 
-MOST_FURTHER = 2  # Errors that are told beside the first one
+MOST_ERRORS = 3
 
 
 @dataclass(frozen=True)
@@ -199,37 +199,31 @@ class Error:
         return next((name for name in found.groups() if name), "") if found else ""
 
 
-def first_error(said: str, headers: str, source: str) -> Error:
-    """The first error in the output of g++, if possible one in a file of the user's.
+def errors(said: str, headers: str, source: str) -> list[Error]:
+    """The first three errors of g++ in files of the user's, each of another line and message; the
+    first one alone if there is none there.
 
     ``said``: all that g++ says.
     ``headers``: folder of the CPU device's own headers.
     ``source``: the build's source, for errors without a place.
     """
     foreign = (headers, "/usr/", "<")
-    errors = [Error(*error) for error in _ERROR.findall(said)]
-    for error in errors:
-        if not error.place.startswith(foreign):
-            return error
+    every = [Error(*error) for error in _ERROR.findall(said)]
+    found: dict[str, Error] = {}
+    for error in every:
+        # What is not declared is told once.
+        known = any(one.message == error.message for one in found.values())
+        if not error.place.startswith(foreign) and not known:
+            found.setdefault(error.place, error)
+    if found:
+        return list(found.values())[:MOST_ERRORS]
     # Of a template of a library, the line of the user that asks for it.
     asking = [place for place in _REQUIRED.findall(said) if not place.startswith(foreign)]
-    if errors:
-        return Error(asking[0] if asking else errors[0].place, errors[0].message)
+    if every:
+        return [Error(asking[0] if asking else every[0].place, every[0].message)]
     if undefined := _UNDEFINED.search(said):
-        return Error(source, f"{undefined[1]} is declared, but defined nowhere")
-    return Error(source, f"g++: {' '.join(said.split())[-500:]}")
-
-
-def further_errors(said: str, headers: str, first: Error) -> list[Error]:
-    """Errors after the first one, in other lines of the user's files: at most two."""
-    foreign = (headers, "/usr/", "<")
-    found = {first.place: first}
-    for place, message in _ERROR.findall(said):
-        # What is not declared is told once.
-        known = any(one.message == message for one in found.values())
-        if not place.startswith(foreign) and not known and len(found) <= MOST_FURTHER:
-            found.setdefault(place, Error(place, message))
-    return list(found.values())[1:]
+        return [Error(source, f"{undefined[1]} is declared, but defined nowhere")]
+    return [Error(source, f"g++: {' '.join(said.split())[-500:]}")]
 
 
 def plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A compiler that is missing, or that something else ends."""
+"""A compiler that is missing, or that something else ends; and what it is not given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.other_code import other_code
 from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build
 from tests.cpu.runs import device_for, launch
@@ -58,3 +59,28 @@ def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
     with pytest.raises(CannotCompile, match=r"g\+\+ is not on the PATH"):
         value(device)
+
+
+SOURCE = """
+struct Pair { float x; float y; };
+struct Timer { void scaled() { cudaDeviceSynchronize(); } };
+constexpr int scaled(int n) { return 2 * n; }
+constexpr int place(int n) { return scaled(n) - 1; }
+static int launches = 0;
+__global__ void sum(float *out) {
+    Pair p = {1, 2};
+    out[place(1)] = reinterpret_cast<const float *>(&p)[1];
+}
+void run(float *out) { ++launches; sum<<<1, 1>>>(out); }
+int main() { run(nullptr); }
+"""
+
+
+def test_what_a_kernel_needs_stays_though_a_method_of_the_host_has_its_name() -> None:
+    left_out = {SOURCE[start:end].strip() for start, end, _ in other_code(SOURCE)}
+    assert left_out == {
+        "struct Timer { void scaled() { cudaDeviceSynchronize(); } };",
+        "static int launches = 0;",
+        "void run(float *out) { ++launches; sum<<<1, 1>>>(out); }",
+        "int main() { run(nullptr); }",
+    }

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from launchwise.cpu.buffers import memory_of
 from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.loaded import memory_of
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.job import Part
 from launchwise.measuring.measure import OnDevice

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernels.calling.driver import Argument
-from launchwise.cpu.buffers import CpuBuffer
+from launchwise.cpu.loaded import CpuBuffer
 from launchwise.workloads.device import Buffer, Launch
 from tests.support.host_device import HostDevice
 
