@@ -369,8 +369,8 @@ def _layers(fn: Any) -> list[Any]:
 
 
 def _constexprs(fn: Any) -> list[str]:
-    params = next((one.params for one in _layers(fn) if hasattr(one, "params")), [])
-    return [one.name for one in params if one.is_constexpr]
+    layers = (one.params for one in _layers(fn) if hasattr(one, "params"))
+    return [one.name for one in next(layers, ()) if one.is_constexpr]
 
 
 def check_kernel(fn: Any, answers: Answers) -> None:

@@ -1,6 +1,6 @@
 """A Python file of kernels, run in a child process with stand-ins for Triton, PyTorch and CuPy.
 
-``reading`` starts the child, whose limits are in ``limits``. In it ``running`` runs the file:
+``reading`` starts the child. In it ``running`` runs the file within limits:
 ``values`` stand for what only a GPU would know, ``tensors`` and ``stand_ins`` for modules.
 ``device`` runs a kernel, ``host`` the functions that launch it, ``texts`` writes their
 expressions. ``facts`` are what the child says. ``draft`` decides, ``excerpt`` copies, ``writing``

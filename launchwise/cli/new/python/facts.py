@@ -9,6 +9,11 @@ TYPES: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64", "int1")
 TYPES += ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 """Types of Triton's language."""
 
+CPU_SECONDS = 6  # Most CPU time of the child
+STATEMENT_SECONDS = (
+    1.0  # Most CPU time of a statement of the file, and of an argument of a decorator
+)
+
 Literal = bool | int | float | str | None
 Ordered = dict[str, None]  # Names, each once, in the order in which they are met
 

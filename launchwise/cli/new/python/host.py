@@ -10,7 +10,6 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from launchwise.cli.new.python import facts
-from launchwise.cli.new.python.limits import limited
 from launchwise.cli.new.python.stand_ins import LAUNCHES, WANTED, Given, Kernel, Launch, Launched
 from launchwise.cli.new.python.tensors import (
     NOW,
@@ -22,7 +21,7 @@ from launchwise.cli.new.python.tensors import (
     tensor_of,
 )
 from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, node_of
+from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, limited, node_of
 
 _SECONDS = 1.5  # Most CPU time for all runs of a function
 

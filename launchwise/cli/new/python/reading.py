@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.facts import Code, Facts
-from launchwise.cli.new.python.limits import CPU_SECONDS
+from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Code, Facts
 from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
 from launchwise.workloads.sources import source_text
@@ -39,7 +38,10 @@ def facts_of(path: Path, kernel: str | None) -> Facts:
 
 @lru_cache(maxsize=1)  # A file without functions of Triton is asked for once more.
 def _facts_of(path: Path, text: str, kernel: str | None) -> Facts:
-    asked = {"path": str(path), "text": text, "kernel": kernel, "taken": [*RESERVED, *OPTIONS]}
+    asked = {
+        **{"path": str(path), "text": text, "kernel": kernel, "taken": [*RESERVED, *OPTIONS]},
+        **{"cpu_seconds": CPU_SECONDS, "seconds": STATEMENT_SECONDS},
+    }
     root = str(Path(launchwise.__file__).resolve().parent.parent)
     with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
         environment = {

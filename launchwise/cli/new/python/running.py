@@ -9,11 +9,15 @@ import ast
 import dataclasses
 import json
 import os
+import resource
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
@@ -22,7 +26,6 @@ from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import trace
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit
 from launchwise.cli.new.python.host import attempts, functions_of, names_read, read_host
-from launchwise.cli.new.python.limits import TimeLimit, confine, limited
 from launchwise.cli.new.python.stand_ins import (
     BUILTINS,
     CODES,
@@ -32,9 +35,19 @@ from launchwise.cli.new.python.stand_ins import (
     Kernel,
 )
 from launchwise.cli.new.python.tuning import read_tuning
-from launchwise.cli.new.python.values import FILE, Failed, NotKnown
+from launchwise.cli.new.python.values import FILE, NotKnown, TimeLimit, limited
 
-_SECONDS = 1.0  # Most CPU time of a statement of the file, and of an argument of a decorator
+MEMORY_BYTES = 2 << 30
+
+_REFUSED = (
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"),
+    *("os.chmod", "os.chown", "os.utime", "os.setxattr", "shutil.", "tempfile.", "sqlite3."),
+    *("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.kill"),
+    *("ctypes.", "signal.pthread_kill", "resource.", "http.", "urllib.", "ftplib."),
+)
+"""Events of Python's audit that write files, start processes or ask the network."""
+
+_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 _MOST_FUNCTIONS = 200
 
@@ -96,48 +109,48 @@ def _call(name: str, *given: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), list(given), []), given[0])
 
 
-def _tried(function: Callable[[], Any], line: int) -> Any:
-    outcome: Any = Failed(line, f"takes more than {_SECONDS:g} s of CPU time")
-    with limited(_SECONDS):
+def _tried(seconds: float, function: Callable[[], Any], line: int) -> Any:
+    """What a function returns, or why it is not known."""
+    outcome: Any = NotKnown(line, f"takes more than {seconds:g} s of CPU time")
+    with limited(seconds):
         try:
             outcome = function()
         except NotKnown as error:
-            outcome = Failed(error.line or line, str(error))
+            outcome = NotKnown(error.line or line, str(error))
         except (Exception, SystemExit) as error:
             frames = traceback.extract_tb(error.__traceback__)
             own = [one.lineno for one in frames if one.filename == FILE]
             said = " ".join(str(error).split()) or type(error).__name__
-            outcome = Failed(own[-1] or line if own else line, said[:200])
+            outcome = NotKnown(own[-1] or line if own else line, said[:200])
     return outcome
 
 
-def _decorator(decorator: Any) -> Callable[[Any], Any]:
+def _decorator(tried: Callable[..., Any], decorator: Any) -> Callable[[Any], Any]:
     """A decorator that leaves a function of Triton as it is where it fails or takes it away."""
 
     def decorate(taken: Any) -> Any:
-        made = _tried(lambda: decorator(taken), 0)
+        made = tried(lambda: decorator(taken), 0)
         is_lost = isinstance(taken, Kernel) and not isinstance(made, Kernel)
-        return taken if is_lost or isinstance(made, Failed) else made
+        return taken if is_lost or isinstance(made, NotKnown) else made
 
     return decorate
-
-
-BUILTINS.update({"tried!": _tried, "decorator!": _decorator})
 
 
 class File:
     """The file while it runs."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, seconds: float) -> None:
+        tried = partial(_tried, seconds)
+        BUILTINS.update({"tried!": tried, "decorator!": partial(_decorator, tried)})
         self.space: dict[str, Any] = {"__name__": "kernels", "__builtins__": BUILTINS}
-        self.failures: list[tuple[set[str], Failed]] = []  # With the functions that are called.
+        self.failures: list[tuple[set[str], NotKnown]] = []  # With the functions that are called.
         lines = {one.name: one.lineno for one in tree.body if is_jit(one)}
         for statement in tree.body:
             calls = {last_name(one) for one in ast.walk(statement) if isinstance(one, ast.Call)}
             module = ast.fix_missing_locations(ast.Module([_Watched().visit(statement)], []))
             code = compile(module, FILE, "exec", dont_inherit=True)
-            failed = _tried(lambda: exec(code, self.space), statement.lineno)  # noqa: B023
-            if isinstance(failed, Failed):
+            failed = tried(lambda: exec(code, self.space), statement.lineno)  # noqa: B023
+            if isinstance(failed, NotKnown):
                 self.failures.append((calls, failed))
         found = {name: self.space.get(name) for name in lines}
         self.kernels = {name: one for name, one in found.items() if isinstance(one, Kernel)}
@@ -154,13 +167,14 @@ class File:
         return sorted(free, key=lambda name: name not in launched)
 
 
-def _facts(path: Path, text: str, name: str | None, taken: list[str]) -> facts.Facts:
+def _facts(request: dict[str, Any]) -> facts.Facts:
+    path, text, name = Path(request["path"]), request["text"], request["kernel"]
     tree = _parsed(path, text)
     jit = [one for one in ast.walk(tree) if is_jit(one)]
     if jit and not any(map(is_jit, tree.body)):
         message = "a @triton.jit function below other code is not read: move it to the left"
         raise UserError(path, f"line {jit[0].lineno}", message)
-    file = File(tree)
+    file = File(tree, request["seconds"])
     found = facts.Facts()
     if not jit:
         _run_all(file)
@@ -177,7 +191,8 @@ def _facts(path: Path, text: str, name: str | None, taken: list[str]) -> facts.F
     copied = Excerpt(path.name, kernel.__name__, text, file.space)
     found.copied, found.modules, found.missing = copied.text, [*copied.modules], copied.missing
     reading = trace(kernel)
-    host = read_host(kernel, reading, file.space, top, [*taken, *kernel.constexprs])
+    taken = [*request["taken"], *kernel.constexprs]
+    host = read_host(kernel, reading, file.space, top, taken)
     none = {name for name, one in host.given.items() if one.is_none}
     defaults = {
         name: value if isinstance(value, bool | int | float | str) else None
@@ -213,7 +228,31 @@ def _run_all(file: File) -> None:
 def _failed_codes(file: File) -> Iterator[facts.Code]:
     for calls, failed in file.failures:
         if calls & {"RawKernel", "RawModule"}:
-            yield facts.Code(failed.line, refused=failed.said)
+            yield facts.Code(failed.line, refused=str(failed))
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise TimeLimit
+
+
+def _refuse(event: str, given: tuple[Any, ...]) -> None:
+    if event == "open":
+        _, mode, flags = given
+        if {*(mode or "")} & {*"wax+"} or (isinstance(flags, int) and flags & _FLAGS):
+            raise PermissionError(f"a file is opened to write: {given[0]!r:.100}")
+    elif event.startswith(_REFUSED):
+        raise PermissionError(f"{event} is not allowed while launchwise reads a file")
+
+
+def _confine(cpu_seconds: int) -> None:
+    """Bound memory and time, and refuse what writes files, starts processes or asks the network."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bytes_allowed = MEMORY_BYTES if most < 0 else min(MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_allowed, bytes_allowed))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, _stop)
+    sys.addaudithook(_refuse)
 
 
 def main() -> None:
@@ -224,11 +263,9 @@ def main() -> None:
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     warnings.simplefilter("ignore")
-    confine()
+    _confine(request["cpu_seconds"])
     try:
-        path = Path(request["path"])
-        found = _facts(path, request["text"], request["kernel"], request["taken"])
-        answer = json.dumps(dataclasses.asdict(found))
+        answer = json.dumps(dataclasses.asdict(_facts(request)))
     except UserError as error:
         answer = json.dumps({"key": error.key, "failed": error.message})
     except (Exception, TimeLimit) as error:

@@ -12,7 +12,7 @@ from launchwise.cli.new.python.facts import TYPES, Tuning
 from launchwise.cli.new.python.stand_ins import CALLED, CONFIG_OPTIONS, Config, Given, Kernel
 from launchwise.cli.new.python.tensors import NOW, Names, Symbol
 from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import Failed, NotKnown, Value, explore, node_of
+from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
 from launchwise.workloads.triton_functions import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
@@ -77,8 +77,8 @@ def _autotuned(kernel: Kernel, given: Mapping[str, Any], line: int, tuning: Tuni
 
 
 def _checked(value: Any) -> Any:
-    if isinstance(value, Failed):
-        raise NotKnown(value.line, value.said)
+    if isinstance(value, NotKnown):
+        raise value
     if isinstance(value, Value):
         raise value._unknown()
     return value

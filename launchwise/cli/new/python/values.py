@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import operator
+import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,19 +22,12 @@ FILE = "<kernels>"  # Name of the file that runs, in frames
 
 
 class NotKnown(Exception):
-    """A value that only a GPU, or a module that is missing, would tell."""
+    """A value that only a GPU, or a module that is missing, would tell. It also stands in the place
+    of a value that could not be computed."""
 
     def __init__(self, line: int, said: str) -> None:
         super().__init__(said)
         self.line = line
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Why a statement, or an argument of a decorator, could not be computed."""
-
-    line: int
-    said: str
 
 
 def line_now() -> int:
@@ -41,6 +36,22 @@ def line_now() -> int:
     while frame is not None and frame.f_code.co_filename != FILE:
         frame = frame.f_back
     return frame.f_lineno if frame is not None else 0
+
+
+class TimeLimit(BaseException):
+    """Part of a file takes too long."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """End a block after so much CPU time."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    except TimeLimit:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 # Runs
@@ -115,7 +126,6 @@ class Value:
     """A number, a text, a tensor, a module or a function that is not known."""
 
     on_call: Callable[..., Any]
-    on_compare: Callable[..., Any]
     certain: Callable[[Value], bool | None]
 
     def __init__(
