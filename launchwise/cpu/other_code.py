@@ -40,32 +40,13 @@ class _Part:
         if item.body is None or not item.is_function:
             self.end += text_of(item.node.next_sibling) == ";"
         self.text = _LITERAL.sub('""', text_of(item.node))
-
-    @cached_property
-    def kind(self) -> str:
-        """``function`` (with its body), ``class`` or ``declaration``."""
-        if self.item.is_function and self.item.body is not None:
-            return "function"
-        kind = self.item.structure
-        return "class" if kind is not None and kind.type != "enum_specifier" else "declaration"
-
-    @cached_property
-    def name(self) -> str:
-        """Of a function or class."""
-        own = self.item.structure if self.kind == "class" else None
-        return text_of(child(own, "name")) if own is not None else self.item.declarator.name
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Every name that it declares outside of its body."""
-        return self.item.names
-
-    @property
-    def of_device(self) -> bool:
-        """Whether any of it is marked for the GPU."""
-        if self.kind == "function":
-            return self.item.of_device
-        return _DEVICE.search(self.text) is not None
+        self.is_function = item.is_function and item.body is not None
+        kind = None if self.is_function else item.structure
+        self.is_class = kind is not None and kind.type != "enum_specifier"
+        # Of a function or class.
+        self.name = text_of(child(kind, "name")) if self.is_class else item.declarator.name
+        # Whether any of it is marked for the GPU.
+        self.of_device = item.of_device if self.is_function else bool(_DEVICE.search(self.text))
 
     @cached_property
     def words(self) -> set[str]:
@@ -73,12 +54,7 @@ class _Part:
 
     @cached_property
     def _own(self) -> set[str]:
-        return declared_names([self.item.node]) - self.names
-
-    @cached_property
-    def foreign(self) -> set[str]:
-        """Its identifiers without those of its own variables."""
-        return self.words - (set() if self.kind == "class" else self._own)
+        return declared_names([self.item.node]) - self.item.names
 
     @cached_property
     def functions(self) -> set[str]:
@@ -93,7 +69,7 @@ class _Part:
         """Whether it may be left out when nothing names it."""
         if self.item.of_class or self.of_device or self.item.inner.type in _KEPT:
             return False
-        if self.kind == "declaration":
+        if not (self.is_function or self.is_class):
             return not self.item.template and not has_word(self.item.inner, "constexpr")
         plain = re.fullmatch(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", self.name)
         special = has_word(self.item.inner, "constexpr") or self.item.instantiates
@@ -101,11 +77,11 @@ class _Part:
 
     def used_by(self, named: set[str], functions: set[str]) -> bool:
         """Whether one of these names may mean it; ``functions`` are those that may mean one."""
-        if self.kind == "declaration":
-            return bool((self.names | self._own) & named)
+        if not (self.is_function or self.is_class):
+            return bool((self.item.names | self._own) & named)
         *outer, name = self.name.split("::")
         # A method is named as a member.
-        return name in (functions if self.kind == "function" and not outer else named)
+        return name in (functions if self.is_function and not outer else named)
 
 
 def _innermost(node: Node) -> Node:
@@ -131,30 +107,23 @@ def other_code(
     root = parse(text)
     every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
     unasked = _unasked(every, set(asked), refused) if asked and refused else set()
-    parts = [part for part in every if part not in unasked]
-    host = [part for part in parts if not part.of_device]
-    calling = {part for part in host if CALLS.search(part.text) and part.kind != "class"}
-    calling |= {part for part in host if part.kind == "function" and part.name == "main"}
-    while True:
-        names = {
-            part.name for part in calling if not part.item.of_class and part.kind != "declaration"
-        } - {""}
+    host = [part for part in every if not (part.of_device or part.is_class)]
+    calling = {part for part in host if CALLS.search(part.text)}
+    calling |= {part for part in host if part.is_function and part.name == "main"}
+    more = calling
+    while more:
+        names = {part.name for part in more if part.is_function and not part.item.of_class} - {""}
         # A class that is kept keeps its methods' bodies, so they need what they name.
-        more = {
-            part
-            for part in host
-            if part.kind != "class" and part not in calling and names & part.functions
-        }
-        if not more:
-            break
+        more = {part for part in host if part not in calling and names & part.functions}
         calling |= more
-    dropped = unasked | calling | _unused([part for part in parts if part not in calling])
+    dropped = unasked | calling
+    dropped |= _unused([part for part in every if part not in dropped])
     return _outermost((part.start, part.end, part.name) for part in every if part in dropped)
 
 
 def _unasked(parts: list[_Part], asked: set[str], refused: re.Pattern[str]) -> set[_Part]:
     """Device functions that cannot run, or use one such, and that no kernel of those asked uses."""
-    functions = [part for part in parts if part.kind == "function" and part.of_device]
+    functions = [part for part in parts if part.is_function and part.of_device]
     used, waiting = set[str](), asked
     while waiting:
         used |= waiting
@@ -174,24 +143,23 @@ def _unasked(parts: list[_Part], asked: set[str], refused: re.Pattern[str]) -> s
 def _unused(parts: list[_Part]) -> set[_Part]:
     """Functions and classes of the host that nothing of the rest names."""
     unused = {part for part in parts if part.droppable}
-    classes = [part for part in unused if part.kind == "class"]
+    classes = [part for part in unused if part.is_class]
     named: set[str] = set()
     functions: set[str] = set()
 
-    def use(part: _Part) -> None:
-        # A prototype does not use what it declares.
-        own = part.names if part.kind == "declaration" and not part.of_device else set()
-        named.update(part.foreign - own)
-        functions.update(part.functions - own)
+    def inside(part: _Part) -> bool:
+        return any(each.start <= part.start and part.end <= each.end for each in classes)
 
-    for part in parts:
-        inside = any(each.start <= part.start and part.end <= each.end for each in classes)
-        if part not in unused and not inside:
-            use(part)
-    while used := {part for part in unused if part.used_by(named, functions)}:
+    used = {part for part in parts if part not in unused and not inside(part)}
+    while used:
         unused -= used
         for part in used:
-            use(part)
+            # A prototype does not use what it declares.
+            declares = not (part.is_function or part.is_class or part.of_device)
+            own = part.item.names if declares else set()
+            named |= part.words - (set() if part.is_class else part._own) - own
+            functions |= part.functions - own
+        used = {part for part in unused if part.used_by(named, functions)}
     return unused
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from launchwise.base.storage import digest
 from launchwise.cpu.other_code import other_code
 from launchwise.cuda_text.declarations import items
-from launchwise.cuda_text.syntax import parse
+from launchwise.cuda_text.syntax import declarators, parse
 from launchwise.workloads.builds import Build, split_kernel
 
 REFUSED = {
@@ -71,7 +71,6 @@ _SHARED = re.compile(
 _UNSIZED = re.compile(
     r"^(?P<type>.*?[\s*&>])(?P<name>\w+)\s*\[\s*\](?P<rest>(?:\s*\[.*\])?)\s*$", re.S
 )
-_DECLARATOR = re.compile(r"(\w+)\s*(?:\[.*\])?\s*$", re.DOTALL)
 _WAITS = re.compile(r"\blaunchwise_cpu::Place\b")
 
 
@@ -241,14 +240,15 @@ class Source:
                 f'\n# {end.line} "{end.file}"\n'
             )
         calls = []
-        for piece in _split(plain):
-            declarator = _DECLARATOR.search(re.sub(_ALIGNED, " ", piece.split("=")[0]))
-            if declarator is None:
-                raise Refused(f"{place}: this form of a __shared__ declaration is not known")
+        nodes = parse(f"{re.sub(_ALIGNED, ' ', plain)};").children
+        names = [one.name for one in declarators(nodes[0])] if nodes else []
+        if not names or not all(names):
+            raise Refused(f"{place}: this form of a __shared__ declaration is not known")
+        for name in names:
             self._arrays += 1
             calls.append(
                 f" static const bool launchwise_shared_{self._arrays} = "
-                f"launchwise_cpu::add_shared((void *)&{declarator[1]}, sizeof({declarator[1]}));"
+                f"launchwise_cpu::add_shared((void *)&{name}, sizeof({name}));"
             )
         kept = re.sub(r"\bstatic\b", " ", before)
         aligned = re.sub(
@@ -265,19 +265,6 @@ def unquoted(name: str) -> str:
     plain = re.sub(r"\\([\\\"])", r"\1", name)
     raw = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), plain)
     return raw.encode("latin-1").decode(errors="replace") if raw != plain else plain
-
-
-def _split(declaration: str) -> Iterator[str]:
-    depth, start = 0, 0
-    for at, character in enumerate(declaration):
-        if character in "([{<":
-            depth += 1
-        elif character in ")]}>":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield declaration[start:at]
-            start = at + 1
-    yield declaration[start:]
 
 
 def entry_name(build: Build, kernel: str) -> str:
