@@ -1,4 +1,4 @@
-"""``launchwise new`` from a Python file that gives CUDA text to CuPy."""
+"""``launchwise new`` from a Python file that gives CUDA text to CuPy; files that it refuses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,14 @@ def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path: Path) ->
     assert "compiler_options" not in spec
 
 
-REFUSED = {
+TRITON = "import triton\n\n\n@triton.jit\ndef f(n):\n    pass\n"
+REFUSED: dict[str, tuple[str, ...]] = {
+    "no such function": (TRITON, "--kernel: unknown @triton.jit function 'g'", "--kernel", "g"),
+    "a function below other code": (
+        "if True:\n    @triton.jit\n    def f(x):\n        pass\n",
+        "line 3: a @triton.jit function below other code is not read: move it to the left",
+    ),
+    "a function without arrays": (TRITON, "line 5: f loads and stores nothing"),
     "no Python": ("k = (\n1 +\n", "line 1: no Python: '(' was never closed"),
     "no call": (
         "import cupy\ncode = 'x'\n",
@@ -119,10 +126,10 @@ REFUSED = {
 def test_what_cannot_be_taken_is_one_line(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    text, told = REFUSED[name]
+    text, told, *options = REFUSED[name]
     file = tmp_path / "kernel.py"
     file.write_text(text)
-    assert main(["new", str(tmp_path / "mine"), "--from", str(file)]) == 2
+    assert main(["new", str(tmp_path / "mine"), "--from", str(file), *options]) == 2
     said = capfd.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1

@@ -326,31 +326,3 @@ def test_the_usual_choice_has_the_default_of_what_its_configuration_leaves_out(
     assert chosen is not None
     assert spec.baseline["GROUP_M"] == chosen["GROUP_M"] == 8
     assert spec.tunables["GROUP_M"].neutral != 8
-
-
-REFUSED = {
-    "no such function": (
-        HEAD + BODY, ("--kernel", "scales"), "unknown @triton.jit function 'scales'",
-    ),
-    "a function below other code": (
-        f"{HEAD}if True:\n    @triton.jit\n    def f(x):\n        pass\n", (),
-        "line 5: a @triton.jit function below other code is not read: move it to the left",
-    ),
-    "a function without arrays": (
-        f"{HEAD}\n@triton.jit\ndef f(n):\n    pass\n", (), "line 5: f loads and stores nothing",
-    ),
-    "no Python": (f"{HEAD}{BODY}\n(", (), "line 9: no Python: '(' was never closed"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_file_that_cannot_be_taken_is_one_line(
-    case: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    text, options, said = REFUSED[case]
-    file = tmp_path / "kernel.py"
-    file.write_text(text)
-    assert main(["new", str(tmp_path / "mine"), "--from", str(file), *options]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert said in line
-    assert not (tmp_path / "mine").exists()

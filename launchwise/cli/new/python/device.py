@@ -25,6 +25,12 @@ _SAME = {
 
 _LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}  # How addresses are made of indices
 
+_OF_THE_DEVICE = (
+    "a tensor descriptor made on the device needs scratch memory of Triton's launcher, which there "
+    "is none of: load by pointers"
+)
+_OF_THE_HOST = "a tensor descriptor of the host, which no launch here makes: load by pointers"
+
 _BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -233,7 +239,7 @@ def _accessing(name: str) -> Callable[..., Any]:
         if owner is not None and owner._bases:  # A method of a descriptor.
             pointer = owner
             if owner._sign == "parameter":
-                reading.descriptor_line = reading.descriptor_line or line_now()
+                reading.notes.setdefault(_OF_THE_HOST, line_now())
         if pointer is None:
             return Value(ast.Name(UNKNOWN))
         value = named.get("value", named.get("val", after[0] if after else None))
@@ -249,8 +255,7 @@ def _dot(owner: Any, *given: Any, **named: Any) -> Value:
 
 
 def _descriptor(owner: Any, *given: Any, **named: Any) -> Any:
-    reading = TRACES[-1].reading
-    reading.scratch_line = reading.scratch_line or line_now()
+    TRACES[-1].reading.notes.setdefault(_OF_THE_DEVICE, line_now())
     return others(owner, "make_tensor_descriptor", given, named)
 
 

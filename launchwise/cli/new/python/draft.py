@@ -67,12 +67,7 @@ class Draft:
     def _needs(self, facts: Facts) -> Iterator[str]:
         if facts.missing:
             yield f"{self.kernel.name} reads what is not copied: {'; '.join(facts.missing)}"
-        if line := self.reading.scratch_line:
-            needs = "a tensor descriptor made on the device needs scratch memory of Triton's"
-            yield f"line {line}: {needs} launcher, which there is none of: load by pointers"
-        if line := self.reading.descriptor_line:
-            needs = "a tensor descriptor of the host, which no launch here makes: load by pointers"
-            yield f"line {line}: {needs}"
+        yield from (f"line {line}: {note}" for note, line in self.reading.notes.items())
 
     @cached_property
     def given(self) -> list[str]:

@@ -57,8 +57,7 @@ class Reading:
     # bounds their elements.
     has_dot: bool = False
     has_loop: bool = False
-    scratch_line: int = 0  # Where a tensor descriptor is made, or 0,
-    descriptor_line: int = 0  # where one that is a parameter is used, or 0.
+    notes: dict[str, int] = field(default_factory=dict)  # What no launch here can do, to its line.
 
 
 @dataclass

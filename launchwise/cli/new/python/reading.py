@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Code, Facts
+from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Facts
 from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
 from launchwise.workloads.sources import source_text
@@ -75,21 +75,15 @@ def raw_codes(path: Path) -> Facts:
     when the file cannot be read, is no Python, or cannot be run."""
     found = facts_of(path, None)
     for code in found.codes:
+        options, code.options = code.options, []
         try:
-            _take_options(code)
+            for option in options:
+                if match := _MACRO.fullmatch(option):
+                    code.macros[match["name"]] = "1" if match["value"] is None else match["value"]
+                else:
+                    code.options += {compiler_option(option)} - {*code.options}
         except ValueError as error:
             code.refused = code.refused or str(error)
         if "__global__" not in code.text:
             code.refused = code.refused or "code has no kernel: no function is __global__"
     return found
-
-
-def _take_options(code: Code) -> None:
-    """Split macros from options that ``spec.yaml`` knows; raises ValueError for others."""
-    kept = []
-    for option in code.options:
-        if match := _MACRO.fullmatch(option):
-            code.macros[match["name"]] = "1" if match["value"] is None else match["value"]
-        else:
-            kept.append(compiler_option(option))
-    code.options = list(dict.fromkeys(kept))

@@ -14,7 +14,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -177,8 +177,12 @@ def _facts(request: dict[str, Any]) -> facts.Facts:
     file = File(tree, request["seconds"])
     found = facts.Facts()
     if not jit:
-        _run_all(file)
-        found.codes = sorted([*CODES, *_failed_codes(file)], key=lambda one: one.line)
+        WANTED.clear()
+        for function, before in functions_of(file.space)[:_MOST_FUNCTIONS]:
+            attempts(function, before, 4, is_covering=True)
+        raw = [one for calls, one in file.failures if calls & {"RawKernel", "RawModule"}]
+        failed = [facts.Code(one.line, refused=str(one)) for one in raw]
+        found.codes = sorted([*CODES, *failed], key=lambda one: one.line)
         found.launches = RAW_LAUNCHES
         return found
     if not file.kernels:
@@ -194,13 +198,9 @@ def _facts(request: dict[str, Any]) -> facts.Facts:
     taken = [*request["taken"], *kernel.constexprs]
     host = read_host(kernel, reading, file.space, top, taken)
     none = {name for name, one in host.given.items() if one.is_none}
-    defaults = {
-        name: value if isinstance(value, bool | int | float | str) else None
-        for name, value in kernel.defaults.items()
-    }
     found.chosen = facts.Kernel(
-        kernel.__name__, kernel.line, kernel.parameters, kernel.constexprs, defaults, reading,
-        read_tuning(kernel, none), host,
+        kernel.__name__, kernel.line, kernel.parameters, kernel.constexprs, kernel.defaults,
+        reading, read_tuning(kernel, none), host,
     )  # fmt: skip
     return found
 
@@ -216,19 +216,6 @@ def _parsed(path: Path, text: str) -> ast.Module:
     except (ValueError, RecursionError, MemoryError) as error:
         message = "cannot be read as Python: nested too deep, or no text"
         raise UserError(path, "", message) from error
-
-
-def _run_all(file: File) -> None:
-    """Run every function, for kernels of CuPy that are made or launched in one."""
-    WANTED.clear()
-    for function, before in functions_of(file.space)[:_MOST_FUNCTIONS]:
-        attempts(function, before, 4, is_covering=True)
-
-
-def _failed_codes(file: File) -> Iterator[facts.Code]:
-    for calls, failed in file.failures:
-        if calls & {"RawKernel", "RawModule"}:
-            yield facts.Code(failed.line, refused=str(failed))
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

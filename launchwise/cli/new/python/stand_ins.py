@@ -13,12 +13,13 @@ from types import FunctionType
 from typing import Any
 
 from launchwise.cli.new.python import device, tensors
-from launchwise.cli.new.python.facts import Code
+from launchwise.cli.new.python.facts import Code, Literal
 from launchwise.cli.new.python.tensors import NOW, Places, Symbol, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     MADE_OF,
     TRACES,
+    Base,
     NotKnown,
     Value,
     called,
@@ -81,15 +82,17 @@ LAUNCHES: list[Launch] = []  # Launches of the run that goes on
 WANTED: list[Kernel] = []  # The kernel whose launch ends a run
 
 
-class Kernel:
+class Kernel(Base):
     """A function of Triton."""
 
     def __init__(self, fn: FunctionType) -> None:
         self.fn, self.line, self.__name__ = fn, fn.__code__.co_firstlineno, fn.__name__
         found = inspect.signature(fn).parameters
         self.parameters = list(found)
-        self.defaults = {
-            name: one.default for name, one in found.items() if one.default is not one.empty
+        self.defaults: dict[str, Literal] = {
+            name: one.default if isinstance(one.default, bool | int | float | str) else None
+            for name, one in found.items()
+            if one.default is not one.empty
         }
         self.constexprs = [name for name, one in found.items() if _is_constexpr(one.annotation)]
         # Calls that made its decorators: name, arguments, line.
@@ -105,11 +108,6 @@ class Kernel:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return self.fn(*given, **named)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Value(ast.Name(name))
 
     def warmup(self, *given: Any, **named: Any) -> Kernel:
         """What is compiled is launched like the function."""

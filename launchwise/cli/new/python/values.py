@@ -109,7 +109,7 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
 
 
 class Base:
-    """Class in the place of one of a module that is missing."""
+    """Class in the place of one of a module that is missing; any attribute is a value."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -94,9 +94,6 @@ def usual_of_triton(draft: Draft) -> str:
     whose blocks the problem fills is taken, else the one with the smallest blocks: whoever does not
     measure takes the first that is listed, but no block that is mostly masked."""
     configs, name = draft.tuning.configs, draft.path.name
-    if not configs:
-        rules = [*_rule(draft, {}, f"what {name} takes")] if draft.usual else []
-        return "\n".join(["choices:", *rules]) + "\n" if rules else ""
     blocks = _blocks(draft)
     filled: list[tuple[dict[str, int], Mapping[str, Value]]] = []
     for config in configs if blocks else []:
@@ -106,16 +103,18 @@ def usual_of_triton(draft: Draft) -> str:
         # One before it is taken wherever it is as large in nothing.
         if not any(all(each[size] <= own[size] for size in own) for each, _ in filled):
             filled.append((own, config))
-    if len(filled) < 2:
-        last = _rule(draft, configs[0], f"the first configuration of {name}")
-        return "\n".join(["choices:", *last]) + "\n"
-    rules = []
-    for own, chosen in filled:
+    rules: list[str] = []
+    for own, chosen in filled if len(filled) > 1 else []:
         when = " and ".join(f"{size} >= {number}" for size, number in own.items())
         rules += _rule(draft, chosen, f"the first of {name} whose blocks the problem fills", when)
-    least = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
-    rules += _rule(draft, least, f"the smallest blocks of {name}: no block is filled")
-    return "\n".join(["choices:", *rules]) + "\n"
+    if rules:
+        least = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
+        rules += _rule(draft, least, f"the smallest blocks of {name}: no block is filled")
+    elif configs:
+        rules += _rule(draft, configs[0], f"the first configuration of {name}")
+    elif draft.usual:
+        rules += _rule(draft, {}, f"what {name} takes")
+    return "\n".join(["choices:", *rules]) + "\n" if rules else ""
 
 
 def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = "") -> Iterator[str]:
