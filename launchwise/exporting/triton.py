@@ -71,7 +71,9 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
         "format": triton_answers.FORMAT,
         **{key: table[key] for key in ("study", "workload", "title", "version", "commits", "day")},
         **{"source": variant.source, "kernel": variant.kernel},
-        "problem": {each: _place(each, spec, given, function) for each in table["parameters"]},
+        "problem": {
+            each: next(_places(each, spec, given, function), None) for each in table["parameters"]
+        },
         "texts": [each for each in table["parameters"] if each in table["texts"]],
         "tensors": {each: str(one.type) for each, one in given.items() if one and one.is_array},
         "computed": {
@@ -167,17 +169,11 @@ def _device(device: Mapping[str, Any]) -> dict[str, Any]:
     return {"names": device["cuda_names"], **{name: device[name] for name in facts}}
 
 
-def _place(
-    name: str, spec: Spec, given: Mapping[str, Argument | None], function: TritonFunction
-) -> str | None:
-    """Where a launch states a parameter of the problem; None where nothing does."""
-    return next(_places(name, spec, given, function), None)
-
-
 def _places(
     name: str, spec: Spec, given: Mapping[str, Argument | None], function: TritonFunction
 ) -> Iterator[str]:
-    """Best place first: a stride is another number where a launch gets a view of a tensor."""
+    """Where a launch states a parameter of the problem, the best place first: a stride is another
+    number where a launch gets a view of a tensor."""
     known = {each: argument for each, argument in given.items() if argument is not None}
     numbers = [each for each, argument in known.items() if argument.value == name]
     numbers.sort(key=lambda each: (each not in function.keys, each.lower() != name.lower()))

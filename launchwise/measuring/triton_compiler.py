@@ -227,9 +227,7 @@ CACHE = "TRITON_CACHE_DIR"
 @cache
 def release() -> str:
     """Release of the Triton that is installed. Raises CompilerMissing with what to install."""
-    if importlib.util.find_spec("triton") is None:
-        raise CompilerMissing(MISSING)
-    return _release(*_answers({"folder": ".", "arch": "", "builds": [], "scratch": ""}))
+    return _release(*_answers(Path(), [], "", ""))
 
 
 def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, Compiled]:
@@ -237,21 +235,13 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, C
     that ends the process twice (LLVM aborts) is refused, and the next ones go on in another. Once
     is not enough: a request to stop that is sent to all processes ends it, too. Returns the release
     of Triton, and the outcome. Raises CompilerMissing with what to install."""
-    if importlib.util.find_spec("triton") is None:
-        raise CompilerMissing(MISSING)
     installed, ended = "", ""
     refused: dict[str, str] = {}
     apart: list[Apart] = []
     remaining = list(builds)
     with tempfile.TemporaryDirectory(prefix="launchwise-triton-") as name:
         while remaining:
-            asked = {
-                "folder": str(folder.resolve()),
-                "arch": arch,
-                "scratch": name,
-                "builds": [_asked(build) for build in remaining],
-            }
-            answers, last = _answers(asked)
+            answers, last = _answers(folder, remaining, arch, name)
             installed = _release(answers, last)
             for build, answer in zip(remaining, answers[1:], strict=False):
                 if "refused" in answer:
@@ -276,12 +266,6 @@ def _release(answers: list[dict[str, Any]], last: str) -> str:
     return str(first["release"])
 
 
-def _asked(build: Build) -> dict[str, Any]:
-    (kernel,) = build.kernels
-    known = {"key": build.key, "source": build.source, "kernel": kernel}
-    return {**known, "defines": dict(build.defines)}
-
-
 def _kept(scratch: str) -> Path:
     """Where Triton keeps what it compiled; a full or read-only home costs speed alone."""
     folder = user_cache() / "triton"
@@ -290,9 +274,18 @@ def _kept(scratch: str) -> Path:
     return Path(scratch) if why_not_written(folder) is not None else folder
 
 
-def _answers(asked: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+def _answers(
+    folder: Path, builds: list[Build], arch: str, scratch: str
+) -> tuple[list[dict[str, Any]], str]:
     """Answers of a process until its end, and the last line that it said beside them."""
-    environment = {CACHE: str(_kept(asked["scratch"])), **os.environ}
+    if importlib.util.find_spec("triton") is None:
+        raise CompilerMissing(MISSING)
+    listed = [
+        {"key": one.key, "source": one.source, "kernel": one.kernels[0], "defines": one.defines}
+        for one in builds
+    ]
+    asked = {"folder": str(folder.resolve()), "arch": arch, "scratch": scratch, "builds": listed}
+    environment = {CACHE: str(_kept(scratch)), **os.environ}
     # A kernel that the interpreter runs has nothing to compile.
     environment.pop("TRITON_INTERPRET", None)
     done = subprocess.run(
