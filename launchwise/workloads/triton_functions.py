@@ -26,10 +26,6 @@ INSTALL = "pip install 'launchwise[triton]'"
 MISSING = f"triton is missing: {INSTALL}"
 
 
-_UNALIGNED = "do_not_specialize_on_alignment"
-_GENERAL = "do_not_specialize"
-
-
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a function of Triton."""
@@ -112,24 +108,20 @@ def _keys(function: ast.FunctionDef) -> frozenset[str]:
 
 
 def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Parameter]:
-    listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    with_default = len(function.args.defaults)
-    places = len(listed) - len(function.args.kwonlyargs)
-    named = {
-        key.arg: _listed(key.value)
-        for key in getattr(decorator, "keywords", ())
-        if key.arg in (_GENERAL, _UNALIGNED)
-    }
-    for place, each in enumerate(listed):
-        if place < places:
-            has_default = place >= places - with_default
-        else:
-            has_default = function.args.kw_defaults[place - places] is not None
-        own = {each.arg, place}
-        is_general = bool(own & named.get(_GENERAL, set()))
-        is_unaligned = is_general or bool(own & named.get(_UNALIGNED, set()))
+    given = function.args
+    listed = [*given.posonlyargs, *given.args]
+    defaults = [*[None] * (len(listed) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+    general, unaligned = (
+        {one for key in getattr(decorator, "keywords", ()) if key.arg == name
+         for one in _listed(key.value)}
+        for name in ("do_not_specialize", "do_not_specialize_on_alignment")
+    )  # fmt: skip
+    for place, each in enumerate([*listed, *given.kwonlyargs]):
+        is_general, is_unaligned = ({each.arg, place} & one for one in (general, unaligned))
         is_constexpr = each.annotation is not None and last_name(each.annotation) == "constexpr"
-        yield Parameter(each.arg, is_constexpr, has_default, not is_general, not is_unaligned)
+        has_default = defaults[place] is not None
+        is_aligned = not (is_general or is_unaligned)
+        yield Parameter(each.arg, is_constexpr, has_default, not is_general, is_aligned)
 
 
 def _listed(node: ast.AST) -> set[str | int]:
