@@ -13,7 +13,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
-from launchwise.workloads.arguments import GIVEN, NULL, Argument, parameters_of, types_of
+from launchwise.workloads.arguments import GIVEN, NULL, parameters_of, types_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec_fields import SpecFields
@@ -51,50 +51,35 @@ def triton_build(
     source is no Python or lacks the function."""
     function = triton_function(folder / str(variant.source), str(variant.kernel))
     wanted = {*OPTIONS, *(each.name for each in function.constexprs)}
-    defines = {name: configuration[name] for name in own_names(spec, variant) if name in wanted} | {
-        name: spec.value(text, problem, configuration)
-        for name, text in spec.macros.items()
-        if name in wanted
-    }
+    known = {**configuration, **problem}
+    defines = {name: configuration[name] for name in own_names(spec, variant) if name in wanted}
+    defines |= {n: spec.value(text, known) for n, text in spec.macros.items() if n in wanted}
     named = parameters_of(variant.arguments, spec.arguments)
     for parameter, name in zip(function.given, named, strict=True):
-        defines[parameter.name] = _specialised(
-            spec, variant, parameter, name, problem, configuration
-        )
+        defines[parameter.name] = _specialised(spec, parameter, name, known)
     return Build.of(variant.source, defines, [function.name])
 
 
 def _specialised(
-    spec: SpecFields,
-    variant: Variant,
-    parameter: Parameter,
-    name: str,
-    problem: Mapping[str, Any],
-    configuration: Mapping[str, Any],
+    spec: SpecFields, parameter: Parameter, name: str, known: Mapping[str, Any]
 ) -> str:
     """Type of an argument; its value where Triton compiles for that."""
     if name == NULL:
         return NONE
     argument = spec.arguments[name]
-    kind = TYPES[argument.dtype({**configuration, **problem}).name]
+    kind = TYPES[argument.dtype(known).name]
     aligned = f":{ALIGNMENT}" if parameter.is_aligned else ""
     if argument.is_array:
         return f"*{kind}{aligned}"  # Buffers begin at multiples of 256 bytes.
-    if kind[0] not in "iu" or kind == "i1" or not _is_known(spec, variant, argument):
+    if kind[0] not in "iu" or kind == "i1" or argument.value == GIVEN:
         return kind
-    value = int(spec.value(str(argument.value), problem, configuration))
+    read = {*spec.formulas.raw_names(str(argument.value))}
+    if not read <= {*spec.problem, *spec.tunable_columns}:
+        return kind  # Not known before a launch: a general build serves every value.
+    value = int(spec.value(str(argument.value), known))
     if value == 1 and parameter.equals_one:
         return "1"
     return kind if value % ALIGNMENT else f"{kind}{aligned}"
-
-
-def _is_known(spec: SpecFields, variant: Variant, argument: Argument) -> bool:
-    """Whether the value of a number is known before a launch; a general build serves others."""
-    if argument.value == GIVEN:
-        return False
-    read = spec.formulas.raw_names(str(argument.value))
-    known = {*spec.problem, *spec.tunable_columns}
-    return set(read) <= known
 
 
 def constant(text: str) -> Any:
