@@ -5,34 +5,31 @@ import gc
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.checks import readable, settings_file, start
-from launchwise.workflow.cluster import Cluster
-from launchwise.workflow.plan import Code
 from launchwise.workflow.contests import BLIND_FILES, Contests, recorded_workloads
-from launchwise.workflow.folders import record_version
-from launchwise.workflow.folders import name_in_one_word
 from launchwise.workflow.plan import (
+    Code,
     fitted_model,
+    name_in_one_word,
     own_rules,
     pattern,
     problems_for,
     project_file,
+    record_version,
     run_time_tables,
     settings_to_name,
     sources,
 )
-from launchwise.workflow.targets import Reported
-from launchwise.workflow.studies import Studies, present, profiles
-from launchwise.workflow.telling import check_submission
-from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
-from launchwise.workflow.targets import targets
+from launchwise.workflow.studies import Studies, Values, present, profiles
+from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_gpus
+from launchwise.workflow.targets import Reported, targets
 from launchwise.workflow.telling import (
+    check_submission,
     note_interrupts,
     tell_beginning,
     tell_failures,
     tell_interruption,
     tell_missing_records,
 )
-from launchwise.workflow.values import Values
 
 # What is imported stays: the collector of garbage need not go through it again and again.
 gc.freeze()

@@ -11,8 +11,7 @@ from pydantic_core import core_schema
 
 from launchwise.base.typed import models_in
 from launchwise.experiment.method import Sweep
-from launchwise.experiment.published import Elements
-from launchwise.experiment.run_times import RunTimes
+from launchwise.experiment.published import Elements, RunTimes
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import StudyFile
 from launchwise.workloads.cost import Cost

@@ -11,16 +11,17 @@ import typer
 import launchwise
 from launchwise.base.errors import UserError, out_of
 from launchwise.cli.check.command import check
-from launchwise.cli.compare.command import compare
-from launchwise.cli.data.command import data
-from launchwise.cli.importing.command import export_sweep, import_, import_shipped
-from launchwise.cli.init.command import init
 from launchwise.cli.new.command import new
-from launchwise.cli.plan.command import plan
-from launchwise.cli.predict.command import predict
-from launchwise.cli.recheck.command import recheck
-from launchwise.cli.recommend.command import export, recommend
-from launchwise.cli.tune.command import tune
+from launchwise.cli.study_commands import export, plan, predict, recheck, recommend
+from launchwise.cli.sweep_commands import (
+    compare,
+    data,
+    export_sweep,
+    import_,
+    import_shipped,
+    init,
+    tune,
+)
 
 NAME = "launchwise"
 MISTAKE = 2  # Exit code for a mistake of the user, that of a wrong option included

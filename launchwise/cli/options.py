@@ -1,8 +1,14 @@
-"""Arguments and options that several commands have, and what they name: settings, a workload."""
+"""What commands share: options and what they name (settings, a workload), runs of Snakemake."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +16,8 @@ import typer
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.base.places import shipped
+from launchwise.base.places import ROOT, shipped
+from launchwise.base.storage import user_cache, why_not_written
 
 Workload = Annotated[
     str, typer.Argument(help="Folder with a spec.yaml, or a workload of kernels/.")
@@ -54,3 +61,49 @@ def workload_folder(named: str) -> Path:
     if path.is_file():
         message = f"is no workload: launchwise new {path.stem} --from {named} makes one"
     raise UserError(named, "", message)
+
+
+@contextlib.contextmanager
+def _cache() -> Iterator[dict[str, str]]:
+    """Variables by which Snakemake, which does not start without a cache, finds a folder for it."""
+    usual = user_cache().parent
+    with contextlib.suppress(OSError):
+        usual.mkdir(parents=True, exist_ok=True)
+    if why_not_written(usual) is None:
+        yield {}
+    else:
+        with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
+            yield {"XDG_CACHE_HOME": folder}
+
+
+def snakemake_line(
+    targets: Iterable[str | Path], cores: int, *options: str, files: Sequence[Path] = ()
+) -> list[str]:
+    """Words that make targets with launchwise's workflow; ``files`` are settings."""
+    settings = ["--configfile", *map(str, files)] if files else []
+    words = ["snakemake", "--snakefile", str(shipped("Snakefile")), *options, *settings]
+    quiet = ["--quiet", "rules", "progress", "host"]
+    return [*words, "--cores", str(cores), *quiet, "--", *map(str, targets)]
+
+
+def print_line(line: Sequence[str]) -> None:
+    """Print a command as a shell reads it, on standard error."""
+    print(shlex.join(line), file=sys.stderr, flush=True)
+
+
+def run_snakemake(line: Sequence[str], say: bool = True) -> None:
+    """Print a line that begins with ``snakemake``, unless that was done, and run it. Raises
+    SystemExit with Snakemake's exit code when it fails; it has said why."""
+    if say:
+        print_line(line)
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    with _cache() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", *line],
+            env={**os.environ, **cache, "PYTHONPATH": path},
+            # What the command answers goes alone to standard output.
+            stdout=2,
+            check=False,
+        )
+    if done.returncode:
+        raise SystemExit(done.returncode)

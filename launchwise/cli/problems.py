@@ -7,7 +7,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import assigned, named_values
-from launchwise.experiment.derived import problems_in
+from launchwise.experiment.discovery import problems_in
 from launchwise.workloads.checks.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
 

@@ -1,18 +1,24 @@
-"""Which folders hold workloads and studies, and which settings file holds a key."""
+"""Workloads and studies that folders hold; sweep and study of a workload that brings none."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.base.typed import read_yaml
+from launchwise.experiment.method import ProblemBlock, Sweep
+from launchwise.experiment.study import ProblemSplit, Study
+from launchwise.workloads.checks.corners import nothing_fits
+from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_problems
 from launchwise.workloads.cost import COST_FILE
-from launchwise.workloads.spec import FEATURES_FILE
+from launchwise.workloads.parts import ProblemParameter, Value
+from launchwise.workloads.space import MOST_PROBLEMS, baseline
+from launchwise.workloads.spec import FEATURES_FILE, Spec
 
 SWEEP_FILE = "sweep.yaml"
 STUDY_FILE = "study.yaml"
@@ -81,83 +87,140 @@ def find_studies(workloads: Mapping[str, Path]) -> dict[str, Path]:
     return found
 
 
-COMMAND_LINE = "--config"
+SIZES = 5  # Sizes per integer parameter, evenly spread on a log scale
+MOST_CROSSED = 2  # Most integer parameters whose sizes are crossed; more than that grow together
+HELD_OUT_EVERY = 3  # One of so many sizes is tested and not trained on
+
+MODELS = ["learnt", "lightgbm", "forest"]
 
 
-@dataclass(frozen=True)
-class Beneath:
-    """A file of a workload's folder that settings override."""
+def derived_sweep(spec: Spec) -> Sweep:
+    """Problems of a workload without ``sweep.yaml``.
 
-    path: Path  # the file
-    key: str  # dotted key of the settings that its content stands below, such as `studies.tile`
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Files that the settings were merged from."""
-
-    files: Sequence[Path]  # settings files, the last one strongest
-    # What they were merged to, if parts of it may come from no file.
-    config: Mapping[str, Any] | None = None
-    _read: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def error(self, key: str, message: str, beneath: Beneath | None = None) -> UserError:
-        """Error for ``key`` that names the file that holds it.
-
-        ``key``: dotted key of the settings.
-        ``beneath``: the file that the settings of this key override; its own keys are shorter.
-        """
-        where, depth = self._holder(key)
-        if beneath is None or depth > len(beneath.key.split(".")):
-            return UserError(where, key, message)
-        own = key.removeprefix(beneath.key).removeprefix(".")
-        return UserError(beneath.path, own, message)
-
-    def left_out(self, key: str) -> list[str]:
-        """Names below ``key`` that the merged settings set to null."""
-        below = (self.config or {}).get(key)
-        entries = below.items() if isinstance(below, Mapping) else ()
-        return [str(name) for name, entry in entries if entry is None]
-
-    def is_lost_null(self, key: str) -> bool:
-        """Whether files set ``key`` to null and none gives it a value: a name that is mistyped."""
-        depth = len(key.split("."))
-        self._holder(key)  # Reads the files.
-        held = [_follow(content, key.split(".")) for content in self._read.values()]
-        values = [value for found, value in held if found == depth]
-        return bool(values) and all(value is None for value in values)
-
-    def _holder(self, key: str) -> tuple[str, int]:
-        """The last file that holds ``key`` (or as much of it as any does), and how much it holds.
-        :data:`COMMAND_LINE` when no file holds what the merged settings hold."""
-        parts = key.split(".") if key else []
-        best, depth, held = self.files[0] if self.files else Path("config.yaml"), -1, None
-        for path in self.files:
-            if path not in self._read:
-                self._read[path] = read_yaml(path)
-            found, node = _follow(self._read[path], parts)
-            if found >= depth:
-                best, depth, held = path, found, node
-        found, node = _follow(self.config, parts)
-        # NaN is not equal to itself, but it is written alike.
-        differs = node != held and repr(node) != repr(held)
-        changed = found == depth and differs and not isinstance(node, Mapping)
-        if self.files and self.config is not None and (found > depth or changed):
-            return COMMAND_LINE, found
-        return str(best), depth
+    Five sizes of each integer, evenly spread between its limits on a log scale; every value of each
+    category. Up to two integers are crossed; more grow together. Sizes that break a constraint of
+    the problem, or at which the baseline is infeasible, are moved to the nearest that fit. Raises
+    ValueError when an integer has no maximum to spread sizes up to, or no size fits.
+    """
+    integers = {name: one for name, one in spec.problem.items() if one.type == "integer"}
+    for name, parameter in integers.items():
+        if parameter.values is None and parameter.maximum is None:
+            raise ValueError(f"problem.{name}: give a maximum, or list sizes in sweep.yaml")
+    low, high = _ends(spec)
+    sizes = {
+        name: _sizes(parameter, low.get(name, 1), high.get(name, 1))
+        for name, parameter in integers.items()
+    }
+    rest = {
+        name: list(parameter.values or [])
+        for name, parameter in spec.problem.items()
+        if name not in sizes
+    }
+    if len(sizes) <= MOST_CROSSED:
+        return Sweep(problems=_fitting(spec, [_block(spec, {**sizes, **rest})]))
+    longest = max(map(len, sizes.values()))
+    together = [
+        {name: [values[place * len(values) // longest]] for name, values in sizes.items()}
+        for place in range(longest)
+    ]
+    return Sweep(problems=_fitting(spec, [_block(spec, {**each, **rest}) for each in together]))
 
 
-def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
-    """Number of leading ``parts`` of a dotted key that exist in ``node``, and the value there.
-    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken."""
-    if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
-        found, inner = _follow(node[int(parts[0])], parts[1:])
-        return found + 1, inner
-    if isinstance(node, Mapping):
-        names = {str(name): name for name in node}
-        for count in range(len(parts), 0, -1):
-            name = ".".join(parts[:count])
-            if name in names:
-                found, inner = _follow(node[names[name]], parts[count:])
-                return found + count, inner
-    return 0, node
+def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same blocks where the baseline may run all their problems; else others near them. Raises
+    ValueError when no problem fits."""
+    wanted = problems_in(blocks)
+    # Where the baseline may run none, any problems.
+    near = nearest_problems(spec, wanted, [baseline(spec)]) or nearest_problems(spec, wanted)
+    found = {tuple(each.values()): each for each in near}
+    if not found:
+        raise ValueError(f"constraints: {nothing_fits(spec)}")
+    if found.keys() == {tuple(each.values()) for each in wanted}:
+        return blocks
+    return _crossed(spec, list(found.values()))
+
+
+def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Blocks of given problems: those that differ in one parameter lie in one block."""
+    blocks = [{name: [value] for name, value in each.items()} for each in problems]
+    for name in spec.problem:
+        joined: dict[str, dict[str, Any]] = {}
+        for block in blocks:
+            rest = {other: values for other, values in block.items() if other != name}
+            known = joined.setdefault(str(rest), {**block, name: []})
+            known[name] = list(dict.fromkeys([*known[name], *block[name]]))
+        blocks = list(joined.values())
+    return blocks
+
+
+def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
+    return {name: values[name] for name in spec.problem}
+
+
+def _ends(spec: Spec) -> tuple[dict[str, int], dict[str, int]]:
+    """Smallest and largest size of each integer that is not listed: limits that fit."""
+    ends = []
+    texts = {name: one.values[0] for name, one in spec.problem.items() if one.values is not None}
+    ranges = {name: one for name, one in spec.problem.items() if one.values is None}
+    limits = [
+        {name: max(1, one.minimum or 1) for name, one in ranges.items()},
+        {name: one.maximum or 1 for name, one in ranges.items()},
+    ]
+    for sizes in limits:
+        wanted = {name: {**texts, **sizes}[name] for name in spec.problem}
+        nearest = nearest_problem(spec, wanted, [baseline(spec)]) or wanted
+        ends.append({name: int(nearest[name]) for name in ranges})
+    for name in ranges:
+        if ends[0][name] >= ends[1][name]:
+            ends[0][name], ends[1][name] = (each[name] for each in limits)
+    return ends[0], ends[1]
+
+
+def _sizes(parameter: ProblemParameter, low: int, high: int) -> list[Value]:
+    if parameter.values is not None:
+        listed = sorted(value for value in parameter.values if isinstance(value, int))
+        count = min(SIZES, len(listed))
+        places = [round(i * (len(listed) - 1) / max(1, count - 1)) for i in range(count)]
+        return [listed[place] for place in dict.fromkeys(places)]
+    steps = [math.log(low) + math.log(high / low) * i / (SIZES - 1) for i in range(SIZES)]
+    return list(dict.fromkeys(min(high, max(low, round(math.exp(step)))) for step in steps))
+
+
+def derived_study(spec: Spec, problems: Sequence[Mapping[str, Any]]) -> Study | None:
+    """Study of a workload without one: every third size held out, two kinds of trees and a model.
+
+    ``problems``: problems that GPUs measure.
+    Returns None where no parameter has three sizes: then nothing can be held out between others.
+    """
+    for name, parameter in spec.problem.items():
+        sizes = sorted({problem[name] for problem in problems}) if problems else []
+        if parameter.type != "integer" or len(sizes) < HELD_OUT_EVERY:
+            continue
+        test = sizes[1:-1:HELD_OUT_EVERY]
+        split = ProblemSplit(
+            kind="problems",
+            title="held-out sizes between measured ones",
+            train={name: [size for size in sizes if size not in test]},
+            test={name: test},
+        )
+        tunables = ", ".join(spec.tunables)
+        return Study(
+            workload=spec.workload,
+            title=spec.title,
+            question=f"Which {tunables} should {spec.title} use?",
+            splits={"interpolation": split},
+            models=MODELS,
+        )
+    return None
+
+
+def problems_in(blocks: Iterable[ProblemBlock]) -> list[dict[str, Any]]:
+    """Values of each problem of blocks of a sweep."""
+    found = []
+    for block in blocks:
+        names = [name for name in block if name not in ("only", "constraints")]
+        values = [block[name] for name in names]
+        # A block of more is refused when it is checked.
+        some = itertools.islice(itertools.product(*values), MOST_PROBLEMS)
+        found += [dict(zip(names, each, strict=True)) for each in some]
+    return found

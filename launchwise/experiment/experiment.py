@@ -13,18 +13,18 @@ from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import Model, merged, read_yaml, validated
 from launchwise.experiment.checking import check_blocks, raising
-from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
     STUDIES,
     STUDY_FILE,
     SWEEP_FILE,
-    Beneath,
-    Sources,
+    derived_study,
+    derived_sweep,
     find_studies,
     find_workloads,
+    problems_in,
 )
 from launchwise.experiment.method import ProblemBlock, Sweep
-from launchwise.experiment.settings import Settings
+from launchwise.experiment.settings import Beneath, Settings, Sources
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
 from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems

@@ -13,10 +13,10 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import RECORDED_ELSEWHERE
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import checking
-from launchwise.experiment.discovery import SWEEP_FILE, Sources
+from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
-from launchwise.experiment.settings import Settings
+from launchwise.experiment.settings import Settings, Sources
 from launchwise.experiment.study import Study
 from launchwise.workloads.space import problems
 

@@ -20,8 +20,7 @@ from launchwise.base.names import assigned
 from launchwise.base.provenance import now
 from launchwise.base.storage import digest_files, write_json, write_text
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.derived import derived_study
-from launchwise.experiment.discovery import STUDIES, STUDY_FILE
+from launchwise.experiment.discovery import STUDIES, STUDY_FILE, derived_study
 from launchwise.experiment.experiment import DOUBTS, RECORDED
 from launchwise.experiment.loading import NEEDED
 from launchwise.gpus.datasheets import (

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.scripting import log
-from launchwise.experiment.run_times import RunTime, read_run_times
+from launchwise.experiment.published import RunTime, read_run_times
 from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
@@ -51,7 +51,7 @@ def held_against(
     """Predict published run times.
 
     ``domain``: the study's; its profiles hold the GPUs of ``cards``.
-    ``times``: as :func:`launchwise.experiment.run_times.read_run_times` gives them. Those on other
+    ``times``: as :func:`launchwise.experiment.published.read_run_times` gives them. Those on other
         cards are left out.
     ``cards``: datasheet-only GPU to its card.
     ``predictors``: fitted predictors, by kind. The roofline is added; phases are predicted by the

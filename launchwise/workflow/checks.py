@@ -12,9 +12,7 @@ from launchwise.base.places import RECORDED_ELSEWHERE
 from launchwise.base.typed import read_yaml_mapping
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
-from launchwise.experiment.published import read_tables
-from launchwise.experiment.run_times import FILE as RUN_TIMES
-from launchwise.experiment.run_times import read_run_times
+from launchwise.experiment.published import RUN_TIMES, read_run_times, read_tables
 from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
@@ -33,8 +31,9 @@ from launchwise.learning.recommenders import (
     members_of,
     recommender_class,
 )
-from launchwise.workflow.folders import check_temporary_folder, check_version
 from launchwise.workflow.plan import (
+    check_temporary_folder,
+    check_version,
     described_cards,
     extended_folders,
     project_file,

@@ -9,11 +9,10 @@ import math
 import re
 from pathlib import Path
 
-from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import pattern
 from launchwise.workflow.recorded import BlindTest, Copied, RecordedStudy, RecordedWorkload
-from launchwise.workflow.studies import Studies, present
-from launchwise.workflow.values import Plain, Values
+from launchwise.workflow.studies import Plain, Studies, Values, present
+from launchwise.workflow.sweeps import Cluster
 
 BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
 """Files of a blind test that can be recorded."""

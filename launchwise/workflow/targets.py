@@ -7,8 +7,7 @@ from pathlib import Path
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.workflow.contests import Contests
 from launchwise.workflow.plan import project_file, published_tables, section_sources
-from launchwise.workflow.studies import Studies
-from launchwise.workflow.values import Plain, Values
+from launchwise.workflow.studies import Plain, Studies, Values
 from launchwise.workloads.spec import Spec
 
 Targets = dict[str, list[str]]

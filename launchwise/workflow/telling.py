@@ -22,9 +22,9 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.storage import RESULTS
 from launchwise.experiment.experiment import Experiment
-from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import stop
 from launchwise.workflow.studies import Studies
+from launchwise.workflow.sweeps import Cluster
 
 JOB_S = 2.0  # Core time of a job beside its work: the start of Python, libraries
 

@@ -13,7 +13,7 @@ from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import as_text, prediction
+from launchwise.cli.predicting import as_text, prediction
 from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE

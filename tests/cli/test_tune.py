@@ -25,7 +25,7 @@ from forks import Fork, forked, run_launchwise, run_snakemake
 from samples import ROOT
 
 from launchwise.cli.app import main
-from launchwise.cli.tune.tuning import HEADER
+from launchwise.cli.tuning import HEADER
 from launchwise.measuring.journal import read_journal
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
@@ -413,7 +413,7 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("launchwise.cli.tune.stages", {"pandas", "pyarrow", "scipy", "optuna"}),
+        ("launchwise.cli.stages", {"pandas", "pyarrow", "scipy", "optuna"}),
         ("launchwise.cuda.child", {"pandas", "pyarrow", "scipy", "optuna"}),
     ],
 )

@@ -14,7 +14,7 @@ from samples import ROOT
 
 from docs.generator.figure_text import figures
 from launchwise.base.errors import UserError
-from launchwise.experiment.published import FILE, Element, check_places, read_elements
+from launchwise.experiment.published import ELEMENTS, Element, check_places, read_elements
 
 TABLES = sorted((ROOT / "kernels").glob("*/studies/*/published/*.csv"))
 FACTS = [path for path in TABLES if path.name == "facts.csv"]
@@ -39,7 +39,7 @@ def test_no_fact_is_given_twice(path: Path) -> None:
     assert rows["value"].notna().all()
 
 
-STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
+STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{ELEMENTS}"))
 SECTIONS = [*ROOT.glob("launchwise/report/**/*.py"), *ROOT.glob("kernels/*/studies/*/*.py")]
 MOST_LINES = 60
 """Lines of a paper's list: longer ones go stale."""
@@ -60,7 +60,7 @@ def test_every_place_exists(study: Path) -> None:
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
 def test_a_list_is_short_and_holds_no_figure(study: Path) -> None:
-    assert len((study / FILE).read_text().splitlines()) <= MOST_LINES
+    assert len((study / ELEMENTS).read_text().splitlines()) <= MOST_LINES
     for element in read_elements(study):
         assert not figures(f"{element.element}. {element.reason}"), element
 
@@ -73,7 +73,7 @@ def written(tmp_path: Path, **changes: Any) -> Path:
     study = tmp_path / "studies" / "mine"
     (study / "published").mkdir(parents=True)
     (tmp_path / "here.txt").write_text("some words")
-    (study / FILE).write_text(yaml.safe_dump({"elements": [GOOD, {**GOOD, **changes}]}))
+    (study / ELEMENTS).write_text(yaml.safe_dump({"elements": [GOOD, {**GOOD, **changes}]}))
     return study
 
 
@@ -102,7 +102,7 @@ def test_an_element_without_a_place_is_refused(
     study = written(tmp_path, **changes)
     with pytest.raises(UserError) as refused:
         check_places(study)
-    assert refused.value.where == str(study / FILE)
+    assert refused.value.where == str(study / ELEMENTS)
     assert refused.value.key == key
     assert complaint in refused.value.message
     assert "\n" not in str(refused.value)

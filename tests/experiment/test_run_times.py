@@ -9,14 +9,13 @@ import pytest
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.published import read_tables
-from launchwise.experiment.run_times import FILE, RunTime, read_run_times
+from launchwise.experiment.published import RUN_TIMES, RunTime, read_run_times, read_tables
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import ROOT
 
 CARDS = ("a100", "rtx2080super")
-STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
+STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{RUN_TIMES}"))
 
 TABLE = """card,size,tile,time_s,source
 A100,256,16,0.5,"a paper, table 1"
@@ -40,7 +39,7 @@ def written(folder: Path, text: str = TABLE, **changes: Any) -> Path:
     (folder / "published").mkdir()
     (folder / "published" / "times.csv").write_text(text)
     series = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
-    (folder / FILE).write_text(yaml.safe_dump({"series": [series]}))
+    (folder / RUN_TIMES).write_text(yaml.safe_dump({"series": [series]}))
     return folder
 
 

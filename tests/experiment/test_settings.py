@@ -13,9 +13,9 @@ from overlays import ASKED, BASE, BLOCK, STUDY, S, experiment, line_of, nested
 from samples import ROOT, Project
 from snakemake.utils import update_config
 
-from launchwise.experiment.discovery import COMMAND_LINE, Sources
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
+from launchwise.experiment.settings import COMMAND_LINE, Sources
 from launchwise.workflow import checks
 from launchwise.workflow import plan as workflow
 from launchwise.workloads.space import baseline, configurations, narrowings

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from samples import ROOT
 
-from launchwise.cli.recommend.recommending import as_json_text, as_text
+from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import macros_text
 from launchwise.exporting.table import AnswerTable

@@ -11,7 +11,7 @@ import pytest
 from described_gpus import gpus_in_hosts
 from stencil import copying_stencil
 
-from launchwise.experiment.run_times import RunTime
+from launchwise.experiment.published import RunTime
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import held_against

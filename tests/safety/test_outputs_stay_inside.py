@@ -12,7 +12,7 @@ from hostile import table_of
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import running
 from launchwise.base.storage import new_folder, write_json, write_text
-from launchwise.cli.recommend.exporting import copied
+from launchwise.cli.recommending import copied
 from launchwise.exporting.files import write_answers
 from launchwise.learning.search import journal_storage
 from launchwise.measuring.journal import Journal

@@ -20,8 +20,7 @@ from hostile import table_of
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.comparing.sides import write_sweeps
-from launchwise.experiment.published import check_places
-from launchwise.experiment.run_times import read_run_times
+from launchwise.experiment.published import check_places, read_run_times
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.table import Device
 from launchwise.workloads.spec import load_spec

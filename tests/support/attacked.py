@@ -22,7 +22,7 @@ def main() -> None:
     # A fork finds them there: the limits are those of reading, not of loading libraries.
     import launchwise.cli.app
     import launchwise.cli.check.checking
-    import launchwise.cli.compare.comparing
+    import launchwise.cli.comparing
     import launchwise.cli.new.folder
     import launchwise.importing.command
     import launchwise.tables.files  # noqa: F401

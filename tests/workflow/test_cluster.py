@@ -16,8 +16,8 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
 from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile
-from launchwise.workflow import cluster as estimating
-from launchwise.workflow.cluster import (
+from launchwise.workflow import sweeps as estimating
+from launchwise.workflow.sweeps import (
     LONGEST_SHARD_S,
     MOST_SHARDS,
     Cluster,

@@ -11,13 +11,11 @@ import yaml
 from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
-from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.contests import Contests, recorded_workloads
 from launchwise.workflow.plan import Code
-from launchwise.workflow.studies import Studies
-from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
+from launchwise.workflow.studies import Studies, Values
+from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import Reported, targets
-from launchwise.workflow.values import Values
 from tests.support.samples import ROOT, profile
 
 LIVE = {"source": "live", "arch": "sm_90"}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from launchwise.experiment.study import Study
-from launchwise.workflow.values import spec_digest, untitled_study
+from launchwise.workflow.studies import spec_digest, untitled_study
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = sorted(ROOT.glob("kernels/*/spec.yaml"))

@@ -11,7 +11,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
-from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
+from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.declared.expected import called

@@ -19,7 +19,7 @@ from kernels.tridiagonal.recommenders.stream_law.laws import (
     predicted_gains,
     predicted_streams,
 )
-from launchwise.experiment.run_times import read_run_times
+from launchwise.experiment.published import read_run_times
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.workloads.spec import load_spec
 from tests.support.samples import ROOT

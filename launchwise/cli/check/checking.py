@@ -25,8 +25,7 @@ from launchwise.cli.check.steps import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED
 from launchwise.cli.problems import problems_of
 from launchwise.cpu.toolchain import private_folder
 from launchwise.experiment import checking
-from launchwise.experiment.derived import derived_study
-from launchwise.experiment.discovery import SWEEP_FILE, find_studies
+from launchwise.experiment.discovery import SWEEP_FILE, derived_study, find_studies
 from launchwise.experiment.loading import TOO_FEW
 from launchwise.experiment.method import Sweep
 from launchwise.measuring.bundle import Bundle

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.typed import read_yaml, validated
-from launchwise.experiment.run_times import FILE, RunTimes, Series
+from launchwise.experiment.published import RUN_TIMES, RunTimes, Series
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
@@ -152,7 +152,9 @@ def published_times(study: StudyData) -> Section | None:
     if not found or study.folder is None:
         return None
     every = pd.concat(found.values())
-    series = validated(RunTimes, read_yaml(study.folder / FILE), study.folder / FILE).series
+    series = validated(
+        RunTimes, read_yaml(study.folder / RUN_TIMES), study.folder / RUN_TIMES
+    ).series
     rows = [
         row
         for title in dict.fromkeys(one.title for one in series)

@@ -15,7 +15,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.plan.candidates import Candidate, candidates_on, lean, trained_on
+from launchwise.cli.candidates import Candidate, candidates_on, lean, trained_on
 from launchwise.cli.studies import (
     find_profile,
     gpu_named,

@@ -15,11 +15,11 @@ from pathlib import Path
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
 from launchwise.cli.problems import problem_of
-from launchwise.cli.recommend.recommending import COMMAND, known_gpus, loaded
+from launchwise.cli.recommending import COMMAND, known_gpus, loaded
+from launchwise.cli.stages import Advice, Stages
 from launchwise.cli.studies import gpu_named, read_experiment
-from launchwise.cli.tune.stages import Advice, Stages
-from launchwise.cli.tune.tuning import Question as Tuning
-from launchwise.cli.tune.tuning import prepared
+from launchwise.cli.tuning import Question as Tuning
+from launchwise.cli.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.learning.answering import answers
@@ -51,7 +51,7 @@ def measured_answer(
 
     Rows stay in ``measured/STUDY``: the same question has nothing to measure, and one with more
     evaluations goes on. Parameters are those of
-    :func:`launchwise.cli.recommend.recommending.answered`. Raises UserError as that function; when
+    :func:`launchwise.cli.recommending.answered`. Raises UserError as that function; when
     this machine has no card, or another than was asked for; when a stage fails.
     """
     experiment = read_experiment(files, Path.cwd(), study)

@@ -23,7 +23,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.scripting import in_lines
 from launchwise.base.storage import own_place, write_json
-from launchwise.cli.tune.tuning import SETTINGS, Project
+from launchwise.cli.tuning import SETTINGS, Project
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
@@ -44,7 +44,7 @@ from launchwise.measuring.ready import kept_or_measured_profile
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.sweep import builds_of, problem_seconds, visit
-from launchwise.workflow.folders import RECORD
+from launchwise.workflow.plan import RECORD
 from launchwise.workflow.sweeps import prior_extended
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value

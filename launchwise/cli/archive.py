@@ -1,6 +1,6 @@
 """The archive of recorded sweeps: a zip of a clone's data, with the checksum of each file.
 
-    python -m launchwise.cli.data.archive dist
+    python -m launchwise.cli.archive dist
 
 writes ``dist/launchwise-data-VERSION.zip``, the same bytes for the same data.
 """

@@ -9,9 +9,9 @@ from typing import Any
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.storage import read_json
-from launchwise.cli.running import print_line, run_snakemake
-from launchwise.cli.tune.stages import Stages
-from launchwise.cli.tune.tuning import Project, Question, line_of, prepared
+from launchwise.cli.options import print_line, run_snakemake
+from launchwise.cli.stages import Stages
+from launchwise.cli.tuning import Project, Question, line_of, prepared
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
@@ -189,7 +189,7 @@ def _answered(
 
 def _make(project: Project, asked: Question, present: list[Card]) -> None:
     """Make the answers: here, or by Snakemake where a sweep stands on a model. Raises UserError,
-    Interrupted: see :meth:`launchwise.cli.tune.stages.Stages.run`."""
+    Interrupted: see :meth:`launchwise.cli.stages.Stages.run`."""
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
         run_snakemake(line_of(project, asked, alone=True), say=False)

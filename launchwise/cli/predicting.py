@@ -40,7 +40,7 @@ def answer(
     learnt: bool = False,
 ) -> dict[str, Any]:
     """Predictions for the project in this folder, as ``--json`` prints them. Parameters are those
-    of :func:`launchwise.cli.predict.command.predict`; ``words`` are ``NAME=VALUE`` of the problem,
+    of :func:`launchwise.cli.study_commands.predict`; ``words`` are ``NAME=VALUE`` of the problem,
     ``files`` settings. Raises UserError when there is no such study, GPU, problem, sweep or
     profile, or the GPU's link to the host is unknown and matters."""
     experiment = read_experiment(files, Path.cwd(), study)

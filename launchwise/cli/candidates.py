@@ -17,7 +17,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.kriging import Distances
 from launchwise.learning.splits import Case, case_numbers, cases_in
 from launchwise.tables.rows import matches
-from launchwise.workflow.cluster import PASSES_PER_ROW, SECONDS_PER_ROW
+from launchwise.workflow.sweeps import PASSES_PER_ROW, SECONDS_PER_ROW
 from launchwise.workloads.space import (
     CONSTRAINTS,
     ONLY,
@@ -40,7 +40,7 @@ def row_time(rows: pd.DataFrame | None, spec: Spec, bandwidth_gbs: float) -> tup
     """Time per row, s, and per byte of its problem, s/B.
 
     Least squares of the times between rows of a sweep; where it has few problems, estimated as
-    :mod:`launchwise.workflow.cluster` does from a memory bandwidth (1e9 B/s).
+    :mod:`launchwise.workflow.sweeps` does from a memory bandwidth (1e9 B/s).
 
     ``rows``: all rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for
         none.

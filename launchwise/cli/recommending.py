@@ -1,14 +1,17 @@
-"""Recommendations of a study's product, for ``launchwise recommend``."""
+"""Answers of a study's product, for ``launchwise recommend`` and ``launchwise export``."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
+from launchwise.base.storage import read_json, whole_file
+from launchwise.cli.options import run_snakemake, settings_files, snakemake_line
 from launchwise.cli.problems import named, problem_of
 from launchwise.cli.studies import (
     find_profile,
@@ -64,7 +67,7 @@ def answered(
     least_gain: float | None,
 ) -> tuple[Answer, Spec]:
     """Answer of the product that lies in this folder, and its workload. Parameters are those of
-    :func:`launchwise.cli.recommend.command.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
+    :func:`launchwise.cli.study_commands.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
     ``files`` settings. Raises UserError when there is no such study, product, GPU or problem, or
     nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)
@@ -136,3 +139,60 @@ def _limits(interval: tuple[float, float] | None, digits: int, percent: int) -> 
         return ""
     low, high = interval
     return f" ({percent} % interval {low:.{digits}g} to {high:.{digits}g})"
+
+
+EXPORTING = "export"
+EXPORT = Path("results", "export")
+
+
+TRITON, CONFIG_FILES = "triton", "config-files"
+"""Formats that are made of the JSON file when they are asked for."""
+
+
+def exported(
+    study: str,
+    format_: str,
+    output: Path | None,
+    cores: int,
+    files: Sequence[Path],
+    mapping: Path | None = None,
+) -> Path:
+    """Make the export of a study up to date and copy the file of one format, or make it.
+
+    ``mapping``: file that says how configuration files are named and what they hold.
+    Returns the copy. Raises UserError when there is no such study, or the format needs what is not
+    there. Raises SystemExit with Snakemake's exit code when it fails; it has said why.
+    """
+    from launchwise.exporting.files import FORMATS, write_config_files
+    from launchwise.exporting.triton import write_triton
+    from launchwise.workloads.usual import read_config_files
+
+    experiment = read_experiment(settings_files(files), Path.cwd())
+    asked = study_named(study, experiment, EXPORTING)
+    if (mapping is None) == (format_ == CONFIG_FILES):
+        message = f"says how {CONFIG_FILES} are named: the format needs it, and no other takes it"
+        raise UserError(EXPORTING, "--mapping", message)
+    spec = experiment.specs[asked.workload]
+    known = read_config_files(mapping, spec) if mapping is not None else None
+    run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))
+    if format_ in (TRITON, CONFIG_FILES):
+        table = read_json(EXPORT / study / FORMATS["json"].format(study=study))
+        target = output or Path(f"{study}.{format_}")
+        if known is None or mapping is None:
+            write_triton(target, table, spec)
+        else:
+            write_config_files(target, table, spec, known, mapping)
+        return target
+    made = EXPORT / study / FORMATS[format_].format(study=study)
+    target = output or Path(f"{study}.{format_}" if made.is_dir() else made.name)
+    if made.is_dir():
+        shutil.copytree(made, target, dirs_exist_ok=True, copy_function=copied)
+    else:
+        copied(made, target)
+    return target
+
+
+def copied(made: str | Path, target: str | Path) -> None:
+    """Copy a file; a link in its place is replaced."""
+    with whole_file(target) as scratch:
+        shutil.copyfile(made, scratch)

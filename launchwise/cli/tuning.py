@@ -20,16 +20,14 @@ from launchwise.base.places import here_or_shipped, shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
-from launchwise.cli.options import workload_folder
+from launchwise.cli.options import snakemake_line, workload_folder
 from launchwise.cli.problems import block_of
-from launchwise.cli.running import snakemake_line
-from launchwise.experiment.derived import derived_sweep
-from launchwise.experiment.discovery import SWEEP_FILE, find_studies
+from launchwise.experiment.discovery import SWEEP_FILE, derived_sweep, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import STATED_PERCENT, ProblemBlock
-from launchwise.workflow.cluster import nominal_bandwidth_gbs, volume
-from launchwise.workflow.folders import RECORD, check_version, record_version
+from launchwise.workflow.plan import RECORD, check_version, record_version
+from launchwise.workflow.sweeps import nominal_bandwidth_gbs, volume
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -41,7 +39,7 @@ LONGEST_S = 60.0
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command; see :func:`launchwise.cli.tune.command.tune`."""
+    """Arguments of the command; see :func:`launchwise.cli.sweep_commands.tune`."""
 
     workload: str
     problem: Sequence[str]

@@ -1,1 +1,0 @@
-"""``launchwise compare``: what changed between two sets of sweeps."""

@@ -1,1 +1,0 @@
-"""``launchwise data``: recorded sweeps, which a wheel leaves out."""

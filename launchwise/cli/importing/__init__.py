@@ -1,1 +1,0 @@
-"""``launchwise import`` and ``launchwise export-sweep``: sweeps of other tuners, in and out."""

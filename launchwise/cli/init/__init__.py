@@ -1,1 +1,0 @@
-"""``launchwise init``: a folder for a project, ready for Snakemake."""

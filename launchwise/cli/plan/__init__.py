@@ -1,1 +1,0 @@
-"""``launchwise plan``: which problems to measure next, and an overlay that measures them."""

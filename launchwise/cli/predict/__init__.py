@@ -1,1 +1,0 @@
-"""``launchwise predict``: predicted run times of one problem on any GPU."""

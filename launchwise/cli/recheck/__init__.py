@@ -1,1 +1,0 @@
-"""``launchwise recheck``: which answers are stale since driver, toolkit or card changed."""

@@ -1,1 +1,0 @@
-"""``launchwise recommend`` and ``launchwise export``: answers of fitted models."""

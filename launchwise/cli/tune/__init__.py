@@ -1,1 +1,0 @@
-"""``launchwise tune``: measure one workload on this machine's GPU and print what to use."""
