@@ -65,7 +65,7 @@ onstart:
     check_submission(workflow, experiment)
     record_version()
     note_interrupts()
-    tell_beginning(workflow, studies, cluster, CORES)
+    tell_beginning(workflow)
 
 
 onerror:
@@ -97,6 +97,7 @@ include: "rules/confirm.smk"
 include: "rules/data.smk"
 include: "rules/learn.smk"
 include: "rules/blind.smk"
+include: "rules/record.smk"
 include: "rules/recheck.smk"
 include: "rules/export.smk"
 include: "rules/predict.smk"

@@ -61,7 +61,7 @@ use rule sweep as blind_sweep with:
         journal="results/journal/{gpu}/{study}.blind.jsonl",
 
 
-rule blind_contests:
+use rule contests as blind_contests with:
     """List the answer, the baseline, the usual choice and the fastest of each problem."""
     input:
         **SPEC_READ,
@@ -75,11 +75,7 @@ rule blind_contests:
     wildcard_constraints:
         **contests.untested("contests.json"),
     params:
-        question=lambda wildcards: studies.question(wildcards.study),
-        folder=lambda wildcards: studies.folder(wildcards.study),
-        how=values.confirmation,
-    script:
-        "../scripts/blind_contests.py"
+        code=None,
 
 
 use rule confirm as blind_pairs with:
@@ -120,17 +116,3 @@ rule score:
         code=code("scripts/score.py"),
     script:
         "../scripts/score.py"
-
-
-use rule record_counters as record_blind with:
-    """Copy a blind test of a live GPU to data/recorded/."""
-    input:
-        files=expand("results/blind/{{gpu}}/{{study}}.{kind}", kind=BLIND_FILES),
-    output:
-        copies=expand("data/recorded/{{gpu}}/blind/{{study}}.{kind}", kind=BLIND_FILES),
-    log:
-        "results/logs/record_blind/{gpu}.{study}.log",
-    wildcard_constraints:
-        **TESTED_BLINDLY,
-    # A rule does not inherit that.
-    localrule: True

@@ -60,21 +60,3 @@ rule confirm:
         journal="results/journal/{gpu}/{study}.pairs.jsonl",
     script:
         "../scripts/confirm.py"
-
-
-rule record_pairs:
-    """Copy the pairs of a live GPU to data/recorded/."""
-    input:
-        files="results/{kind}/{gpu}/{study}.parquet",
-    output:
-        copies="data/recorded/{gpu}/{study}.{kind}.parquet",
-    log:
-        "results/logs/record_{kind}/{gpu}.{study}.log",
-    wildcard_constraints:
-        gpu=pattern(contests.compared),
-        kind="pairs|peers",
-    localrule: True
-    params:
-        code=code("scripts/copy_files.py"),
-    script:
-        "../scripts/copy_files.py"

@@ -17,65 +17,19 @@
 #        results/predictions/{study}.published.parquet  predictions beside published run times
 
 for study in experiment.studies:
-    if studies.measures_between(study):
+    for stage, inputs, outputs in studies.jobs(study, update):
 
         rule:
-            """Split, filter, fit every model of a study and ask it about the test problems."""
+            """Learn of a study; evaluate what was learnt and answer."""
             name:
-                f"learn_{study}"
+                f"{stage}_{study}"
             input:
-                **studies.learning_inputs(study),
+                **inputs,
                 spec=ancient(studies.spec(study)),
             output:
-                **studies.learnt_files(study, update),
+                **outputs,
             log:
-                f"results/logs/learn/{study}.log",
-            priority: studies.priority(study)
-            threads: studies.processes(study)
-            params:
-                code=code("scripts/learn.py"),
-                settings=lambda wildcards, study=study: studies.job_settings(study, code),
-                files=studies.files(study),
-            script:
-                "../scripts/learn.py"
-
-        rule:
-            """Evaluate what was learnt of a study; write its product and its answers."""
-            name:
-                f"evaluate_{study}"
-            input:
-                **studies.answering_inputs(study, project_file(CARDS_FILE)),
-                **studies.learnt_files(study),
-                spec=ancient(studies.spec(study)),
-                sweeps=studies.sweeps(study),
-            output:
-                **studies.result_files(study),
-            log:
-                f"results/logs/evaluate/{study}.log",
-            priority: studies.priority(study)
-            threads: studies.processes(study)
-            params:
-                code=code("scripts/evaluate.py"),
-                settings=lambda wildcards, study=study: studies.job_settings(study, code),
-                files=studies.files(study),
-            script:
-                "../scripts/evaluate.py"
-
-    else:
-
-        rule:
-            """Learn, evaluate and answer: all of a study."""
-            name:
-                f"learn_{study}"
-            input:
-                **studies.learning_inputs(study),
-                **studies.answering_inputs(study, project_file(CARDS_FILE)),
-                spec=ancient(studies.spec(study)),
-            output:
-                **studies.learnt_files(study, update),
-                **studies.result_files(study),
-            log:
-                f"results/logs/learn/{study}.log",
+                f"results/logs/{stage}/{study}.log",
             priority: studies.priority(study)
             threads: studies.processes(study)
             params:

@@ -181,44 +181,6 @@ rule gather:
         "../scripts/gather.py"
 
 
-rule record:
-    """Copy a live sweep, with its provenance, to data/recorded/."""
-    input:
-        **WORKLOAD_READ,
-        sweep="results/sweeps/{gpu}/{workload}.parquet",
-    output:
-        recorded="data/recorded/{gpu}/{workload}.parquet",
-        provenance="data/recorded/{gpu}/{workload}.provenance.json",
-    log:
-        "results/logs/record/{gpu}.{workload}.log",
-    wildcard_constraints:
-        gpu=pattern(values.live),
-    localrule: True
-    params:
-        **OF_WORKLOAD,
-        code=code("scripts/record.py"),
-        method=lambda wildcards: values.methods[wildcards.workload],
-    script:
-        "../scripts/record.py"
-
-
-rule record_profile:
-    """Copy the profile of a live GPU to data/recorded/."""
-    input:
-        files="results/gpus/{gpu}.json",
-    output:
-        copies="data/recorded/{gpu}/profile.json",
-    log:
-        "results/logs/record_profile/{gpu}.log",
-    wildcard_constraints:
-        gpu=pattern(values.profiled),
-    localrule: True
-    params:
-        code=code("scripts/copy_files.py"),
-    script:
-        "../scripts/copy_files.py"
-
-
 rule counters:
     """Read hardware counters of a study's fastest configurations; needs Nsight Compute."""
     input:
@@ -242,20 +204,3 @@ rule counters:
         seed=settings.seed,
     script:
         "../scripts/counters.py"
-
-
-rule record_counters:
-    """Copy the hardware counters of a live GPU to data/recorded/."""
-    input:
-        files="results/counters/{gpu}/{study}.parquet",
-    output:
-        copies="data/recorded/{gpu}/{study}.counters.parquet",
-    log:
-        "results/logs/record_counters/{gpu}.{study}.log",
-    wildcard_constraints:
-        gpu=pattern(values.live),
-    localrule: True
-    params:
-        code=code("scripts/copy_files.py"),
-    script:
-        "../scripts/copy_files.py"

@@ -34,10 +34,7 @@ from launchwise.learning.recommenders import (
 from launchwise.workflow.plan import (
     check_temporary_folder,
     check_version,
-    described_cards,
-    extended_folders,
     project_file,
-    recorded_folders,
     settings_of,
     stop,
 )
@@ -114,10 +111,13 @@ def _check_hosts(experiment: Experiment) -> None:
 
 
 def _check_recorded(experiment: Experiment) -> None:
-    for name, folder in recorded_folders(experiment).items():
-        asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
+    for name, gpu in experiment.settings.gpus.items():
+        if gpu.source != "recorded":
+            continue
+        folder, asked = experiment.recorded_in(name), {*(gpu.studies or [])}
+        asked &= experiment.studies.keys()
         asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
-        if experiment.settings.gpus[name].held_out:
+        if gpu.held_out:
             asked = set()
         workloads = {experiment.studies[study].workload for study in asked}
         for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
@@ -128,11 +128,14 @@ def _check_recorded(experiment: Experiment) -> None:
 
 
 def _check_extended(experiment: Experiment) -> None:
-    for name, folder in extended_folders(experiment).items():
+    for name, gpu in experiment.settings.gpus.items():
+        folder = experiment.recorded_in(name)
+        if not gpu.extend:
+            continue
         if not Path(folder, "profile.json").is_file():
             raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
         # Of a held-out GPU the profile alone is needed.
-        if experiment.settings.gpus[name].held_out:
+        if gpu.held_out:
             continue
         asked = experiment.workloads_of(name)
         if not any(Path(folder, f"{workload}.parquet").is_file() for workload in asked):
@@ -141,12 +144,13 @@ def _check_extended(experiment: Experiment) -> None:
 
 
 def _check_described(experiment: Experiment) -> None:
-    wanted = described_cards(experiment.settings)
-    if not wanted:
+    gpus = experiment.settings.gpus.items()
+    if not (wanted := {name: gpu for name, gpu in gpus if gpu.source == "described"}):
         return
     table = read_cards(project_file(CARDS_FILE))
     efficiency = reference_efficiency(table, project_file(REFERENCE_PROFILE))
-    for name, card in wanted.items():
+    for name, gpu in wanted.items():
+        card = gpu.card or name
         try:
             described_profile(name, table, efficiency, card)
         except UserError as error:

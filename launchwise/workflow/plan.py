@@ -31,7 +31,6 @@ from launchwise.base.storage import (
 )
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.published import RUN_TIMES
-from launchwise.experiment.settings import Settings
 from launchwise.learning.recommenders import source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
@@ -41,31 +40,6 @@ from launchwise.workloads.space import Problem
 def fitted_model(method: Mapping[str, Any]) -> str:
     """Folder that a sweep's guesses come from, as a rule makes it."""
     return f"{str(method['strategy']['guesses']['model']).rstrip('/')}/final.json"
-
-
-def described_cards(settings: Settings) -> dict[str, str]:
-    """Card of every datasheet-only GPU."""
-    return {
-        name: gpu.card or name for name, gpu in settings.gpus.items() if gpu.source == "described"
-    }
-
-
-def recorded_folders(experiment: Experiment) -> dict[str, str]:
-    """Paths of the sweeps of every recorded GPU."""
-    return {
-        name: experiment.recorded_in(name)
-        for name, gpu in experiment.settings.gpus.items()
-        if gpu.source == "recorded"
-    }
-
-
-def extended_folders(experiment: Experiment) -> dict[str, str]:
-    """Paths of the recorded sweeps that live GPUs extend."""
-    return {
-        name: experiment.recorded_in(name)
-        for name, gpu in experiment.settings.gpus.items()
-        if gpu.extend
-    }
 
 
 def stop(error: UserError) -> NoReturn:
@@ -104,23 +78,16 @@ def architectures(experiment: Experiment) -> dict[str, str]:
     return found
 
 
-def folders(experiment: Experiment) -> dict[str, str]:
-    """Folder of every workload, as :func:`_from_here` gives it."""
-    return {name: _from_here(folder) for name, folder in experiment.folders.items()}
-
-
 def project_file(path: str) -> str:
-    """A file of the project, given from its root, as :func:`_from_here` gives it."""
-    return _from_here(shipped(path))
+    """A file of the project, given from its root, as :func:`from_here` gives it."""
+    return from_here(shipped(path))
 
 
-def _from_here(path: Path) -> str:
+def from_here(path: Path) -> str:
     """A path for a rule: short where Snakemake runs in the project, absolute in other folders."""
-    return str(_inside(path) if Path.cwd() == SHIPPED else path.resolve())
-
-
-def _inside(path: Path) -> Path:
-    return path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path
+    if Path.cwd() != SHIPPED:
+        return str(path.resolve())
+    return str(path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path)
 
 
 def own_rules(experiment: Experiment) -> list[str]:
@@ -132,7 +99,7 @@ def own_rules(experiment: Experiment) -> list[str]:
 @cache
 def sources(folder: str) -> list[str]:
     """Files that determine what the kernels of a workload compute and how they run."""
-    return sorted(map(_from_here, deciding_files(SHIPPED / folder)))
+    return sorted(map(from_here, deciding_files(SHIPPED / folder)))
 
 
 def problems_for(
@@ -174,19 +141,19 @@ def pattern(names: Any) -> str:
 @cache
 def model_source(kind: str, folder: str) -> str:
     """Source file of a kind of model; an edit of what it imports retrains this kind only."""
-    return _from_here(source(kind, SHIPPED / folder))
+    return from_here(source(kind, SHIPPED / folder))
 
 
 def section_sources(folder: str) -> list[str]:
     """Source files of a study's section for the report."""
-    return sorted(map(_from_here, (SHIPPED / folder).glob("*.py")))
+    return sorted(map(from_here, (SHIPPED / folder).glob("*.py")))
 
 
 def published_tables(folder: str) -> list[str]:
     """Tables that a study's section reads: published ones, elements of the paper, recorded runs."""
     patterns = ("published/*.csv", "published/*.yaml", "recorded/*.json")
     found = (path for pattern in patterns for path in (SHIPPED / folder).glob(pattern))
-    return sorted(map(_from_here, found))
+    return sorted(map(from_here, found))
 
 
 def run_time_tables(folder: str) -> list[str]:

@@ -17,6 +17,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
+from launchwise.gpus.datasheets import CARDS_FILE
 from launchwise.learning.recommenders import (
     BY_COST,
     COMMITTEE,
@@ -27,11 +28,9 @@ from launchwise.learning.recommenders import (
 from launchwise.workflow.plan import (
     Code,
     architectures,
-    described_cards,
-    extended_folders,
-    folders,
+    from_here,
     model_source,
-    recorded_folders,
+    project_file,
     run_time_tables,
 )
 
@@ -127,15 +126,20 @@ class Values:
         self.profiled = [name for name in self.live if not settings.gpus[name].extend]
         self.archs = architectures(experiment)
         # Folder of the rows of every recorded GPU, of every live GPU that extends some, of both.
-        self.recorded_in = recorded_folders(experiment)
-        self.extended_in = extended_folders(experiment)
+        gpus, recorded_in = settings.gpus, experiment.recorded_in
+        self.recorded_in = {
+            name: recorded_in(name) for name, gpu in gpus.items() if gpu.source == "recorded"
+        }
+        self.extended_in = {name: recorded_in(name) for name, gpu in gpus.items() if gpu.extend}
         self.profiles_in = {**self.recorded_in, **self.extended_in}
         # Card, and copy rate from the host in 1e9 B/s, of every datasheet-only GPU.
-        self.cards = described_cards(settings)
+        self.cards = {
+            name: gpu.card or name for name, gpu in gpus.items() if gpu.source == "described"
+        }
         self.host_links = {name: settings.gpus[name].host_gbs for name in self.cards}
         # Of every workload its folder, and the digest of what its `spec.yaml` says: a stage that
         # prints no texts has the file as an input that may be newer, and this as a parameter.
-        self.folders = folders(experiment)
+        self.folders = {name: from_here(folder) for name, folder in experiment.folders.items()}
         self.specs = {
             name: spec_digest(Path(folder, "spec.yaml")) for name, folder in self.folders.items()
         }
@@ -234,28 +238,33 @@ class Studies:
         names = ["candidates", *SIMPLE_RULES, *self._values.models[study]]
         return [f"results/learnt/{study}/{name}.parquet" for name in names]
 
-    def measures_between(self, study: str) -> bool:
-        """Whether answers are compared in pairs on a live GPU before they are evaluated."""
-        confirmation = self._values.confirmation
-        asked = confirmation is not None and confirmation["answers"]
-        return bool(asked) and any(gpu in self._values.live for gpu in self.gpus(study))
+    def jobs(self, study: str, update: Any) -> list[tuple[str, Plain, Plain]]:
+        """Jobs of a study: stage, inputs and outputs of each. One job that learns and answers; two
+        where answers are compared in pairs on a live GPU before they are evaluated.
 
-    def learning_inputs(self, study: str) -> dict[str, Any]:
-        """Inputs of the job that learns."""
-        return {
+        ``update``: Snakemake's mark of an output that is not deleted before its job.
+        """
+        learning: Plain = {
             "workload": self.beside(study, "features", "cost", "usual"),
             "sweeps": self.sweeps(study),
             "profiles": self.profiles(study),
         }
-
-    def answering_inputs(self, study: str, cards: str) -> dict[str, Any]:
-        """Inputs of the job that evaluates and answers, beside what was learnt and the sweeps."""
-        return {
+        answering: Plain = {
             "judged": self.times(study),
             "answered": self.answered_profiles(study),
-            "cards": cards,
+            "cards": project_file(CARDS_FILE),
             "run_times": run_time_tables(self.own_folder(study)),
         }
+        learnt, results = self.learnt_files(study, update), self.result_files(study)
+        confirmation = self._values.confirmation
+        is_paired = confirmation is not None and confirmation["answers"]
+        if not is_paired or not any(gpu in self._values.live for gpu in self.gpus(study)):
+            return [("learn", learning | answering, learnt | results)]
+        evaluated = answering | self.learnt_files(study) | {"sweeps": self.sweeps(study)}
+        return [
+            ("learn", {**{key: [] for key in answering}, **learning}, learnt),
+            ("evaluate", {**evaluated, "profiles": []}, results),
+        ]
 
     def final(self, study: str) -> str:
         """Facts of the study's product, which stand for its folder."""

@@ -23,6 +23,7 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
 from launchwise.workflow.plan import Code
+from launchwise.workflow.studies import Values
 
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
@@ -51,7 +52,7 @@ def really_imported(script: str) -> set[str]:
 
 
 # All are read by one function.
-@pytest.mark.parametrize("script", [*first_of(SCRIPTS, every=3), *CHILDREN])
+@pytest.mark.parametrize("script", [*first_of(SCRIPTS, every=8), *CHILDREN])
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
     found = code_files(script)
     imported = really_imported(script)
@@ -97,83 +98,61 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 
-def rules() -> list[tuple[str, str, str]]:
-    """File, name and text of every rule that is written out."""
-    found = []
-    for path in [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
-        parts = re.split(r"^(?:rule|checkpoint) (\w+):$", path.read_text(), flags=re.MULTILINE)
-        for name, text in zip(parts[1::2], parts[2::2], strict=True):
-            found.append((path.name, name, text))
-    return found
-
-
+RULE = re.compile(
+    r"^(?:rule (\w+)|use rule (\w+) as (\w+) with):\n((?:[ \t].*\n|\n)*)", re.MULTILINE
+)
+RULE_FILES = [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]
+BODIES: dict[str, str] = {}
+"""Rule that is written out to its text."""
+INHERITED: dict[str, str] = {}
+"""Rule that inherits to the one that it inherits from."""
+for path in RULE_FILES:
+    for name, base, heir, body in RULE.findall(path.read_text()):
+        BODIES[name or heir] = body
+        INHERITED |= {heir: base} if heir else {}
+SCRIPTED = {name: body for name, body in BODIES.items() if "    script:\n" in body}
 ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which nothing must run again: answers come before measurements."""
 
 
 def test_rules_that_run_once_match_missing_files_alone() -> None:
-    text = (ROOT / "rules" / "blind.smk").read_text()
-    parts = re.split(r"^(?:use )?rule (?:\w+ as )?(\w+)(?: with)?:$", text, flags=re.MULTILINE)
-    once = {}
-    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+    once = set()
+    for name, body in BODIES.items():
         if kind := re.search(r'\*\*contests\.untested\("(.*)"\)', body):
-            once[name] = kind.group(1)
-            assert f"/{{study}}.{kind.group(1)}" in body.split("output:")[1].split("log:")[0]
-    assert once.keys() == ONCE
+            once.add(name)
+            assert f"/{{study}}.{kind[1]}" in body.split("output:")[1].split("log:")[0]
+    assert once == ONCE
 
 
-SCRIPTED = [(name, text) for _, name, text in rules() if re.search(r"^    script:", text, re.M)]
+def test_every_script_belongs_to_a_rule_that_has_its_code() -> None:
+    texts = [path.read_text() for path in RULE_FILES]
+    named = [each for text in texts for each in re.findall(r'"\.\./(scripts/\w+\.py)"', text)]
+    assert set(SCRIPTS) <= {*named}
+    # Also of rules that are made in a loop.
+    coded = [each for text in texts for each in re.findall(r'\bcode\(\s*"(scripts/[^"]+)"', text)]
+    once = [name for name in SCRIPTED if name in ONCE]
+    assert len(coded) == len(named) - len(once) > 20
+    for name, body in SCRIPTED.items():
+        (script,) = re.findall(r'script:\n        "\.\./(scripts/\w+\.py)"', body)
+        code = re.search(r"^        code=.*?\n(?=        \w+=|    script:)", body, re.M | re.S)
+        assert (code is None) == (name in ONCE), name
+        if code is not None:
+            assert re.search(rf'\bcode\(\s*"{re.escape(script)}"', code[0]), name
+            # Processes of their own that a script starts are code of the rule, too.
+            for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / script).read_text()):
+                assert f'"{module.replace(".", "/")}.py"' in code[0], name
 
 
-def test_every_script_belongs_to_a_rule() -> None:
-    texts = [path.read_text() for path in (ROOT / "rules").glob("*.smk")]
-    used = {name for text in texts for name in re.findall(r'"\.\./(scripts/\w+\.py)"', text)}
-    assert set(SCRIPTS) <= used
-    assert len(SCRIPTED) >= 8
-
-
-def test_rules_that_are_made_in_a_loop_have_the_code_of_their_script() -> None:
-    for name, count in (("data", 1), ("learn", 3)):
-        text = (ROOT / "rules" / f"{name}.smk").read_text()
-        made = re.findall(
-            r"^ +rule:\n(?:.*\n)*?\s+code=code\(\"(scripts/\w+\.py)\"\),\n"
-            r"(?:.*\n)*?\s+script:\n\s+\"\.\./(scripts/\w+\.py)\"",
-            text,
-            re.MULTILINE,
-        )
-        assert len(made) == text.count(" rule:\n") == count
-        assert all(code == script for code, script in made)
-
-
-INHERITED = re.compile(r"^use rule (\w+) as (\w+) with:\n(.*?)(?=^\w|\Z)", re.M | re.S)
-
-
-def test_a_rule_that_runs_once_inherits_no_code() -> None:
-    texts = [path.read_text() for path in (ROOT / "rules").glob("*.smk")]
-    inherited = [each for text in texts for each in INHERITED.findall(text)]
-    assert len(inherited) >= 4
-    for base, name, text in inherited:
-        assert base in dict(SCRIPTED), name
-        assert ("        code=None,\n" in text) == (name in ONCE), name
+def test_a_rule_that_inherits_is_local_as_its_base_and_has_code_unless_it_runs_once() -> None:
+    local = {name: "localrule: True" in body for name, body in BODIES.items()}
+    assert {"blind_pairs", "recheck_pairs"} <= INHERITED.keys()
+    for name, base in INHERITED.items():
+        assert base in SCRIPTED, name
+        # Else it becomes a job of the cluster.
+        assert local[name] or not local[base], name
+        assert ("        code=None,\n" in BODIES[name]) == (name in ONCE), name
         # The script of both is the one whose code the first names.
-        assert name in ONCE or "code=" not in text, name
-
-
-RERUN = [(name, text) for name, text in SCRIPTED if name not in ONCE]
-
-
-@pytest.mark.parametrize(("name", "text"), RERUN, ids=[name for name, _ in RERUN])
-def test_a_rule_has_the_code_of_its_own_script_among_its_parameters(name: str, text: str) -> None:
-    script = re.search(r'script:\n        "\.\./(scripts/\w+\.py)"', text)
-    assert script is not None
-    given = re.search(r"    params:\n((?:        .*\n|\n)+)", text)
-    assert given is not None
-    code = re.search(r"^        code=.*?\n(?=        \w+=|\Z)", given.group(1), re.M | re.S)
-    assert code is not None
-    assert re.search(rf'\bcode\(\s*"{re.escape(script.group(1))}"', code.group())
-    # Processes of their own that a script starts are code of the rule, too.
-    for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / script.group(1)).read_text()):
-        assert f'"{module.replace(".", "/")}.py"' in code.group()
+        assert name in ONCE or "code=" not in BODIES[name], name
 
 
 def experiment(root: Path = ROOT, **gpus: dict[str, Any]) -> Experiment:
@@ -237,9 +216,9 @@ def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded: Path) 
         old={"source": "described", "card": "titan_black"},
         h200={"source": "recorded"},
     )
-    assert workflow.described_cards(found.settings) == {"a100": "a100", "old": "titan_black"}
-    assert workflow.recorded_folders(found) == {"h200": "data/recorded/h200"}
-    assert workflow.architectures(found) == {}
+    values = Values(found)
+    assert values.cards == {"a100": "a100", "old": "titan_black"}
+    assert (values.recorded_in, values.archs) == ({"h200": "data/recorded/h200"}, {})
 
 
 def test_a_pattern_matches_its_names_and_nothing_else() -> None:
@@ -291,21 +270,3 @@ def test_further_files_count_in_any_order() -> None:
     knn, tree = (f"launchwise/learning/recommenders/{name}.py" for name in ("knn", "tree"))
     assert code(DATA, knn, tree) == code(DATA, tree, knn)
     assert len({code(DATA), code(DATA, knn), code(DATA, tree), code(DATA, knn, tree)}) == 4
-
-
-RULE = re.compile(
-    r"^(?:rule (\w+)|use rule (\w+) as (\w+) with):\n((?:[ \t].*\n|\n)*)", re.MULTILINE
-)
-
-
-def test_a_rule_that_inherits_from_a_local_one_is_local() -> None:
-    """Else it becomes a job of the cluster."""
-    found = [
-        groups
-        for path in (ROOT / "rules").glob("*.smk")
-        for groups in RULE.findall(path.read_text())
-    ]
-    local = {name or new: "localrule: True" in body for name, _, new, body in found}
-    inherited = {new: base for _, base, new, _ in found if base}
-    assert {"record_blind", "blind_pairs", "recheck_pairs"} <= inherited.keys()
-    assert [new for new, base in inherited.items() if local[base] and not local[new]] == []
