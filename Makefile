@@ -91,7 +91,7 @@ figures: $(VENV)/.stamp-run
 
 wheel: $(VENV)/.stamp-dev
 	$(BIN)/python -m hatchling build -t wheel -d dist
-	$(BIN)/python -m launchwise.cli.archive dist
+	$(BIN)/python -m launchwise.cli.project dist
 
 gpu: $(VENV)/.stamp-gpu
 

@@ -10,9 +10,9 @@ import typer
 
 import launchwise
 from launchwise.base.errors import UserError, out_of
+from launchwise.cli.answer_commands import export, plan, predict, recheck, recommend, tune
 from launchwise.cli.check.command import check
 from launchwise.cli.new.command import new
-from launchwise.cli.study_commands import export, plan, predict, recheck, recommend
 from launchwise.cli.sweep_commands import (
     compare,
     data,
@@ -20,7 +20,6 @@ from launchwise.cli.sweep_commands import (
     import_,
     import_shipped,
     init,
-    tune,
 )
 
 NAME = "launchwise"
@@ -29,20 +28,12 @@ STOPPED = 130  # Exit code after Ctrl-C, as shells have it
 
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.command("check")(check)
-app.command("compare")(compare)
-app.command("data")(data)
-app.command("export")(export)
-app.command("export-sweep")(export_sweep)
-app.command("import")(import_)
-app.command("import-shipped")(import_shipped)
-app.command("init")(init)
-app.command("new")(new)
-app.command("plan")(plan)
-app.command("predict")(predict)
-app.command("recheck")(recheck)
-app.command("recommend")(recommend)
-app.command("tune")(tune)
+COMMANDS = (
+    *(check, compare, data, export, export_sweep, import_, import_shipped, init, new, plan),
+    *(predict, recheck, recommend, tune),
+)
+for command in COMMANDS:
+    app.command(command.__name__.strip("_").replace("_", "-"))(command)
 
 
 def _print_version(context: typer.Context, wanted: bool) -> None:

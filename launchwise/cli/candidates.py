@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -138,23 +138,6 @@ def _measured_as(
     facts = gpu_facts(domain.profiles[case.gpu].model_dump())
     part = narrowings(spec, blocks)[tuple(case.problem.values())]
     return blocks, len(configurations(spec, case.problem, facts, part))
-
-
-def lean(candidate: Candidate, spec: Spec) -> Candidate:
-    """The same without blocks that measure nothing beside the others."""
-    if len(candidate.blocks) < 2:
-        return candidate
-    problem = candidate.case.problem
-
-    def count(blocks: list[dict[str, Any]]) -> int:
-        part = narrowings(spec, blocks)[tuple(problem.values())]
-        return len(configurations(spec, problem, None, part))
-
-    kept: list[dict[str, Any]] = []
-    for block in sorted(candidate.blocks, key=lambda each: -count([each])):
-        if not kept or count([*kept, block]) > count(kept):
-            kept.append(block)
-    return replace(candidate, blocks=kept)
 
 
 def blocks_like(

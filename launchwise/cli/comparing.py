@@ -17,11 +17,9 @@ from launchwise.comparing.rows import CONDITIONS, Difference, Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import (
     COMMAND,
-    DEFAULT,
     NONE,
     SHIFT_PERCENTILES,
     Comparison,
-    Complaint,
     SweepComparison,
     compared,
 )
@@ -34,6 +32,7 @@ KNOWN_WORKLOADS = ("kernels", "data/public/workloads")
 """Folders of the repository whose workloads need no option."""
 
 NOTHING = "none"
+USUAL_COMPLAINTS = ["slower", "stopped", "broken"]
 
 
 def compared_as_named(
@@ -63,13 +62,13 @@ def _gpus(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def wanted_complaints(words: Sequence[str] | None) -> list[Complaint]:
+def wanted_complaints(words: Sequence[str] | None) -> list[str]:
     """Complaints of ``--fail-on``; the usual ones without it."""
     if words is None:
-        return list(DEFAULT)
+        return USUAL_COMPLAINTS
     if NOTHING in words and len(words) > 1:
         raise UserError(COMMAND, "--fail-on", f"{NOTHING} excludes all others")
-    return [Complaint(word) for word in words if word != NOTHING]
+    return [word for word in words if word != NOTHING]
 
 
 def _specs(folders: Sequence[Path]) -> Callable[[str], Spec]:

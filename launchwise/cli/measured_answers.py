@@ -14,10 +14,9 @@ from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
-from launchwise.cli.problems import problem_of
 from launchwise.cli.recommending import COMMAND, known_gpus, loaded
 from launchwise.cli.stages import Advice, Stages
-from launchwise.cli.studies import gpu_named, read_experiment
+from launchwise.cli.studies import gpu_named, problem_of, read_experiment
 from launchwise.cli.tuning import Question as Tuning
 from launchwise.cli.tuning import prepared
 from launchwise.experiment.experiment import Experiment

@@ -25,6 +25,8 @@ Workload = Annotated[
 Cores = Annotated[
     int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
 ]
+Study = Annotated[str, typer.Argument(help="A study of the settings.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 ConfigFiles = Annotated[
     list[Path] | None,
     typer.Option(

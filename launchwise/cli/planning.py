@@ -15,12 +15,12 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.candidates import Candidate, candidates_on, lean, trained_on
+from launchwise.cli.candidates import Candidate, candidates_on, trained_on
+from launchwise.cli.recommending import study_domain
 from launchwise.cli.studies import (
     find_profile,
     gpu_named,
     read_experiment,
-    study_domain,
     sweep_file,
 )
 from launchwise.experiment.discovery import STUDY_FILE
@@ -84,7 +84,7 @@ def planned(
     if not found.steps:
         raise UserError(COMMAND, "--minutes", _nothing(minutes, model, known, wanted, candidates))
     by_case = {each.case.key: each for each in candidates}
-    chosen = [lean(by_case[step.case.key], spec) for step in found.steps]
+    chosen = [by_case[step.case.key] for step in found.steps]
     facts = {
         "study": study,
         "minutes": minutes,

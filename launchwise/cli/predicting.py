@@ -13,8 +13,15 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.cli.problems import named, problem_of
-from launchwise.cli.studies import find_profile, gpu_named, read_experiment, study_named, sweep_file
+from launchwise.cli.studies import (
+    find_profile,
+    gpu_named,
+    named,
+    problem_of,
+    read_experiment,
+    study_named,
+    sweep_file,
+)
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
@@ -40,7 +47,7 @@ def answer(
     learnt: bool = False,
 ) -> dict[str, Any]:
     """Predictions for the project in this folder, as ``--json`` prints them. Parameters are those
-    of :func:`launchwise.cli.study_commands.predict`; ``words`` are ``NAME=VALUE`` of the problem,
+    of :func:`launchwise.cli.answer_commands.predict`; ``words`` are ``NAME=VALUE`` of the problem,
     ``files`` settings. Raises UserError when there is no such study, GPU, problem, sweep or
     profile, or the GPU's link to the host is unknown and matters."""
     experiment = read_experiment(files, Path.cwd(), study)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,17 +12,20 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, whole_file
 from launchwise.cli.options import run_snakemake, settings_files, snakemake_line
-from launchwise.cli.problems import named, problem_of
 from launchwise.cli.studies import (
     find_profile,
     gpu_named,
+    named,
+    problem_of,
     read_experiment,
-    study_domain,
     study_named,
 )
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.study import Study
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
+from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.splits import Case
 from launchwise.learning.stored import read_product_facts
@@ -43,6 +46,19 @@ def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> li
         message = f"is missing: make it with snakemake --cores all -- final_{study}"
         raise UserError(path.parent.relative_to(experiment.root), "", message)
     return list(read_product_facts(path)["gpus"])
+
+
+def study_domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
+    """The workload of a study on some GPUs, as the study asks about it."""
+    return Domain(
+        spec,
+        profiles,
+        study.candidates,
+        study.constraints,
+        study.near_best_percent,
+        study.features,
+        [each.model_dump() for each in study.usual or ()],
+    )
 
 
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
@@ -67,7 +83,7 @@ def answered(
     least_gain: float | None,
 ) -> tuple[Answer, Spec]:
     """Answer of the product that lies in this folder, and its workload. Parameters are those of
-    :func:`launchwise.cli.study_commands.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
+    :func:`launchwise.cli.answer_commands.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
     ``files`` settings. Raises UserError when there is no such study, product, GPU or problem, or
     nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)

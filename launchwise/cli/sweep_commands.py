@@ -1,15 +1,15 @@
-"""Arguments and options of commands about sweeps, and of ``launchwise init``."""
+"""Arguments and options of commands about sweeps of others, and of ``launchwise init``."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from launchwise.cli.options import Cores, Workload
+from launchwise.cli.options import AsJson, workload_folder
 
 
 def init(
@@ -32,95 +32,11 @@ def init(
         print(line)
 
 
-def tune(
-    workload: Workload,
-    problem: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME=VALUE[,VALUE...]...",
-            help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
-            "sizes of each integer parameter.",
-            show_default=False,
-        ),
-    ] = None,
-    gpu: Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")] = "local",
-    device: Annotated[
-        str | None,
-        typer.Option(help="Part of the GPU's device name, where the machine has several models."),
-    ] = None,
-    known: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR|FILE",
-            help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
-            "starts from.",
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most configurations that a search measures of each problem."),
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Most time that a search measures.")
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help="A search ends once it is 90 % sure that nothing is faster by more than this, "
-            "such as 1%.",
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Measure every configuration, however many there are.")
-    ] = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
-    ] = None,
-    cores: Cores = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-) -> None:
-    """Measure a workload on this machine's GPU and print the fastest configurations.
-
-    All configurations are measured where that takes less than a minute, and with --all. Otherwise,
-    and with --known, --evaluations, --minutes or --within, a search proposes each next one. It
-    starts from rows of other GPUs, and of other problems on this one, where there are some.
-
-    Writes a settings file and makes the files of a Snakemake line, which it prints: for single
-    stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
-    or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
-    """
-    from launchwise.base.parallel import usable_cores
-    from launchwise.cli.tuned import run
-    from launchwise.cli.tuning import Question, percent
-
-    asked = Question(
-        workload=workload,
-        problem=problem or [],
-        gpu=gpu,
-        device=device,
-        known=known or [],
-        evaluations=evaluations,
-        minutes=minutes,
-        within=percent(within),
-        every=every,
-        folder=folder,
-        cores=cores or usable_cores(),
-        dry_run=dry_run,
-    )
-    if code := run(asked, as_json):
-        raise typer.Exit(code)
-
-
 PRINTED = "-"  # File of JSON that is printed
 
 
 class FailOn(StrEnum):
-    """Outcomes that set exit code 1: complaints of :mod:`launchwise.comparing.sweep_comparison`."""
+    """Outcomes that set exit code 1 (`COMPLAINTS` of `launchwise.comparing.sweep_comparison`)."""
 
     slower = "slower"
     stopped = "stopped"
@@ -232,13 +148,6 @@ def compare(
         raise typer.Exit(1)
 
 
-class Format(StrEnum):
-    """Format of an exported sweep."""
-
-    kernel_tuner = "kernel-tuner"
-    t4 = "t4"
-
-
 def import_(
     files: Annotated[
         list[Path],
@@ -294,7 +203,7 @@ def import_(
         int,
         typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked."),
     ] = 128,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
@@ -323,8 +232,6 @@ def import_(
         max_mb=max_mb,
     )
     if as_json:
-        import json
-
         print(json.dumps(as_facts(found), indent=2))
     else:
         print("\n".join(told(found)))
@@ -356,7 +263,6 @@ def import_shipped(
     Writes usual.yaml beside spec.yaml. What is measured, compared and recommended from then on is
     compared with them.
     """
-    from launchwise.cli.options import workload_folder
     from launchwise.importing.shipped import import_shipped as imported
     from launchwise.workloads.spec import load_spec
     from launchwise.workloads.usual import USUAL_FILE
@@ -374,18 +280,17 @@ def export_sweep(
         str, typer.Option(help="Folder of its workload, or a workload of kernels/.")
     ],
     format_: Annotated[
-        Format, typer.Option("--format", help="Format of the file.")
-    ] = Format.kernel_tuner,
+        Literal["kernel-tuner", "t4"], typer.Option("--format", help="Format of the file.")
+    ] = "kernel-tuner",
     problem: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Problem to export, if the sweep has several."),
     ] = None,
 ) -> None:
     """Write the rows of a sweep in the format of another tuner, with every digit of its times."""
-    from launchwise.cli.options import workload_folder
     from launchwise.importing.command import export_sweep as export
 
-    export(sweep, workload_folder(workload), output, format_.value, problem or ())
+    export(sweep, workload_folder(workload), output, format_, problem or ())
     print(output)
 
 
@@ -410,6 +315,6 @@ def data(
     Every file is compared with its checksum in the archive. Files that are there already stay; a
     call that was interrupted goes on.
     """
-    from launchwise.cli.archive import take_in
+    from launchwise.cli.project import take_in
 
     print(take_in(source, folder, sha256))

@@ -21,7 +21,7 @@ from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.options import snakemake_line, workload_folder
-from launchwise.cli.problems import block_of
+from launchwise.cli.studies import block_of
 from launchwise.experiment.discovery import SWEEP_FILE, derived_sweep, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
@@ -39,7 +39,7 @@ LONGEST_S = 60.0
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command; see :func:`launchwise.cli.sweep_commands.tune`."""
+    """Arguments of the command; see :func:`launchwise.cli.answer_commands.tune`."""
 
     workload: str
     problem: Sequence[str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -224,24 +223,15 @@ def _listed(keys: Collection[Key]) -> str:
     return ", ".join([*names[:MOST_LISTED], *more]) or "none"
 
 
-class Complaint(StrEnum):
-    """Complaints that may reject a comparison: outcomes of rows, and ``stale`` answers."""
-
-    slower = "slower"
-    stopped = "stopped"
-    broken = "broken"
-    stale = "stale"
-    gone = "gone"
-
-
-DEFAULT = (Complaint.slower, Complaint.stopped, Complaint.broken)
-
-MEASURED = (Complaint.slower, Complaint.stopped)
+STALE = "stale"  # The only complaint about answers
+COMPLAINTS = ("slower", "stopped", "broken", STALE, "gone")
+"""Outcomes of rows that may reject a comparison, and ``stale`` answers."""
+BY_CHANCE = ("slower", "stopped")
 """Complaints that chance makes, too; the others are facts."""
 
 
 def complaints(
-    comparison: Comparison, wanted: Collection[Complaint], allowed_percent: float
+    comparison: Comparison, wanted: Collection[str], allowed_percent: float
 ) -> list[str]:
     """A line for each complaint about each sweep; none where nothing got worse.
 
@@ -251,19 +241,17 @@ def complaints(
     return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
 
 
-def _of_sweep(
-    one: SweepComparison, wanted: Collection[Complaint], allowed_percent: float
-) -> list[str]:
+def _of_sweep(one: SweepComparison, wanted: Collection[str], allowed_percent: float) -> list[str]:
     counts = {
-        each: one.verdicts[each] if each == Complaint.stale else one.outcomes[each]
-        for each in Complaint
+        each: one.verdicts[each] if each == STALE else one.outcomes[each]
+        for each in COMPLAINTS
         if each in wanted
     }
-    if 100 * sum(counts.get(each, 0) for each in MEASURED) <= allowed_percent * one.matched:
-        counts = {each: count for each, count in counts.items() if each not in MEASURED}
+    if 100 * sum(counts.get(each, 0) for each in BY_CHANCE) <= allowed_percent * one.matched:
+        counts = {each: count for each, count in counts.items() if each not in BY_CHANCE}
     where = f"{one.spec.workload} on {one.new_gpu}"
     return [
-        f"{where}: {count} {'best configuration' if each == Complaint.stale else 'row'}"
+        f"{where}: {count} {'best configuration' if each == STALE else 'row'}"
         f"{'s' if count > 1 else ''} {each}"
         for each, count in counts.items()
         if count

@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
-from launchwise.cli.problems import problem_of
+from launchwise.cli.studies import problem_of
 from launchwise.cli.tuning import Question, prepared
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.checks.corners import corner_problems

@@ -15,7 +15,7 @@ import pytest
 from command_line import line_of
 
 from launchwise.cli.app import main
-from launchwise.cli.archive import MANIFEST, write_archive
+from launchwise.cli.project import MANIFEST, write_archive
 
 SWEEP = "data/recorded/a100/saxpy.parquet"
 

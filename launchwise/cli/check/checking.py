@@ -22,7 +22,7 @@ from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
 from launchwise.cli.check.steps import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
-from launchwise.cli.problems import problems_of
+from launchwise.cli.studies import problems_of
 from launchwise.cpu.toolchain import private_folder
 from launchwise.experiment import checking
 from launchwise.experiment.discovery import SWEEP_FILE, derived_study, find_studies

@@ -1,18 +1,102 @@
-"""Arguments and options of commands about studies: recommend, export, predict, plan, recheck."""
+"""Arguments and options of commands that measure, answer and plan."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from launchwise.cli.options import ConfigFiles, Cores, settings_files
+from launchwise.cli.options import AsJson, ConfigFiles, Cores, Study, Workload, settings_files
+
+
+def tune(
+    workload: Workload,
+    problem: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE[,VALUE...]...",
+            help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
+            "sizes of each integer parameter.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu: Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")] = "local",
+    device: Annotated[
+        str | None,
+        typer.Option(help="Part of the GPU's device name, where the machine has several models."),
+    ] = None,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR|FILE",
+            help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
+            "starts from.",
+        ),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most configurations that a search measures of each problem."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Most time that a search measures.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="A search ends once it is 90 % sure that nothing is faster by more than this, "
+            "such as 1%.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every configuration, however many there are.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
+    ] = None,
+    cores: Cores = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a workload on this machine's GPU and print the fastest configurations.
+
+    All configurations are measured where that takes less than a minute, and with --all. Otherwise,
+    and with --known, --evaluations, --minutes or --within, a search proposes each next one. It
+    starts from rows of other GPUs, and of other problems on this one, where there are some.
+
+    Writes a settings file and makes the files of a Snakemake line, which it prints: for single
+    stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
+    or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
+    """
+    from launchwise.base.parallel import usable_cores
+    from launchwise.cli.tuned import run
+    from launchwise.cli.tuning import Question, percent
+
+    asked = Question(
+        workload=workload,
+        problem=problem or [],
+        gpu=gpu,
+        device=device,
+        known=known or [],
+        evaluations=evaluations,
+        minutes=minutes,
+        within=percent(within),
+        every=every,
+        folder=folder,
+        cores=cores or usable_cores(),
+        dry_run=dry_run,
+    )
+    if code := run(asked, as_json):
+        raise typer.Exit(code)
 
 
 def recommend(
-    study: Annotated[str, typer.Argument(help="A study of the settings.")],
+    study: Study,
     problem: Annotated[
         list[str], typer.Argument(metavar="NAME=VALUE...", help="The problem, such as n=333.")
     ],
@@ -43,7 +127,7 @@ def recommend(
         ),
     ] = None,
     configfile: ConfigFiles = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_json: AsJson = False,
     macros: Annotated[
         bool, typer.Option("--macros", help="Print a C header with a macro per tunable.")
     ] = False,
@@ -71,23 +155,10 @@ def recommend(
         print(as_json_text(found, spec) if as_json else as_text(found, spec))
 
 
-class Format(StrEnum):
-    """Format of exported answers."""
-
-    hpp = "hpp"
-    json = "json"
-    python = "python"
-    wisdom = "wisdom"
-    t4 = "t4"
-    cmake = "cmake"
-    triton = "triton"
-    config_files = "config-files"
-
-
 def export(
-    study: Annotated[str, typer.Argument(help="A study of the settings.")],
+    study: Study,
     format_: Annotated[
-        Format,
+        Literal["hpp", "json", "python", "wisdom", "t4", "cmake", "triton", "config-files"],
         typer.Option(
             "--format",
             case_sensitive=False,
@@ -95,7 +166,7 @@ def export(
             "wisdom; T4, a file per device; a package of CMake with the header; answers for "
             "launchwise.autotuned; configuration files of a kernel library.",
         ),
-    ] = Format.hpp,
+    ] = "hpp",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -122,7 +193,7 @@ def export(
     from launchwise.cli.recommending import exported
 
     cores = cores or usable_cores()
-    print(exported(study, format_.value, output, cores, configfile or [], mapping))
+    print(exported(study, format_, output, cores, configfile or [], mapping))
 
 
 def predict(
@@ -144,14 +215,13 @@ def predict(
         typer.Option("--learnt", help="Also predict with trees fitted to the study's sweeps."),
     ] = False,
     configfile: ConfigFiles = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict the fastest configurations of one problem, without running any.
 
     The GPU needs no measurement: its attributes and the cost model of the workload (cost.yaml) are
     enough. Where they cannot tell configurations apart, no configuration is printed.
     """
-    import json
 
     from launchwise.cli.predicting import answer, as_text
 
@@ -160,7 +230,7 @@ def predict(
 
 
 def plan(
-    study: Annotated[str, typer.Argument(help="A study of the settings.")],
+    study: Study,
     minutes: Annotated[
         float,
         typer.Option(
@@ -182,14 +252,13 @@ def plan(
         int, typer.Option(metavar="N", min=1, help="Problems to print; the overlay has all.")
     ] = 10,
     configfile: ConfigFiles = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose which problems to measure next, and write an overlay that Snakemake runs.
 
     Chosen are those after which answers anywhere in the declared ranges are expected to be nearest
     the best. Prints each with its time, its rows and what is expected of answers then.
     """
-    import json
 
     from launchwise.base.storage import write_text
     from launchwise.cli.planning import as_text, planned
@@ -227,7 +296,7 @@ def recheck(
     ] = None,
     cores: Cores = None,
     configfile: ConfigFiles = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    as_json: AsJson = False,
     junit: Annotated[
         Path | None,
         typer.Option(
