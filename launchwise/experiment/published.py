@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known, unknown
 from launchwise.base.names import inside
 from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.storage import read_records as read_rows
 from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.experiment.checking import raising
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -232,88 +234,85 @@ def read_run_times(study: Path, spec: Spec, cards: Collection[str]) -> Published
     times: list[RunTime] = []
     skipped: dict[str, int] = {}
     for number, series in enumerate(found.series):
-        reader = _Reader(series, spec, cards, path, f"series.{number}")
-        times += reader.times()
-        skipped[series.title] = skipped.get(series.title, 0) + reader.skipped
+        key = f"series.{number}"
+        table = inside(path.parent, f"{series.table}.csv", path, f"{key}.table")
+        with raising(partial(_blamed, path, key)):
+            own, left_out = _Table(series, spec, cards, table).times()
+        times += own
+        skipped[series.title] = skipped.get(series.title, 0) + left_out
     return Published(found.series, times, skipped)
 
 
-class _Reader:
-    def __init__(
-        self, series: Series, spec: Spec, cards: Collection[str], path: Path, key: str
-    ) -> None:
-        self._series, self._spec, self._cards = series, spec, cards
-        self._path, self._key = path, key
-        self._table = inside(path.parent, f"{series.table}.csv", path, f"{key}.table")
-        self._given = {**series.columns, **series.values}
-        self.skipped = 0
+def _blamed(path: Path, series: str, key: str, message: str) -> UserError:
+    return UserError(path, f"{series}.{key}", message)
 
-    def _error(self, key: str, message: str) -> UserError:
-        return UserError(self._path, f"{self._key}.{key}", message)
 
-    def times(self) -> Iterator[RunTime]:
-        if not self._table.is_file():
-            raise self._error("table", f"no file {self._table.name!r} beside")
-        records = read_records(self._table)
+@dataclass(frozen=True)
+class _Table:
+    """A published table that a series takes its times from. Raises Misfit for a key of the series,
+    UserError for a cell."""
+
+    series: Series
+    spec: Spec
+    cards: Collection[str]
+    path: Path
+
+    def times(self) -> tuple[list[RunTime], int]:
+        """Times of the series, and the number of rows that it leaves out."""
+        if not self.path.is_file():
+            raise Misfit("table", f"no file {self.path.name!r} beside")
+        records = read_records(self.path)
         self._check(list(records[0]))
-        for number, record in self._taken(records):
-            yield self._time(number, record)
+        taken = [
+            (number, record)
+            for number, record in enumerate(records, start=2)
+            if all(record[name] in texts for name, texts in self.series.only.items())
+        ]
+        whole = [each for each in taken if all(each[1][name] for name in self.series.skip_without)]
+        return [self._time(*each) for each in whole], len(taken) - len(whole)
 
     def _check(self, columns: list[str]) -> None:
-        series, spec = self._series, self._spec
-        ours = [CARD, *spec.problem_columns, *spec.tunable_columns]
-        of_table = f"column of {self._table.name}"
-        free = [each for each in spec.tunables if each not in self._given]
-        named: list[tuple[str, Iterable[str], str, Collection[str]]] = [
-            *((key, getattr(series, key), "name", ours) for key in ("columns", "values", "names")),
-            ("time", [series.time], of_table, columns),
-            ("columns", series.columns.values(), of_table, columns),
-            ("only", series.only, of_table, columns),
-            ("skip_without", series.skip_without, of_table, columns),
-            ("free", series.free, "tunable without a value", free),
-            (
-                "phases",
-                series.phases,
-                "phase of cost.yaml",
-                spec.cost.phases() if spec.cost else {},
-            ),
-        ]
-        for key, names, what, allowed in named:
-            for name in names:
-                if name not in allowed:
-                    raise self._error(key, unknown(what, name, allowed))
+        series, spec = self.series, self.spec
+        given = {**series.columns, **series.values}
+        for key in ("columns", "values", "names"):
+            ours = [CARD, *spec.problem_columns, *spec.tunable_columns]
+            check_known(key, "name", getattr(series, key), ours)
+        for key, names in {
+            "time": [series.time],
+            "columns": [*series.columns.values()],
+            "only": [*series.only],
+            "skip_without": series.skip_without,
+        }.items():
+            check_known(key, f"column of {self.path.name}", names, columns)
+        free = [each for each in spec.tunables if each not in given]
+        check_known("free", "tunable without a value", series.free, free)
+        phases = spec.cost.phases() if spec.cost else {}
+        check_known("phases", "phase of cost.yaml", series.phases, phases)
         if twice := series.columns.keys() & series.values.keys():
-            raise self._error("values", f"{min(twice)!r} is given by a column, too")
+            raise Misfit("values", f"{min(twice)!r} is given by a column, too")
         ending = series.time.rpartition("_")[2]
         if ending in MS and ending != series.unit:
-            message = f"{series.time} of {self._table.name} is in {ending}, not {series.unit}"
-            raise self._error("unit", message)
+            message = f"{series.time} of {self.path.name} is in {ending}, not {series.unit}"
+            raise Misfit("unit", message)
         for name in (CARD, *spec.problem_columns):
-            if name not in self._given:
-                raise self._error("columns", f"{name} is missing: give its column, or its value")
-
-    def _taken(self, records: Records) -> Iterator[tuple[int, dict[str, str]]]:
-        for number, record in enumerate(records, start=2):
-            if all(record[name] in texts for name, texts in self._series.only.items()):
-                if all(record[name] for name in self._series.skip_without):
-                    yield number, record
-                else:
-                    self.skipped += 1
+            if name not in given:
+                raise Misfit("columns", f"{name} is missing: give its column, or its value")
 
     def _time(self, number: int, record: Mapping[str, str]) -> RunTime:
-        series = self._series
-        text = record[series.time]
+        series, text = self.series, record[self.series.time]
         if not is_number(text) or float(text) <= 0:
             message = f"must be a positive number in {series.unit} (got {text!r})"
-            raise UserError(self._table, f"row {number}.{series.time}", message)
-        values = {name: self._value(name, number, record) for name in self._given}
-        card = str(values.pop(CARD))
-        problem: Problem = {name: values.pop(name) for name in self._spec.problem_columns}
+            raise UserError(self.path, f"row {number}.{series.time}", message)
+        values = {name: self._value(name, number, record) for name in series.columns}
+        for name, value in series.values.items():
+            if complaint := self._complaint(name, value):
+                raise Misfit("values", complaint)
+            values[name] = value
         return RunTime(
             series=series.title,
             row=number,
-            card=card,
-            problem=problem,
+            card=str(values.pop(CARD)),
+            problem={name: values.pop(name) for name in self.spec.problem_columns},
             selection=self._selection(number, values),
             phases=tuple(series.phases),
             runs=series.runs,
@@ -322,43 +321,34 @@ class _Reader:
         )
 
     def _value(self, name: str, number: int, record: Mapping[str, str]) -> Value:
-        series = self._series
-        if name in series.values:
-            value: Value = series.values[name]
-            where = self._error("values", "")
-        else:
-            column = series.columns[name]
-            where = UserError(self._table, f"row {number}.{column}", "")
-            text = record[column].strip()
-            if not text:
-                raise UserError(where.where, where.key, f"is empty, and {name} needs it")
-            named = series.names.get(name, {})
-            value = named.get(text, int(text) if text.isdigit() else text)
+        column = self.series.columns[name]
+        text, where = record[column].strip(), f"row {number}.{column}"
+        if not text:
+            raise UserError(self.path, where, f"is empty, and {name} needs it")
+        named = self.series.names.get(name, {})
+        value = named.get(text, int(text) if text.isdigit() else text)
         if complaint := self._complaint(name, value):
-            raise UserError(where.where, where.key, complaint)
+            raise UserError(self.path, where, complaint)
         return value
 
     def _complaint(self, name: str, value: Value) -> str | None:
-        if name == CARD:
-            return None if value in self._cards else unknown("card", value, self._cards)
-        if name in self._spec.problem:
-            return self._spec.problem[name].check(value)
-        allowed = self._spec.values_of(name)
-        return None if value in allowed else unknown(name, value, allowed)
+        if name in self.spec.problem:
+            return self.spec.problem[name].check(value)
+        allowed = self.cards if name == CARD else self.spec.values_of(name)
+        what = "card" if name == CARD else name
+        return None if value in allowed else unknown(what, value, allowed)
 
     def _selection(self, number: int, values: Mapping[str, Value]) -> dict[str, list[Value]]:
-        spec = self._spec
         selection = {name: [value] for name, value in values.items()}
         if "variant" not in values:
             return selection
-        variant = spec.variants[str(values["variant"])]
-        for name in variant.tunables:
-            tunable = spec.tunables[name]
-            if name in self._series.free:
+        for name in self.spec.variants[str(values["variant"])].tunables:
+            tunable = self.spec.tunables[name]
+            if name in self.series.free:
                 selection[name] = list(tunable.values)
             elif name not in values and tunable.neutral in tunable.values:
                 selection[name] = [tunable.neutral]
             elif name not in values:
                 message = f"{name} of {values['variant']} is missing (row {number}): give its "
-                raise self._error("columns", f"{message}column or value, or name it under free")
+                raise Misfit("columns", f"{message}column or value, or name it under free")
         return selection
