@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import complaint, launchwise
+from command_line import complaint, launchwise, line_of
 from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
@@ -257,11 +257,8 @@ def test_mistakes_are_one_line(
     words: list[str], said: str, old: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = [old if word == OLD else word for word in words]
-    assert main(["compare", *asked, *OWN]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith(f"launchwise: {said.replace('OLD:', f'{old}:')}")
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
+    line = line_of(capsys, "compare", *asked, *OWN)
+    assert line.startswith(said.replace("OLD:", f"{old}:"))
 
 
 def test_a_mistake_is_one_line_of_the_process(old: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import foreign
 import pytest
 import yaml
+from command_line import line_of
 from forks import at_home, forked, run_snakemake
 
 from launchwise.base.typed import laid_over
@@ -34,14 +35,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 BYTES = ("--bytes", "8 * w * h")
 ALL = tuple(f"{name}.json.gz" for name in DEVICES)
-
-
-def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line on standard error."""
-    assert main(list(words)) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1, said.err
-    return said.err
 
 
 def test_snakemake_plans_what_the_printed_line_says(
@@ -127,21 +120,21 @@ def test_what_cannot_be_imported_is_one_line(
         (["a4000.json.gz", "--as", "blur", "--device", "x"], "--device: must be NAME=VALUE"),
         (["a4000.json.gz"], "Missing option '--as'"),
     ]:
-        assert said in complaint(capsys, "import", *words)
+        assert said in line_of(capsys, "import", *words)
     words = ["export-sweep", "none.parquet", "out.json", "--workload", "nothing"]
-    assert "nothing" in complaint(capsys, *words)
+    assert "nothing" in line_of(capsys, *words)
     assert not (here / "kernels").exists()
 
 
 def test_files_of_other_programs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     foreign.write(here / "results.json", foreign.results())
     foreign.write(here / "any.json", {"results": [{"kernel": "k", "parameters": {"A": 16}}]})
-    said = complaint(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
+    said = line_of(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
     assert "any.json: is of no known format: JSON with the keys results (allowed: a Kernel" in said
     foreign.write(here / "clblast.json", foreign.clblast())
-    said = complaint(capsys, "import", "clblast.json", "--as", "xgemm", "--problem", "m=1024")
+    said = line_of(capsys, "import", "clblast.json", "--as", "xgemm", "--problem", "m=1024")
     assert "clblast.json: is of no known format: JSON with the keys " in said
-    said = complaint(capsys, "import", "results.json", "--as", "cb")
+    said = line_of(capsys, "import", "results.json", "--as", "cb")
     assert "states no device: name it, such as --device results.json=NAME" in said
     known = ["--device", f"results.json={DEVICES['a4000']}", "--problem", "n=4096"]
     assert main(["import", "results.json", "--as", "blur", *known]) == 0
@@ -158,21 +151,21 @@ def test_recommend_says_what_a_study_of_one_gpu_lacks(
     needed = "needs two GPUs with a card and no flag, or three sizes of one problem parameter"
     assert needed in capsys.readouterr().out
     question = ["recommend", "blur_transfer", "w=4096", "h=2048"]
-    assert "--configfile kernels/blur/settings.yaml" in complaint(capsys, *question)
-    alone = complaint(capsys, *question, "--configfile", "kernels/blur/settings.yaml")
+    assert "--configfile kernels/blur/settings.yaml" in line_of(capsys, *question)
+    alone = line_of(capsys, *question, "--configfile", "kernels/blur/settings.yaml")
     assert "workloads: blur: no study; " in alone
     assert needed in alone
     # Beside a workload with a study.
     assert main(["import", *ALL, "--as", "other"]) == 0
     capsys.readouterr()
-    said = complaint(capsys, *question, "--configfile", "kernels/other/settings.yaml")
+    said = line_of(capsys, *question, "--configfile", "kernels/other/settings.yaml")
     assert "recommend: blur has no study: " in said
     assert needed in said
 
 
 def test_imported_studies_are_not_rechecked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
-    said = complaint(capsys, "recheck", "--configfile", "kernels/blur/settings.yaml")
+    said = line_of(capsys, "recheck", "--configfile", "kernels/blur/settings.yaml")
     assert "recheck: all studies are of imported sweeps, without a kernel" in said
 
 
@@ -231,7 +224,7 @@ def test_an_import_does_not_replace_a_gpu_that_is_measured(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": {"a4000": {"source": "live"}}}))
-    said = complaint(capsys, "import", *ALL, "--as", "blur")
+    said = line_of(capsys, "import", *ALL, "--as", "blur")
     assert "config.yaml: gpus.a4000: is measured live: give the imported one a name" in said
     assert not (here / "kernels").exists()
 

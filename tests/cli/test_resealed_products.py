@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import line_of
 from products import STUDY, stencil_project
 
 from launchwise.base.storage import read_sealed_json, write_json, write_sealed_json
@@ -64,15 +65,6 @@ def edited(content: dict[str, Any], way: tuple[Any, ...], strange: Any) -> dict[
     return changed
 
 
-def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that a command ends with."""
-    assert main(words) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    return said.err
-
-
 @pytest.mark.parametrize(
     ("name", "way", "strange", "said"),
     [
@@ -109,7 +101,7 @@ def test_what_no_product_holds_is_named_with_its_file(
 ) -> None:
     path = product / (f"{name}/recommender.json" if name else "final.json")
     write_sealed_json(path, edited(read_sealed_json(path), way, strange))
-    line = told(BETWEEN, capsys)
+    line = line_of(capsys, *BETWEEN)
     assert str(path.relative_to(product)) in line
     assert said in line
 
@@ -144,7 +136,7 @@ def test_a_key_that_is_given_twice_is_refused(
 ) -> None:
     path = product / "final.json"
     path.write_text(path.read_text().replace('"kind":', '"kind": "knn", "kind":'))
-    assert "final.json: is not JSON: 'kind' is given twice" in told(MEASURED, capsys)
+    assert "final.json: is not JSON: 'kind' is given twice" in line_of(capsys, *MEASURED)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -154,5 +146,5 @@ def test_what_is_no_number_is_refused(
     path = product / "final.json"
     write_json(path, {**json.loads(path.read_text()), "remark": "number"})
     path.write_text(path.read_text().replace('"number"', number))
-    line = told(MEASURED, capsys)
+    line = line_of(capsys, *MEASURED)
     assert "final.json" in line

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from fake_cluster import FAKES
+from command_line import line_of
+from fake_cluster import of_cards
 from forks import Fork, forked, run_launchwise, run_snakemake
 from samples import ROOT
 
@@ -73,14 +74,8 @@ class Tune:
         self, *words: str | Path, cards: Path | None = None, inside: str = ""
     ) -> Iterator[Fork]:
         """A command of launchwise, in the background; it ends with the block at the latest."""
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{FAKES}:{ROOT}",
-            "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
-            "FAKE_CARDS": str(cards or self.folder / "cards.json"),
-            "FAKE_CACHE": str(self.kernel_cache),
-            "XDG_CACHE_HOME": str(self.folder / "kept"),
-        }
+        environment = of_cards(cards or self.folder / "cards.json", self.kernel_cache)
+        environment |= {"XDG_CACHE_HOME": str(self.folder / "kept")}
         with (self.folder / "out").open("w") as out, (self.folder / "said").open("w") as said:
             here = self.folder / "here" / inside
             process = Fork(run_launchwise, [*map(str, words)], here, environment, out, said)
@@ -98,6 +93,12 @@ class Tune:
     ) -> subprocess.CompletedProcess[str]:
         """Run ``launchwise tune`` to its end."""
         return self.command("tune", *words, cards=cards)
+
+    def ok(self, *words: str | Path, cards: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run ``launchwise tune`` to its end, which is a success."""
+        done = self(*words, cards=cards)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done
 
     def command(
         self, *words: str | Path, cards: Path | None = None, inside: str = ""
@@ -131,13 +132,7 @@ def snakemake(tmp_path: Path, kernel_cache: Path) -> Snakemake:
             run_snakemake,
             [*words[:quiet], *(options or ["--dry-run"]), *words[end:]],
             tmp_path / "here",
-            {
-                **os.environ,
-                "PYTHONPATH": f"{FAKES}:{ROOT}",
-                "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
-                "FAKE_CARDS": str(tmp_path / "cards.json"),
-                "FAKE_CACHE": str(kernel_cache),
-            },
+            of_cards(tmp_path / "cards.json", kernel_cache),
             seconds=100,
         )
 
@@ -154,8 +149,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
 ) -> None:
     here = tmp_path / "here"
-    done = tune(workload, "w=32", "h=16", "--json")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok(workload, "w=32", "h=16", "--json")
     line, *_ = done.stderr.splitlines()
     assert line.startswith(f"snakemake --snakefile {ROOT / 'Snakefile'} --directory tuned/")
 
@@ -185,15 +179,13 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     assert planned.returncode == 0, planned.stderr[-3000:]
     assert "Nothing to be done" in planned.stdout
 
-    again = tune(workload, "w=32", "h=16")
-    assert again.returncode == 0, again.stderr[-3000:]
+    again = tune.ok(workload, "w=32", "h=16")
     assert "Nothing to be done" in again.stderr
     assert f"  fastest  {answer['time_ms']:.4g} ms  tiled block_size_x=" in again.stdout
     assert "  macros   -Dblock_size_x=" in again.stdout
     assert "page: tuned/convolution/results/answers/local/convolution.html" in again.stdout
     # A problem more keeps the rows that are there.
-    more = tune(workload, "w=32,40", "h=16", "--json")
-    assert more.returncode == 0, more.stderr[-3000:]
+    more = tune.ok(workload, "w=32,40", "h=16", "--json")
     assert [each["problem"]["w"] for each in json.loads(more.stdout)["answers"]] == [32, 40]
     both = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
     old = both[both["w"] == 32].sort_values("time_ms")["measured_at"].tolist()
@@ -210,8 +202,7 @@ def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(
     source = ROOT / "tests" / "cli" / "data" / "triton" / "vector_add.py"
     assert main(["new", str(folder), "--from", str(source)]) == 0
     narrowed(folder, BLOCK_SIZE=[512, 1024], num_warps=[2, 4])
-    done = tune(folder, "n_elements=1500,3000,6000")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok(folder, "n_elements=1500,3000,6000")
     assert done.stdout.count("  rows     4 ok") == 3
     assert "  launch   block 64x1x1, grid " in done.stdout
     assert "  keywords BLOCK_SIZE=1024, num_warps=2\n" in done.stdout
@@ -271,7 +262,7 @@ def test_interrupted_it_goes_on_where_it_stopped(
     tune: Tune, workload: Path, tmp_path: Path
 ) -> None:
     cards = tmp_path / "slow.json"
-    cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.5}]}))
+    cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.15}]}))
     here = tmp_path / "here"
     journal = here / "tuned/convolution/results/journal/local/convolution/1.jsonl"
     with tune.started("tune", workload, "w=32", "h=16", cards=cards) as process:
@@ -286,8 +277,7 @@ def test_interrupted_it_goes_on_where_it_stopped(
     assert "rows are kept; run the same command again to resume" in tune.said().splitlines()[-1]
     kept = read_journal(journal)[1]
     assert 2 <= len(kept) < 8
-    done = tune(workload, "w=32", "h=16")
-    assert done.returncode == 0, done.stderr[-3000:]
+    tune.ok(workload, "w=32", "h=16")
     rows = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
     assert len(rows) == 8
     assert {row["measured_at"] for row in kept} <= set(rows["measured_at"])
@@ -295,20 +285,17 @@ def test_interrupted_it_goes_on_where_it_stopped(
 
 def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path: Path) -> None:
     narrowed(workload, block_size_x=[16], block_size_y=[8], tile_size_y=[1])
-    first = tune(workload, "w=32", "h=16")
-    assert first.returncode == 0, first.stderr[-3000:]
+    tune.ok(workload, "w=32", "h=16")
     sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
     before = sweep.read_bytes()
     # No file that a kernel is made of.
     (workload / "notes.txt").write_text("words\n")
-    again = tune(workload, "w=32", "h=16")
-    assert again.returncode == 0
+    again = tune.ok(workload, "w=32", "h=16")
     assert "Nothing to be done" in again.stderr
     assert sweep.read_bytes() == before
     source = workload / "convolution.cu"
     source.write_text(source.read_text() + "// words\n")
-    anew = tune(workload, "w=32", "h=16")
-    assert anew.returncode == 0
+    anew = tune.ok(workload, "w=32", "h=16")
     assert "Nothing to be done" not in anew.stderr
     assert sweep.read_bytes() != before
     # A result that is gone is made again.
@@ -325,8 +312,7 @@ def test_snakemake_goes_on_with_the_rows_that_are_there(
     sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
     measured = []
     for problem in ("w=32", "w=32,40"):
-        done = tune(workload, problem, "h=16")
-        assert done.returncode == 0, done.stderr[-3000:]
+        done = tune.ok(workload, problem, "h=16")
         rows = sorted(pd.read_parquet(sweep)["measured_at"])
         made = snakemake(done.stderr.splitlines()[0], "--forcerun", "describe", "sweep")
         assert made.returncode == 0, made.stderr[-3000:]
@@ -340,8 +326,7 @@ def test_three_sizes_make_a_study_with_its_report(
     tune: Tune, workload: Path, tmp_path: Path
 ) -> None:
     narrowed(workload, block_size_y=[8])
-    done = tune(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
     found = json.loads(done.stdout)
     assert (found["gpu"], found["device_name"]) == ("card", "Made-up h200")
     assert found["pages"][1] == "there/results/report/index.html"
@@ -396,8 +381,7 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
     here = tmp_path / "here"
     cards = tmp_path / "slow.json"
     cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.2}]}))
-    first = tune(workload, "w=32", "h=16", "--minutes", "0.03", "--json", cards=cards)
-    assert first.returncode == 0, first.stderr[-3000:]
+    first = tune.ok(workload, "w=32", "h=16", "--minutes", "0.03", "--json", cards=cards)
     assert settings(here / "tuned/convolution")["sweeps"]["convolution"]["strategy"] == {
         "kind": "transfer",
         "minutes": 0.03,
@@ -405,8 +389,7 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
     tried = sum(json.loads(first.stdout)["answers"][0]["statuses"].values())
     assert 1 <= tried < 8
     # All that is left.
-    second = tune(workload, "w=32", "h=16", "--minutes", "5", "--json")
-    assert second.returncode == 0, second.stderr[-3000:]
+    second = tune.ok(workload, "w=32", "h=16", "--minutes", "5", "--json")
     assert sum(json.loads(second.stdout)["answers"][0]["statuses"].values()) == 8
 
 
@@ -432,8 +415,7 @@ def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: se
 @pytest.mark.workloads
 def test_recorded_gpus_are_where_a_search_starts(tune: Tune, tmp_path: Path) -> None:
     words = ["acoustic", "n=512", "dtype=float32", "order=8", "--within", "2%", "--dry-run"]
-    done = tune(*words)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok(*words)
     # Slices were measured before some variants were there: what they lack has its neutral value.
     known = {"h100", "h200", "h200.sm16"}
     (line,) = (each for each in done.stderr.splitlines() if "starts from rows of" in each)
@@ -446,8 +428,7 @@ def test_recorded_gpus_are_where_a_search_starts(tune: Tune, tmp_path: Path) -> 
 
 @pytest.mark.workloads
 def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
-    done = tune("acoustic", "n=20", "dtype=float32", "order=2", "-n")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok("acoustic", "n=20", "dtype=float32", "order=2", "-n")
     found = settings(tmp_path / "here" / "tuned" / "acoustic")
     assert found["studies"] == {"acoustic_kernels": None, "acoustic_tile": None}
     assert found["sweeps"]["acoustic"]["problems"] == [
@@ -455,14 +436,6 @@ def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: 
     ]
     assert "sweep" in done.stderr
     assert not (tmp_path / "here" / "tuned" / "acoustic" / "results" / "sweeps").exists()
-
-
-def complaint(words: Sequence[str | Path], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line on standard error."""
-    assert main(["tune", *map(str, words)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1, said
-    return said
 
 
 @pytest.mark.parametrize(
@@ -485,7 +458,7 @@ def test_a_problem_that_is_none_is_told(
     said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = complaint([workload, *words], capsys)
+    found = line_of(capsys, "tune", str(workload), *words)
     assert any(each in found for each in said.split("|")), found
     assert not (tmp_path / "tuned").exists()
 
@@ -500,8 +473,7 @@ def test_settings_of_somebody_else_stay(tune: Tune, workload: Path, tmp_path: Pa
     assert "own/config.yaml: was not written by launchwise tune" in said
     assert own.read_text() == "seed: 1\n"
     own.write_text(HEADER)
-    planned = tune(workload, "w=32", "h=16", "--folder", "own", "-n")
-    assert planned.returncode == 0, planned.stderr
+    tune.ok(workload, "w=32", "h=16", "--folder", "own", "-n")
     assert settings(own.parent)["gpus"] == {
         "local": {"source": "live", "workloads": ["convolution"], "shards": 1}
     }
@@ -524,8 +496,7 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
     (said,) = strange.stderr.splitlines()
     assert said.startswith("launchwise: tune: --device: name one model: this machine has ")
     assert not list((tmp_path / "here").iterdir())
-    preview = tune(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
-    assert preview.returncode == 0, preview.stderr
+    preview = tune.ok(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr
     assert "sweep" in preview.stderr
 
@@ -534,11 +505,9 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
 def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
 ) -> None:
-    earlier = tune(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
-    assert earlier.returncode == 0, earlier.stderr[-3000:]
+    tune.ok(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
     asked = [workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "4"]
-    done = tune(*asked, "--within", "1%", "--json")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = tune.ok(*asked, "--within", "1%", "--json")
     assert "launchwise: starts from rows of elsewhere" in done.stderr
     (line,) = [each for each in done.stderr.splitlines() if each.startswith("snakemake ")]
     (answer,) = json.loads(done.stdout)["answers"]
@@ -567,8 +536,7 @@ def test_everything_is_measured_where_that_takes_less_than_a_minute(
     tune: Tune, tmp_path: Path
 ) -> None:
     def planned(*words: str) -> tuple[dict[str, Any], str]:
-        done = tune(CONVOLUTION, *words, "--dry-run")
-        assert done.returncode == 0, done.stderr[-3000:]
+        done = tune.ok(CONVOLUTION, *words, "--dry-run")
         sweep = settings(tmp_path / "here/tuned/convolution")["sweeps"]["convolution"]
         return sweep.get("strategy", {}), done.stderr
 

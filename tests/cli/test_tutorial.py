@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-from fake_cluster import FAKES
+from fake_cluster import of_cards
 from forks import forked, run_launchwise
 from samples import ROOT
 from test_tune import CARD
@@ -38,14 +37,7 @@ def run(line: str, here: Path) -> str:
     """What a line of the tutorial prints."""
     program, *words = shlex.split(line)
     assert program == "launchwise"
-    machine = here.parent
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{FAKES}:{ROOT}",
-        "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
-        "FAKE_CARDS": str(machine / "cards.json"),
-        "FAKE_CACHE": str(machine / "cache"),
-    }
+    environment = of_cards(here.parent / "cards.json", here.parent / "cache")
     done = forked(run_launchwise, words, here, environment, seconds=200)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr[-3000:]}"
     return done.stdout

@@ -1,14 +1,19 @@
-"""A folder with settings to work in."""
+"""A folder with settings to work in, and a small project that a run begins in."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from overlays import ASKED, BASE, SWEPT
-from samples import SAXPY, STENCIL
+from samples import SAXPY, STENCIL, Project
+from snakemake.utils import update_config
+
+from launchwise.workflow import checks
 
 
 @pytest.fixture
@@ -26,3 +31,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE, sort_keys=False))
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+LineAtStart = Callable[[dict[str, Any]], str]
+
+
+@pytest.fixture
+def line_at_start(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> LineAtStart:
+    """What a run of ``project`` says of an overlay (``o.yaml``) and stops; '' if it goes on."""
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr("launchwise.workflow.plan.SHIPPED", project.folder)
+    monkeypatch.setattr("launchwise.base.places.SHIPPED", project.folder)
+
+    def line(overlay: dict[str, Any]) -> str:
+        Path("o.yaml").write_text(yaml.safe_dump(overlay))
+        config = project.config()
+        update_config(config, overlay)
+        try:
+            checks.start(config, "config.yaml", ["o.yaml"])
+        except SystemExit:
+            (said,) = capsys.readouterr().err.splitlines()
+            return str(said.removeprefix("launchwise: "))
+        return ""
+
+    return line

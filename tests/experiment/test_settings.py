@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import copy
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from overlays import ASKED, BASE, BLOCK, STUDY, S, experiment, line_of, nested
-from samples import ROOT, Project
+from samples import ROOT
 from snakemake.utils import update_config
 
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.experiment.settings import COMMAND_LINE, Sources
 from launchwise.workflow import checks
-from launchwise.workflow import plan as workflow
 from launchwise.workloads.space import baseline, configurations, narrowings
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
@@ -112,44 +112,33 @@ def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("constraint", "said"),
+    ("constraint", "where", "said"),
     [
         (
-            "n + 0 * bx < 0",
+            *("n + 0 * bx < 0", "spec.yaml"),
             "no configuration satisfies the constraints for n=64, dtype=float32, order=2",
         ),
-        ("variant != 'linear'", "baseline: violates the constraints for n=64"),
-        ("variant != 'block3d'", "variants.block3d.constraints: no configuration of any problem"),
-        ("bx // (n - 64) < 3", "'bx // (n - 64) < 3' cannot be evaluated: integer division"),
+        ("variant != 'linear'", "spec.yaml", "baseline: violates the constraints for n=64"),
+        ("variant != 'block3d'", "spec.yaml", "variants.block3d.constraints: no configuration of"),
+        ("bx // (n - 64) < 3", "spec.yaml", "'bx // (n - 64) < 3' cannot be evaluated: integer"),
+        ("n < 0", "sweep.yaml", "n=64: n < 0 does not hold, and no size near meets the constraint"),
+        (
+            "n % 3 == 0",
+            "sweep.yaml",
+            "does not hold; the nearest size that fits is n=63",
+        ),
+        ("n // 0 < 3", "sweep.yaml", "n=64: 'n // 0 < 3' cannot be evaluated: integer division"),
     ],
 )
-def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded(
-    home: Path, constraint: str, said: str
+def test_a_constraint_that_fits_nothing_is_found_when_the_experiment_is_loaded(
+    home: Path, constraint: str, where: str, said: str
 ) -> None:
     path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
     line = line_of()
-    assert line.startswith(f"{path}: ")
+    assert line.startswith(f"{path.with_name(where)}: {'problems: ' * (where == 'sweep.yaml')}")
     assert said in line
-    assert line.endswith("(required by sweeps.stencil.problems)")
-
-
-@pytest.mark.parametrize(
-    ("constraint", "said"),
-    [
-        ("n < 0", "n=64: n < 0 does not hold, and no size near meets the constraints"),
-        ("n % 3 == 0", "n=64: n % 3 == 0 does not hold; the nearest size that fits is n=63"),
-        ("n // 0 < 3", "n=64: 'n // 0 < 3' cannot be evaluated: integer division"),
-    ],
-)
-def test_a_problem_that_breaks_a_constraint_is_none_of_the_workload(
-    home: Path, constraint: str, said: str
-) -> None:
-    path = home / "kernels" / "stencil" / "spec.yaml"
-    path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
-    line = line_of()
-    assert line.startswith(f"{path.with_name('sweep.yaml')}: problems: ")
-    assert said in line
+    assert line.endswith("(required by sweeps.stencil.problems)") == (where == "spec.yaml")
 
 
 def test_problems_that_a_user_chooses_need_not_reach_every_variant(home: Path) -> None:
@@ -334,18 +323,10 @@ def test_config_yaml_may_be_missing_where_an_overlay_says_everything(home: Path)
 
 
 def test_a_kind_of_model_that_does_not_exist_is_one_line(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line_at_start: Callable[[dict[str, Any]], str],
 ) -> None:
-    monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
-    overlay = {"models": {"mine": {"kind": "xgbost", "title": "x"}}}
-    Path("o.yaml").write_text(yaml.safe_dump(overlay))
-    config = project.config()
-    update_config(config, overlay)
-    with pytest.raises(SystemExit):
-        checks.start(config, "config.yaml", ["o.yaml"])
-    assert capsys.readouterr().err.startswith(
-        "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
+    assert line_at_start({"models": {"mine": {"kind": "xgbost", "title": "x"}}}).startswith(
+        "o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
         "'xgboost'? (allowed: analytical, best_tree, committee, forest, gaussian_process, knn, "
         "lambdarank, learnt, lightgbm, nearest, roofline, tree, xgboost"
     )

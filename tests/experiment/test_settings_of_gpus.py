@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 import yaml
 from overlays import ASKED, BASE, S, experiment, line_of, nested
 from samples import Project
-from snakemake.utils import update_config
 
-from launchwise.workflow import checks
 from launchwise.workflow import plan as workflow
+
+LineAtStart = Callable[[dict[str, Any]], str]
 
 
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
@@ -121,30 +122,20 @@ def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Pa
 
 
 def test_recorded_folders_and_files_must_be_there(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project, line_at_start: LineAtStart
 ) -> None:
-    monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
-    start = checks.start
-    start(project.config(), "config.yaml", [])
-    sweep = project.folder / "data" / "recorded" / "test" / "stencil.parquet"
-    sweep.unlink()
+    assert line_at_start({}) == ""
+    (project.folder / "data" / "recorded" / "test" / "stencil.parquet").unlink()
     no_file = "no file 'stencil.parquet' in 'data/recorded/test'"
-    asked = {"gpus": ["test"]}
+    asked = {"studies": {"stencil_block": {"gpus": ["test"]}}}
+    other = {"gpus": {"b.1": {"source": "recorded"}, "test": None}}
     for overlay, said in [
         ({}, "kernels/stencil/studies/stencil_block/study.yaml: no GPU in the settings has rows"),
-        ({"studies": {"stencil_block": asked}}, f"config.yaml: gpus.test: {no_file}"),
+        (asked, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
-        ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
+        (other, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
     ]:
-        config = project.config()
-        update_config(config, overlay)
-        if "b.1" in config["gpus"]:
-            config["gpus"].pop("test")
-        Path("o.yaml").write_text(yaml.safe_dump(overlay))
-        with pytest.raises(SystemExit):
-            start(config, "config.yaml", ["o.yaml"])
-        assert capsys.readouterr().err.startswith(f"launchwise: {said}")
+        assert line_at_start(overlay).startswith(said)
 
 
 def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
@@ -214,29 +205,18 @@ def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> 
 )
 def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    line_at_start: LineAtStart,
     entries: dict[str, Any],
     rows: tuple[str, ...],
     said: str,
 ) -> None:
-    monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
-    monkeypatch.setattr("launchwise.base.places.SHIPPED", project.folder)
     table = project.folder / "data" / "cards.csv"
     # A card that lacks something is well as long as nobody asks for it.
     table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
-    config = project.config()
-    update_config(config, {"gpus": {"a100": {"source": "described"}}})
+    known = {"a100": {"source": "described"}}
     if not rows:
-        checks.start(config, "config.yaml", [])
-    Path("o.yaml").write_text(yaml.safe_dump({"gpus": entries}))
-    update_config(config, {"gpus": entries})
-    with pytest.raises(SystemExit):
-        checks.start(config, "config.yaml", ["o.yaml"])
-    line = capsys.readouterr().err
-    assert line.startswith(f"launchwise: {said}")
-    assert line.count("\n") == 1
+        assert line_at_start({"gpus": known}) == ""
+    assert line_at_start({"gpus": entries}).startswith(said)
 
 
 def test_a_live_gpu_without_an_architecture_needs_a_card_here(
@@ -275,15 +255,9 @@ def test_only_a_live_gpu_is_extended(home: Path) -> None:
 
 
 def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project, line_at_start: LineAtStart
 ) -> None:
-    monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
     path = project.folder / "prices.csv"
     path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
-    config = {**project.config(), "prices": "prices.csv"}
-    with pytest.raises(SystemExit) as stopped:
-        checks.start(config, "config.yaml", [])
-    assert stopped.value.code == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    line = line_at_start({"prices": "prices.csv"})
     assert line.endswith("prices.csv: line 2: euro_per_hour: must be a positive number (got '-3')")

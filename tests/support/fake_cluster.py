@@ -53,6 +53,17 @@ VOLATILE = ("measured_at", "card")
 """What two runs need not agree in: the time, and which of several equal cards was free."""
 
 
+def of_cards(cards: Path, cache: Path) -> dict[str, str]:
+    """Variables of a machine with made-up cards, listed in a file, and a cache of its kernels."""
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{FAKES}:{ROOT}",
+        "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
+        "FAKE_CARDS": str(cards),
+        "FAKE_CACHE": str(cache),
+    }
+
+
 RESERVATION = "lab"  # Of the node of the H200
 
 ACCOUNTS = ("biology", "physics")
