@@ -223,10 +223,10 @@ def predict(
     enough. Where they cannot tell configurations apart, no configuration is printed.
     """
 
-    from launchwise.cli.predicting import answer, as_text
+    from launchwise.cli.recommending import predicted, predicted_text
 
-    found = answer(study, gpu, problem, settings_files(configfile), top, learnt)
-    print(json.dumps(found, indent=2) if as_json else as_text(found))
+    found = predicted(study, gpu, problem, settings_files(configfile), top, learnt)
+    print(json.dumps(found, indent=2) if as_json else predicted_text(found))
 
 
 def plan(

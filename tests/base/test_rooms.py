@@ -103,6 +103,6 @@ def test_the_library_never_imports_snakemake() -> None:
 
 def test_imports_inside_functions_and_relative_ones_count() -> None:
     source = "def f():\n    from launchwise.report import page\n\nfrom ..cuda import device\n"
-    source += "from .. import learning\nfrom . import errors\nimport launchwise.cli.predicting\n"
+    source += "from .. import learning\nfrom . import errors\nimport launchwise.cli.recommending\n"
     found = rooms(imported(source, ("launchwise", "base")))
     assert found == {"report", "cuda", "learning", "base", "cli"}

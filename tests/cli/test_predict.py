@@ -13,7 +13,7 @@ from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.predicting import as_text, prediction
+from launchwise.cli.recommending import predicted_text, prediction
 from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
@@ -105,7 +105,9 @@ def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec: Spec) -> N
     assert (some["tied_with_the_fastest"], len(some["choices"]), some["no_basis"]) == (2, 1, None)
     assert some["choices"][0]["speedup_over_baseline"] == 2.0
     limits = {"bytes": 1, "flop": 1, "roofline": 1}
-    shown = as_text({"gpu": "g", "problem": {"n": 1}, "limits_ms": limits, "predictions": [some]})
+    shown = predicted_text(
+        {"gpu": "g", "problem": {"n": 1}, "limits_ms": limits, "predictions": [some]}
+    )
     assert shown.endswith("2 configurations are within 1 % of the fastest")
     all_equal = prediction("analytical", ranked(stencil_spec, 1.0, 1.0), stencil_spec, 1)
     assert (all_equal["choices"], all_equal["tied_with_the_fastest"]) == ([], 2)
