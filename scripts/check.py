@@ -7,7 +7,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.base.scripting import run
 from launchwise.base.storage import write_json
-from launchwise.measuring.ready import check_machine
+from launchwise.measuring.cards import check_machine
 
 
 def main(gpu: str, arch: str, device: str | None, output: Path) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 from launchwise.base.scripting import run
 from launchwise.experiment.settings import Gpu
 from launchwise.gpus.profile import write_profile
-from launchwise.measuring.cards import free_card, selects
-from launchwise.measuring.ready import measured_profile
+from launchwise.measuring.cards import free_card, measured_profile, selects
 
 
 def main(gpu: str, entry: Gpu, arch: str, output: Path) -> None:

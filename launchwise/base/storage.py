@@ -9,12 +9,14 @@ import io
 import json
 import os
 import shutil
+import signal
 import stat
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from launchwise.base.errors import UserError
@@ -289,3 +291,24 @@ def read_records(path: str | Path) -> tuple[list[str], list[tuple[int, Record]]]
         return list(reader.fieldnames or []), [(reader.line_num, record) for record in reader]
     except csv.Error as error:
         raise UserError(path, "", f"is not CSV: {error}") from error
+
+
+@contextmanager
+def cpu_limit(seconds: float, where: str | Path) -> Iterator[None]:
+    """Limit of the CPU time of a block, in the main thread.
+
+    ``seconds``: of the whole process.
+    ``where``: file that the block reads, for the message.
+    Raises UserError when the block takes longer.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise UserError(where, "", f"takes more than {seconds:g} s of CPU time to read")
+
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)

@@ -27,7 +27,7 @@ from launchwise.cli.tuning import SETTINGS, Project
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.cards import Card, free_card, selects
+from launchwise.measuring.cards import Card, free_card, kept_or_measured_profile, selects
 from launchwise.measuring.compile import left_out, nvcc_release
 from launchwise.measuring.job import (
     Alongside,
@@ -40,7 +40,6 @@ from launchwise.measuring.job import (
 )
 from launchwise.measuring.journal import read_journal
 from launchwise.measuring.process import MeasuringProcess
-from launchwise.measuring.ready import kept_or_measured_profile
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.sweep import builds_of, problem_seconds, visit
@@ -217,7 +216,7 @@ class Stages:
                 return kept_or_measured_profile(self._gpu, card, None)
             known = process().attributes(self._folder, None)
         except UserError as error:
-            from launchwise.measuring.ready import check_machine
+            from launchwise.measuring.cards import check_machine
 
             _, missing = check_machine(self.arch, self.device)
             if not missing:

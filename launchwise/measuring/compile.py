@@ -22,11 +22,14 @@ from launchwise.measuring.bundle import (
     Apart,
     Compiled,
     CompilerMissing,
+    constant_symbols,
     joined,
+    kernel_symbols,
+    of_another_build,
+    refusal,
     write_bundle,
 )
 from launchwise.measuring.source_states import FLAGS, fingerprint
-from launchwise.measuring.symbols import constant_symbols, kernel_symbols, of_another_build, refusal
 from launchwise.measuring.units import Units
 from launchwise.workloads.builds import Build, by_source, spread, symbol_path
 from launchwise.workloads.sources import include_folders

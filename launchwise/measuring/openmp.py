@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.bundle import CompilerMissing
-from launchwise.measuring.symbols import refusal
+from launchwise.measuring.bundle import CompilerMissing, refusal
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import include_folders
 

@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import library_files
-from launchwise.base.places import ROOT, in_repository
+from launchwise.base.places import ROOT, in_repository, library_files
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.measuring import openmp

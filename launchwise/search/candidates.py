@@ -1,16 +1,20 @@
-"""What a search knows of candidates: their tunables as numbers, and how fast they were elsewhere.
+"""A search that is asked for configurations and told their times, and what it knows of candidates.
 
 A candidate is known by its key: the values of its tunables, in one order.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import numbers
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from launchwise.search.transfer_search import SURE, TransferSearch
 from launchwise.workloads.spec import Spec
 
 Key = tuple[Any, ...]
@@ -61,3 +65,189 @@ def described(
     known = [[each.get(key, math.nan) for key in keys] for each in losses]
     shape = len(known), len(keys)
     return np.array(columns, dtype=float).T, np.array(known, dtype=float).reshape(shape).T
+
+
+Value = int | float | str | bool
+Configuration = Mapping[str, Any]
+Told = tuple[Configuration, float | None]
+"""A configuration and its time in ms; None where it failed."""
+
+MOST_CANDIDATES = 20_000
+"""Candidates that a search chooses among: all that are allowed, where there are no more."""
+
+MOST_LISTED = 1_000_000  # Combinations of values that are looked through; of more, some are drawn
+DRAWS = 50  # Draws for each candidate, where most combinations are not allowed
+
+
+class Search:
+    """Proposes which configuration to measure next, from what is known of other GPUs.
+
+    Raises ValueError when there is no tunable, one has no value or others than numbers and texts,
+    nothing is allowed, or ``known`` has another shape or a configuration that lacks a tunable.
+
+    Parameters
+    ----------
+    tunables
+        Name of each tunable to its values: numbers, or texts.
+    allowed
+        Whether a configuration may be measured; every one when left out.
+    known
+        For each other GPU a list of its configurations with their times in ms, None where one
+        failed, of the same problem or of one that is near. Those that are not of this space do not
+        count.
+    seed
+        Decides between candidates that are as promising.
+
+    Examples
+    --------
+    >>> from launchwise.search import Search
+    >>> search = Search({"block": [32, 64, 128, 256], "unroll": [1, 2, 4]})
+    >>> while (configuration := search.ask()) is not None and not search.is_sure(percent=2):
+    ...     search.tell(configuration, abs(configuration["block"] - 128) + configuration["unroll"])
+    >>> search.best
+    ({'block': 128, 'unroll': 1}, 1.0)
+    """
+
+    def __init__(
+        self,
+        tunables: Mapping[str, Sequence[Value]],
+        allowed: Callable[[Configuration], bool] | None = None,
+        known: Iterable[Iterable[Told]] = (),
+        seed: int = 0,
+    ) -> None:
+        if not tunables:
+            raise ValueError("there is no tunable")
+        self._tunables = {name: _listed(name, values) for name, values in tunables.items()}
+        self._allowed = allowed or (lambda _: True)
+        self._known = [self._losses_of(rows) for rows in known]
+        self._known = [losses for losses in self._known if losses]
+        elsewhere = fastest_elsewhere(self._known, MOST_CANDIDATES)
+        found = dict.fromkeys([*self._drawn(random.Random(seed)), *elsewhere])
+        if not found:
+            raise ValueError("no configuration is allowed")
+        self._keys = list(found)
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._search = TransferSearch(*self._described(self._keys))
+        self._best: tuple[dict[str, Value], float] | None = None
+
+    @property
+    def best(self) -> tuple[dict[str, Value], float] | None:
+        """The fastest configuration so far and its time in ms; None before the first success."""
+        return None if self._best is None else (dict(self._best[0]), self._best[1])
+
+    def ask(self) -> dict[str, Value] | None:
+        """Configuration to measure next; the same until something is told. None: none is left."""
+        try:
+            return self._configuration(self._keys[self._search.propose()])
+        except StopIteration:
+            return None
+
+    def tell(self, configuration: Configuration, time_ms: float | None) -> None:
+        """Take in a measurement, whether it was asked for or not.
+
+        ``time_ms``: time in ms; None, or what is not finite or not above 0, where it failed. Raises
+        ValueError when the configuration lacks a tunable, has something else, is not of the space
+        or was told before; when the time is no number.
+        """
+        key = self._key(configuration)
+        if others := [name for name in configuration if name not in self._tunables]:
+            raise ValueError(f"{others[0]!r} is no tunable, in {dict(configuration)}")
+        if not self._is_of_space(key):
+            raise ValueError(f"is not of the space: {dict(configuration)}")
+        time_ms = _time(time_ms)
+        if key not in self._places:
+            self._places[key] = len(self._keys)
+            self._keys.append(key)
+            self._search.extend(*self._described([key]))
+        if self._places[key] in self._search.tried:
+            raise ValueError(f"was told before: {dict(configuration)}")
+        self._search.tell(self._places[key], time_ms)
+        if time_ms is not None and (self._best is None or time_ms < self._best[1]):
+            self._best = self._configuration(key), time_ms
+
+    def chance_left(self, percent: float = 2.0) -> float:
+        """Chance that something faster than the best by more than ``percent`` was not measured.
+
+        Raises ValueError when it is not above 0 and below 100.
+        """
+        if not 0 < percent < 100:
+            raise ValueError(f"percent must be above 0 and below 100, not {percent}")
+        return self._search.chance_left(percent / 100)
+
+    def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
+        """Whether that chance is at most ``chance``; never before some measurements.
+
+        Their number is the square root of that of the candidates. Raises ValueError when
+        ``percent`` is not above 0 and below 100, or ``chance`` not above 0 and below 1.
+        """
+        if not 0 < chance < 1:
+            raise ValueError(f"chance must be above 0 and below 1, not {chance}")
+        return self.chance_left(percent) <= chance and self._search.has_looked_around()
+
+    def _key(self, configuration: Configuration) -> Key:
+        if missing := [name for name in self._tunables if name not in configuration]:
+            raise ValueError(f"tunable {missing[0]!r} is missing in {dict(configuration)}")
+        return tuple(configuration[name] for name in self._tunables)
+
+    def _configuration(self, key: Key) -> dict[str, Value]:
+        return dict(zip(self._tunables, key, strict=True))
+
+    def _losses_of(self, rows: Iterable[Told]) -> dict[Key, float]:
+        try:
+            pairs = [(dict(configuration), time_ms) for configuration, time_ms in rows]
+        except (TypeError, ValueError) as error:
+            message = "known must hold, for each GPU, a list of (configuration, time in ms)"
+            raise ValueError(message) from error
+        keyed = [(self._key(configuration), _time(time_ms)) for configuration, time_ms in pairs]
+        return losses_of({key: time_ms for key, time_ms in keyed if self._is_of_space(key)})
+
+    def _is_of_space(self, key: Key) -> bool:
+        pairs = zip(key, self._tunables.values(), strict=True)
+        return all(value in values for value, values in pairs) and self._may(key)
+
+    def _may(self, key: Key) -> bool:
+        return bool(self._allowed(self._configuration(key)))
+
+    def _drawn(self, dice: random.Random) -> list[Key]:
+        """All that is allowed, or a part drawn at random, in a random order."""
+        values = list(self._tunables.values())
+        if math.prod(map(len, values)) <= MOST_LISTED:
+            every = [key for key in itertools.product(*values) if self._may(key)]
+            return dice.sample(every, min(len(every), MOST_CANDIDATES))
+        found: dict[Key, None] = {}
+        for _ in range(DRAWS * MOST_CANDIDATES):
+            key = tuple(dice.choice(each) for each in values)
+            if key not in found and self._may(key):
+                found[key] = None
+            if len(found) == MOST_CANDIDATES:
+                break
+        return list(found)
+
+    def _described(self, keys: Sequence[Key]) -> tuple[np.ndarray, np.ndarray]:
+        texts = [
+            values if any(isinstance(value, str) for value in values) else []
+            for values in self._tunables.values()
+        ]
+        return described(keys, texts, self._known)
+
+
+def _listed(name: str, values: Sequence[Value]) -> list[Value]:
+    """Values of a tunable; ValueError when they are no list of numbers or texts."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"values of tunable {name!r} must be a list, not {values!r}")
+    found = list(values)
+    if not found:
+        raise ValueError(f"tunable {name!r} has no value")
+    for value in found:
+        if not isinstance(value, str | numbers.Real | np.bool_):
+            raise ValueError(f"tunable {name!r} has {value!r}, which is no number and no text")
+    return found
+
+
+def _time(time_ms: float | None) -> float | None:
+    """A time in ms; None for what failed; ValueError when it is no number."""
+    if time_ms is None:
+        return None
+    if not isinstance(time_ms, numbers.Real):
+        raise ValueError(f"a time must be a number of ms or None, not {time_ms!r}")
+    return float(time_ms) if math.isfinite(time_ms) and time_ms > 0 else None

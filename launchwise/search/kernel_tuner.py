@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from launchwise.search.asking import Search, Told
+from launchwise.search.candidates import Search, Told
 
 
 def strategy(

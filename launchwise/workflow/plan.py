@@ -19,8 +19,7 @@ from packaging.version import InvalidVersion, Version
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.base.imports import library_files
-from launchwise.base.places import PACKAGE, SHIPPED, shipped
+from launchwise.base.places import PACKAGE, SHIPPED, library_files, shipped
 from launchwise.base.storage import (
     FULL,
     digest,

@@ -79,7 +79,7 @@ class Build:
     def kernel_of(self, symbol: str) -> str | None:
         """Kernel that a symbol of the compiled module stands for; None if it is not of this build.
         Of several instantiations of a template, the symbol alone does not tell which one it is: see
-        :func:`launchwise.measuring.symbols.kernel_symbols`."""
+        :func:`launchwise.measuring.bundle.kernel_symbols`."""
         if not self.kernels:
             kernel = symbol.removesuffix(f"_{self.key}")
             return kernel if symbol == self.symbol(kernel) else None

@@ -31,7 +31,7 @@ from samples import ROOT
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import running
-from launchwise.base.time_limits import cpu_limit
+from launchwise.base.storage import cpu_limit
 from launchwise.cli.studies import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table

@@ -33,7 +33,7 @@ from made_up_device import (
 from samples import ROOT, profile
 
 from launchwise.base.errors import UserError
-from launchwise.cuda import ceilings_host, ceilings_latencies, ceilings_rates
+from launchwise.cuda import ceilings, ceilings_timing
 from launchwise.cuda.ceilings import (
     REFUSALS,
     SOURCES,
@@ -41,8 +41,7 @@ from launchwise.cuda.ceilings import (
     measured_ceilings,
     translation_unit,
 )
-from launchwise.cuda.ceilings_latencies import cycle, links
-from launchwise.cuda.ceilings_timing import Kernels, step_ns
+from launchwise.cuda.ceilings_timing import Kernels, cycle, links, step_ns
 from launchwise.gpus.profile import Ceilings, read_profile, write_profile
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
@@ -52,8 +51,8 @@ def device(monkeypatch: pytest.MonkeyPatch) -> MadeUpDevice:
     """A made-up device, whose clock is the host's, too."""
     found = MadeUpDevice()
     clock = SimpleNamespace(perf_counter=lambda: found.clock_ms / 1e3)
-    monkeypatch.setattr(ceilings_host, "time", clock)
-    monkeypatch.setattr(ceilings_host, "COPY_BYTES", 1 << 22)
+    monkeypatch.setattr(ceilings, "time", clock)
+    monkeypatch.setattr(ceilings, "COPY_BYTES", 1 << 22)
 
     def gtsv(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, *overwrite: bool) -> None:
         assert overwrite == (True,) * 4
@@ -161,16 +160,16 @@ def test_rates_count_what_the_kernels_do(device: MadeUpDevice) -> None:
     for name, depth in {"tf32": 8, "float16": 16, "bfloat16": 16}.items():
         flop = 2 * 16 * 8 * depth * steps * threads(f"multiply_matrices_{name}") / 32
         assert found[f"{name}_gflops"] == pytest.approx(flop / 1e6)
-    read = 16 * ceilings_rates.L2_READS * threads("read_words")
+    read = 16 * ceilings_timing.L2_READS * threads("read_words")
     assert found["l2_bandwidth_gbs"] == pytest.approx(read / 1e6)
     copied = 64 * threads("copy_words")
     assert found["copy_bandwidth_gbs"] == pytest.approx(2 * copied / 1e6)
-    assert ceilings_rates.L2_READS % defined["IN_FLIGHT"] == 0
+    assert ceilings_timing.L2_READS % defined["IN_FLIGHT"] == 0
 
 
 @pytest.mark.parametrize("l2_bytes", [4 << 20, 40 << 20, 62_914_560, 126 << 20])
 def test_reads_from_l2_stay_in_a_part_of_it_and_are_a_power_of_two(l2_bytes: int) -> None:
-    size = ceilings_rates.l2_bytes_read(l2_bytes)
+    size = ceilings_timing.l2_bytes_read(l2_bytes)
     assert l2_bytes / 6 < size <= l2_bytes / 3
     assert size.bit_count() == 1
 
@@ -279,8 +278,8 @@ def test_streams_stay_until_all_of_them_are_created() -> None:
             alive -= 1
 
     device: Any = SimpleNamespace(stream=Stream, synchronize=lambda: None)
-    assert ceilings_host.stream_creation_us(device) > 0
-    assert (most, alive) == (ceilings_host.STREAMS * ceilings_host.STREAM_ROUNDS, 0)
+    assert ceilings.stream_creation_us(device) > 0
+    assert (most, alive) == (ceilings.STREAMS * ceilings.STREAM_ROUNDS, 0)
 
 
 def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path: Path) -> None:
@@ -296,7 +295,7 @@ def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path: Path) ->
 
 
 def test_the_host_really_solves() -> None:
-    assert 0.1 < ceilings_host.host_solve_ns() < 10_000
+    assert 0.1 < ceilings.host_solve_ns() < 10_000
 
 
 def test_kernels_are_told_the_types_of_their_arguments() -> None:
@@ -316,10 +315,10 @@ def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path: Path
     all_of_them = Ceilings(
         **{name: 1.0 + number / 7 for number, name in enumerate(Ceilings.model_fields)}
     )
-    for ceilings in (few, all_of_them):
+    for each in (few, all_of_them):
         path = tmp_path / "profile.json"
-        write_profile(path, profile("a", ceilings=ceilings))
-        assert read_profile(path, "a") == profile("a", ceilings=ceilings)
+        write_profile(path, profile("a", ceilings=each))
+        assert read_profile(path, "a") == profile("a", ceilings=each)
     path.write_text(json.dumps({**json.loads(path.read_text()), "ceilings": {"l2": 1.0}}))
     with pytest.raises(UserError):
         read_profile(path)
@@ -361,8 +360,8 @@ def test_the_rule_of_describe_knows_every_kernel() -> None:
 
 
 def test_chases_go_farther_than_the_cache_that_should_not_answer() -> None:
-    assert ceilings_latencies.DRAM_FACTOR >= 4
+    assert ceilings_timing.DRAM_FACTOR >= 4
     # More than any L1 holds, and the run that does not count has met all of it.
-    assert ceilings_latencies.L2_MOST_BYTES > 8 * 256 * 1024
-    assert ceilings_latencies.L2_STEPS * 128 >= ceilings_latencies.L2_MOST_BYTES
-    assert ceilings_latencies.L1_BYTES <= 32 * 1024
+    assert ceilings_timing.L2_MOST_BYTES > 8 * 256 * 1024
+    assert ceilings_timing.L2_STEPS * 128 >= ceilings_timing.L2_MOST_BYTES
+    assert ceilings_timing.L1_BYTES <= 32 * 1024

@@ -112,9 +112,9 @@ def test_a_slice_is_described_with_its_own_sms(
 
 ASTRAY = """
 import runpy
-from launchwise.cuda import ceilings_latencies
-usual = ceilings_latencies.links
-ceilings_latencies.links = lambda base, *more: usual(base + (1 << 44), *more)
+from launchwise.cuda import ceilings_timing
+usual = ceilings_timing.links
+ceilings_timing.links = lambda base, *more: usual(base + (1 << 44), *more)
 runpy.run_module("launchwise.cuda.describe", run_name="__main__")
 """
 

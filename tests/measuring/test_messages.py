@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from launchwise.measuring.symbols import refusal
+from launchwise.measuring.bundle import refusal
 
 SAID = """\
 /made/up/half.cu(7): error: more than one instance of overloaded function "max" matches the \

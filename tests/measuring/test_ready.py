@@ -16,7 +16,7 @@ FAKES = ROOT / "tests" / "support" / "fake_cards"
 CARD = {"index": 0, "uuid": "GPU-1", "name": "Made-up H200", "arch": "sm_90", "sms": 8}
 PROGRAM = """
 import json, sys
-from launchwise.measuring.ready import check_machine
+from launchwise.measuring.cards import check_machine
 print(json.dumps(check_machine(sys.argv[1], sys.argv[2] or None)))
 """
 

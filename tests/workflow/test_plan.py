@@ -18,7 +18,7 @@ from samples import ROOT
 from slow_cases import first_of
 from snakemake.utils import update_config
 
-from launchwise.base import imports
+from launchwise.base import places
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
@@ -40,7 +40,7 @@ def print_imported(words: list[str]) -> None:
 
 def code_files(start: str) -> set[str]:
     """Files of the library that a file imports, directly or indirectly."""
-    return {str(path.relative_to(ROOT)) for path in imports.library_files([ROOT / start])}
+    return {str(path.relative_to(ROOT)) for path in places.library_files([ROOT / start])}
 
 
 def really_imported(script: str) -> set[str]:
@@ -84,17 +84,17 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
         (package / name).write_text(content)
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
 
     def found(start: str) -> list[str]:
-        paths = imports.library_files([tmp_path / start])
+        paths = places.library_files([tmp_path / start])
         return [str(path.relative_to(tmp_path)) for path in paths]
 
     everything = ["launchwise/__init__.py", "launchwise/a.py", "launchwise/c.py"]
     everything += ["launchwise/deep/__init__.py", "launchwise/deep/b.py"]
     assert found("scripts/s.py") == everything
     assert found("launchwise/c.py") == everything
-    eager = imports.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
+    eager = places.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
-from launchwise.base.storage import read_bytes, write_bytes, write_text
-from launchwise.base.time_limits import cpu_limit
+from launchwise.base.storage import cpu_limit, read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import extension_remark, remarks
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.python.facts import Code, Facts
