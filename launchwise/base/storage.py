@@ -13,7 +13,7 @@ import signal
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -282,15 +282,28 @@ Record = dict[str, Any]
 """Column to its text; None for a missing one, and a list at None for fields too many."""
 
 
-def read_records(path: str | Path) -> tuple[list[str], list[tuple[int, Record]]]:
-    """Columns of a CSV file, and its rows with the number of the line where each ends. Raises
-    UserError when it cannot be read, is too long or no CSV."""
+def read_records(
+    path: str | Path, columns: Collection[str] = ()
+) -> tuple[list[str], list[tuple[int, Record]]]:
+    """Columns of a CSV file, and its rows with the number of the line where each ends.
+
+    ``columns``: those that it must have, in any order; then each row must have a field for each.
+    Raises UserError when it cannot be read, is too long or no CSV, or has other columns or fields.
+    """
     text = read_text(path, MOST_CSV_BYTES)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        return list(reader.fieldnames or []), [(reader.line_num, record) for record in reader]
+        found = list(reader.fieldnames or [])
+        records = [(reader.line_num, record) for record in reader]
     except csv.Error as error:
         raise UserError(path, "", f"is not CSV: {error}") from error
+    if columns and sorted(found) != sorted(columns):
+        got = ", ".join(found) or "none"
+        raise UserError(path, "", f"must have the columns {', '.join(columns)} (got {got})")
+    for line, record in records if columns else ():
+        if None in record or None in record.values():
+            raise UserError(path, f"line {line}", f"must have {len(columns)} fields")
+    return found, records
 
 
 @contextmanager

@@ -112,16 +112,12 @@ def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
     unknown, given twice, not a positive number, in another unit, or without a source.
     """
     path = shipped(CARDS_FILE) if path is None else path
-    columns, listed = read_records(path)
-    records = [record for _, record in listed]
-    if columns != list(COLUMNS):
-        message = f"must have the columns {', '.join(COLUMNS)} (got {', '.join(columns) or 'none'})"
-        raise UserError(path, "", message)
+    _, records = read_records(path, COLUMNS)
     figures: dict[str, dict[str, float]] = {}
     sources: dict[str, dict[str, str]] = {}
-    for number, record in enumerate(records, start=2):
-        if None in record or None in record.values() or not record["card"]:
-            raise UserError(path, f"row {number}", f"must have {len(COLUMNS)} fields and a card")
+    for line, record in records:
+        if not record["card"]:
+            raise UserError(path, f"line {line}", "must name a card")
         card, figure = record["card"], record["figure"]
         known = figures.setdefault(card, {})
         if figure in known:

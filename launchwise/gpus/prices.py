@@ -37,17 +37,10 @@ def read_prices(
     a GPU is unknown or given twice, a price is no number or negative, a row has neither price, a
     date is none, a source is missing.
     """
-    columns, records = read_records(path)
-    if missing := [name for name in COLUMNS if name not in columns]:
-        message = f"lacks the column {', '.join(missing)} (needed: {', '.join(COLUMNS)})"
-        raise UserError(path, "line 1", message)
-    if strange := [name for name in columns if name not in COLUMNS]:
-        raise UserError(path, "line 1", unknown("column", strange[0], COLUMNS))
+    _, records = read_records(path, COLUMNS)
     found: dict[str, Price] = {}
     for line, record in records:
         where = f"line {line}"
-        if None in record or None in record.values():
-            raise UserError(path, where, f"must have {len(COLUMNS)} fields")
         gpu = record["gpu"].strip()
         if gpu not in gpus and gpu not in cards:
             raise UserError(path, where, unknown("GPU", gpu, [*gpus, *cards]))

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
 from launchwise.base.storage import read_records
 from launchwise.gpus.datasheets import Datasheet
 
 DEVICE_NAMES_FILE = "data/device_names.csv"
 """Names that drivers give to devices, and the card of each in ``data/cards.csv``."""
-
-COLUMNS = ["device", "card"]
 
 _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|gpu|graphics)\b")
 
@@ -38,10 +35,7 @@ def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
 
 
 def _device_names(path: str | Path | None) -> list[tuple[str, str]]:
-    path = path or shipped(DEVICE_NAMES_FILE)
-    columns, records = read_records(path)
-    if columns != COLUMNS:
-        raise UserError(path, "", f"must have the columns {', '.join(COLUMNS)}")
+    _, records = read_records(path or shipped(DEVICE_NAMES_FILE), ("device", "card"))
     return [(record["device"], record["card"]) for _, record in records]
 
 
@@ -195,11 +189,8 @@ def _agreeing(sweeps: Sequence[Timed], places: Sequence[int]) -> list[list[int]]
     """Groups of sweeps whose times agree with one another, directly or through others."""
     groups: list[list[int]] = []
     for place in places:
-        near = [
-            group
-            for group in groups
-            if any(unexplained(sweeps[place], sweeps[n]) < MOST_UNEXPLAINED for n in group)
-        ]
+        alike = [n for n in places if unexplained(sweeps[place], sweeps[n]) < MOST_UNEXPLAINED]
+        near = [group for group in groups if not set(group).isdisjoint(alike)]
         groups = [group for group in groups if group not in near]
         groups.append([place, *(n for group in near for n in group)])
     return groups

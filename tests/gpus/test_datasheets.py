@@ -303,9 +303,9 @@ MISTAKES = {
     "NaN": ("x,l2_bytes,nan,B,a box", "x.l2_bytes: must be a positive number (got 'nan')"),
     "half a byte": ("x,l2_bytes,6.5,B,a box", "x.l2_bytes: must be a whole number (got '6.5')"),
     "no source": ("x,l2_bytes,6,B, ", "x.l2_bytes: must name its source"),
-    "too few fields": ("x,l2_bytes,6,B", "row 3: must have 5 fields and a card"),
-    "too many fields": ("x,l2_bytes,6,B,a box,1", "row 3: must have 5 fields and a card"),
-    "no card": (",l2_bytes,6,B,a box", "row 3: must have 5 fields and a card"),
+    "too few fields": ("x,l2_bytes,6,B", "line 3: must have 5 fields"),
+    "too many fields": ("x,l2_bytes,6,B,a box,1", "line 3: must have 5 fields"),
+    "no card": (",l2_bytes,6,B,a box", "line 3: must name a card"),
 }
 
 
