@@ -123,7 +123,7 @@ def _names_in(text: str, flag: str) -> list[str]:
 
 def told(found: Imported) -> list[str]:
     """Lines that say what an import did, flags first."""
-    lines = [f"FLAGGED {gpu}: {'; '.join(why)}" for gpu, why in found.doubts.items()]
+    lines = [f"FLAGGED {gpu}: {'; '.join(why)}" for gpu, why in found.flagged.items()]
     if lines:
         lines.append(
             "Flagged rows are stored and kept out of every study. If they are right, set "
@@ -154,11 +154,7 @@ def line_to_run(settings: Path) -> str:
 
 def as_facts(found: Imported) -> dict[str, Any]:
     """Summary of an import, for JSON."""
-    return {
-        "workload": str(found.folder),
-        "rows": found.rows,
-        "flagged": found.doubts,
-        "fastest": found.fastest,
-        "notes": found.notes,
-        "settings": None if found.settings is None else str(found.settings),
-    }
+    names = ("rows", "flagged", "fastest", "notes")
+    facts = {name: getattr(found, name) for name in names}
+    settings = None if found.settings is None else str(found.settings)
+    return {"workload": str(found.folder), **facts, "settings": settings}

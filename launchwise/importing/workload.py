@@ -176,7 +176,7 @@ class Imported:
 
     folder: Path  # folder of the workload
     rows: dict[str, dict[str, int]]  # GPU to its number of rows by status
-    doubts: dict[str, list[str]]  # GPU to why its rows are kept out of studies
+    flagged: dict[str, list[str]]  # GPU to why its rows are kept out of studies
     notes: list[str]  # what was converted, repaired, left out or chosen, one sentence each
     # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None

@@ -66,7 +66,7 @@ def test_caches_become_a_workload_with_rows_and_profiles(tmp_path: Path) -> None
     assert {tuple(one.values())[1:] for one in universe(spec)} >= set(foreign.space())
     assert len(configurations(spec, {"w": 4096, "h": 2048})) == len(foreign.space())
     assert spec.baseline == {"variant": "blur_kernel", "block_size_x": 32, "tile": 2, "pad": 0}
-    assert found.doubts == {}
+    assert found.flagged == {}
     for name in NAMES:
         assert read_profile(tmp_path / "gpus" / name / "profile.json", name).source == "described"
         rows = rows_of(tmp_path, name)
@@ -155,37 +155,37 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path: Pa
 
 def test_times_below_the_bandwidth_are_flagged(tmp_path: Path) -> None:
     found = imported(tmp_path, caches(tmp_path, (1.0, 0.001, 0.8)))
-    assert list(found.doubts) == ["a6000"]
-    assert "bytes take at 768 GB/s" in found.doubts["a6000"][0]
+    assert list(found.flagged) == ["a6000"]
+    assert "bytes take at 768 GB/s" in found.flagged["a6000"][0]
     provenance = json.loads((tmp_path / "gpus/a6000/blur.provenance.json").read_text())
-    assert provenance["doubts"] == found.doubts["a6000"]
+    assert provenance["doubts"] == found.flagged["a6000"]
     assert told(found)[0].startswith("FLAGGED a6000: ")
 
 
 def test_times_far_from_those_of_other_cards_are_flagged(tmp_path: Path) -> None:
     found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
-    assert list(found.doubts) == ["a6000"]
-    assert "beyond what bandwidth and peak explain" in found.doubts["a6000"][0]
+    assert list(found.flagged) == ["a6000"]
+    assert "beyond what bandwidth and peak explain" in found.flagged["a6000"][0]
     # A slow card is no flaw: what its bandwidth and peak explain is allowed.
     found = imported(tmp_path, caches(tmp_path, (1.0, 0.6, 12.0)), bytes_=None)
-    assert found.doubts == {}
+    assert found.flagged == {}
 
 
 def test_of_two_that_disagree_the_impossible_one_is_flagged(tmp_path: Path) -> None:
     # 8 388 608 items of one byte beyond 6 MB of L2 need more than the 0.001 ms of the second.
     files = caches(tmp_path, (1.0, 0.001, 1.0))[:2]
-    assert list(imported(tmp_path, files, bytes_=None).doubts) == ["a6000"]
+    assert list(imported(tmp_path, files, bytes_=None).flagged) == ["a6000"]
     files = caches(tmp_path, (1.0, 90.0, 1.0))[:2]
-    found = imported(tmp_path, files, bytes_=None).doubts
+    found = imported(tmp_path, files, bytes_=None).flagged
     assert list(found) == ["a4000", "a6000"]
     assert all("which of them is wrong is not known" in why[0] for why in found.values())
 
 
 def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path: Path) -> None:
     files = caches(tmp_path, (0.001, 0.001, 0.001))
-    assert len(imported(tmp_path, files).doubts) == 3
+    assert len(imported(tmp_path, files).flagged) == 3
     found = imported(tmp_path, files, problem=["size=unstated"], bytes_=None)
-    assert found.doubts == {}
+    assert found.flagged == {}
     spec = load_spec(found.folder)
     assert spec.problem["size"].values == ["unstated"]
     assert set(rows_of(tmp_path, "a4000")["size"]) == {"unstated"}
