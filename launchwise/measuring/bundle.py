@@ -72,43 +72,20 @@ class Bundle:
         self.path = Path(path)
         try:
             with zipfile.ZipFile(self.path) as archive:
-                self.index: dict[str, Any] = json.loads(archive.read(INDEX))
-                self._cubins = {name: archive.read(name) for name in self.index["cubins"]}
+                index: dict[str, Any] = json.loads(archive.read(INDEX))
+                self._cubins = {name: archive.read(name) for name in index["cubins"]}
+            self.index = index
+            self.arch = str(index["arch"])  # of the cubins, such as ``sm_90``
+            self.toolkit = str(index["toolkit"])  # release of nvcc that made them, such as ``13.0``
+            self.fingerprint = str(index["fingerprint"])  # hash of sources, flags and compiler
         except _UNREADABLE as error:
             raise UserError(path, "", f"is not a cubin bundle (truncated?): {error}") from error
-
-    @property
-    def arch(self) -> str:
-        """Architecture that the cubins are for, such as ``sm_90``."""
-        return str(self.index["arch"])
-
-    @property
-    def toolkit(self) -> str:
-        """Release of nvcc that made them, such as ``13.0``."""
-        return str(self.index["toolkit"])
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of sources, flags and compiler."""
-        return str(self.index["fingerprint"])
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Key of a build that a compiler refused, or that had none, to what is said of it."""
-        found: Mapping[str, str] = self.index.get("refused", {})
-        return found
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """Source whose compiler was missing to what had to be installed."""
-        found: Mapping[str, str] = self.index.get("left_out", {})
-        return found
-
-    @property
-    def compilers(self) -> Mapping[str, str]:
-        """Programs beside nvcc that made builds, and their releases."""
-        found: Mapping[str, str] = self.index.get("compilers", {})
-        return found
+        # Key of a build that a compiler refused, or that had none, to what is said of it.
+        self.refused: Mapping[str, str] = index.get("refused", {})
+        # Source whose compiler was missing to what had to be installed.
+        self.left_out: Mapping[str, str] = index.get("left_out", {})
+        # Programs beside nvcc that made builds, and their releases.
+        self.compilers: Mapping[str, str] = index.get("compilers", {})
 
     def cubin(self, name: str) -> bytes:
         """Content of one cubin."""

@@ -73,7 +73,11 @@ class Clang:
         with tempfile.TemporaryDirectory(prefix="launchwise-clang-") as name:
             scratch = Path(name)
             self._make_toolkit(scratch / "cuda")
-            command = [*self._options(scratch), *_macros(build), *_searched(folder)]
+            command = [
+                *self._options(scratch),
+                *(f"-D{name}={value}" for name, value in macros_of(build)),
+                *(f"-I{place}" for place in include_folders(folder)),
+            ]
             source = str(folder.resolve() / build.source)
             made = scratch / "made.so"
             done = subprocess.run(
@@ -116,14 +120,6 @@ class Clang:
         for program, text in (("ptxas", _PTXAS), ("nvlink", _NVLINK)):
             (programs / program).write_text(text)
             (programs / program).chmod(0o755)
-
-
-def _macros(build: Build) -> list[str]:
-    return [f"-D{name}={value}" for name, value in macros_of(build)]
-
-
-def _searched(folder: Path) -> list[str]:
-    return [f"-I{place}" for place in include_folders(folder)]
 
 
 @cache
