@@ -76,8 +76,8 @@ def main(
             extension=extension,
             problem_seconds=problem_seconds(method, len(wanted), shards),
         )
-        measured = visit(shard, known, ready.card, ready.kernels, journal, shards)
-    write_shard(output, measured, folder, spec, ready.kernels.parts.compilers)
+        measured = visit(shard, known, ready.card, ready.parts, journal, shards)
+    write_shard(output, measured, folder, spec, ready.parts.compilers)
 
 
 if __name__ == "__main__":

@@ -29,15 +29,7 @@ from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card, kept_or_measured_profile, selects
 from launchwise.measuring.compile import left_out, nvcc_release
-from launchwise.measuring.job import (
-    Alongside,
-    Beforehand,
-    JobKernels,
-    compilable,
-    labels_of,
-    measuring_command,
-    measuring_process,
-)
+from launchwise.measuring.job import Alongside, Beforehand, Parts, measuring_command, shard_fields
 from launchwise.measuring.journal import read_journal
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
@@ -47,7 +39,7 @@ from launchwise.workflow.plan import RECORD
 from launchwise.workflow.sweeps import prior_extended
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
+from launchwise.workloads.space import Configuration, Problem, narrowings
 
 log = logging.getLogger("launchwise")
 
@@ -147,7 +139,8 @@ class Stages:
 
     def _measured(self, stack: contextlib.ExitStack) -> str:
         """Fingerprint of the sweep; all rows are in the journal."""
-        kernels, compiling = self._kernels(stack)
+        kernels = self._kernels(stack)
+        compiling = kernels if isinstance(kernels, Alongside) else None
         prior = self._prior(stack) if self._others else None
         wanted = f"{self.device or 'a card'} of {self.arch}"
         fits = selects(self.arch, self.device)
@@ -175,7 +168,7 @@ class Stages:
             compiling.write(self._files.bundle)
         return measured.fingerprint
 
-    def _kernels(self, stack: contextlib.ExitStack) -> tuple[JobKernels, Alongside | None]:
+    def _kernels(self, stack: contextlib.ExitStack) -> Parts:
         """The bundle, if it holds every build as the sources are now; else nvcc."""
         path = self._files.bundle
         builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
@@ -189,12 +182,11 @@ class Stages:
                     missing = left_out(builds, self.arch)
                     whole = whole and bundle.left_out.keys() <= missing.keys()
                 if bundle.fingerprint == made_of and whole:
-                    return JobKernels(Beforehand(path), self._toolkit, made_of), None
+                    return Beforehand(path)
         # Without a bundle Snakemake would compile.
-        parts = stack.enter_context(
+        return stack.enter_context(
             Alongside(self._folder, self._spec, builds, self.arch, self.cores)
         )
-        return JobKernels(parts, self._toolkit, parts.compiler.fingerprint), parts
 
     def _known_profile(self, card: Card) -> GpuProfile | None:
         """The profile that is there, if it is one of such a card and says enough."""
@@ -257,19 +249,15 @@ class Stages:
         self,
         card: Card,
         profile: GpuProfile,
-        kernels: JobKernels,
+        kernels: Parts,
         prior: Callable[[Problem], Prior] | None,
     ) -> Shard:
         advice = self.advice
         return Shard(
-            spec=compilable(self._spec, kernels.parts.left_out),
-            folder=self._folder,
+            **shard_fields(self._folder, self._spec, profile, card, kernels),
             problems=list(self._problems),
             method=self._method,
             seed=self.project.experiment.settings.seed,
-            gpu_facts=gpu_facts(profile.model_dump()),
-            labels=labels_of(self._spec, profile, card, kernels.toolkit),
-            parts=kernels.parts,
             parts_of=narrowings(self._spec, self._blocks),
             guesses=None if advice is None else lambda _: advice.guesses,
             prior=prior
@@ -277,7 +265,6 @@ class Stages:
             # What is expected has as much weight as all that is known.
             else lambda each: with_expected(prior(each) if prior else [], advice.expected),
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
-            **measuring_process(card, profile, None),
         )
 
     def _write_tables(self, fingerprint: str) -> None:

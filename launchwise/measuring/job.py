@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class Beforehand:
     def __init__(self, path: Path) -> None:
         self._part = Part(path, None)
         bundle = Bundle(path)
+        self.toolkit, self.fingerprint = bundle.toolkit, bundle.fingerprint
         # Sources without a compiler, and what to install; programs beside nvcc that made builds.
         self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
@@ -70,6 +71,7 @@ class Alongside:
         self, folder: Path, spec: Spec, builds: Iterable[Build], arch: str, threads: int
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
+        self.toolkit, self.fingerprint = self.compiler.toolkit, self.compiler.fingerprint
         self.seconds = 0.0
         self._groups = _groups(wanted := list(dict.fromkeys(builds)), threads)
         self.left_out: Mapping[str, str] = left_out(wanted, arch)
@@ -130,38 +132,6 @@ def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class JobKernels:
-    """Kernels of a job: where they come from, and which toolkit and sources they are of."""
-
-    parts: Parts
-    toolkit: str
-    fingerprint: str
-
-
-@contextmanager
-def job_kernels(
-    bundle_path: Path | None,
-    folder: Path,
-    spec: Spec,
-    builds: Callable[[], list[Build]],
-    arch: str,
-    threads: int,
-) -> Iterator[JobKernels]:
-    """Kernels for the block: of a bundle, or compiled while the job measures.
-
-    ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
-        cores.
-    ``builds``: gives the builds in the order of need; asked only if they are compiled here.
-    """
-    if bundle_path is not None:
-        bundle = Bundle(bundle_path)
-        yield JobKernels(Beforehand(bundle_path), bundle.toolkit, bundle.fingerprint)
-        return
-    with Alongside(folder, spec, builds(), arch, threads) as parts:
-        yield JobKernels(parts, parts.compiler.toolkit, parts.compiler.fingerprint)
-
-
 def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     """``spec`` without the variants whose compiler is missing; a warning names each.
 
@@ -195,24 +165,12 @@ def measuring_command(card: Card) -> dict[str, Any]:
     }
 
 
-def measuring_process(card: Card, profile: GpuProfile, slice_sms: int | None) -> dict[str, Any]:
-    """Fields of a shard that start its measuring process on ``card``, or on a slice of it."""
-    return {
-        **measuring_command(card),
-        "job": {
-            "slice_sms": slice_sms,
-            "expected_sms": profile.sms,
-            "fastest": asdict(Fastest.of(profile)),
-        },
-    }
-
-
 @dataclass(frozen=True)
 class Ready:
     """A job that can measure: its card, its kernels, and ``fields`` of its shard about both."""
 
     card: Card
-    kernels: JobKernels
+    parts: Parts
     fields: Mapping[str, Any]
 
 
@@ -228,22 +186,41 @@ def ready_job(
 ) -> Iterator[Ready]:
     """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
 
-    ``bundle``, ``builds``, ``threads``: see :func:`job_kernels`.
+    ``bundle``: what the compile stage made; None to compile ``builds`` here, on ``threads`` cores.
+    ``builds``: gives the builds in the order of need; asked only if they are compiled here.
     Raises UserError when no such card is there, or kernels cannot be compiled.
     """
-    with (
-        job_kernels(bundle, folder, spec, builds, profile.arch, threads) as kernels,
-        profiled_card(profile) as card,
-    ):
-        fields = {
-            "spec": compilable(spec, kernels.parts.left_out),
-            "folder": folder,
-            "gpu_facts": gpu_facts(profile.model_dump()),
-            "labels": labels_of(spec, profile, card, kernels.toolkit),
-            "parts": kernels.parts,
-            **measuring_process(card, profile, slice_sms),
-        }
-        yield Ready(card, kernels, fields)
+    kernels: AbstractContextManager[Parts] = (
+        Alongside(folder, spec, builds(), profile.arch, threads)
+        if bundle is None
+        else nullcontext(Beforehand(bundle))
+    )
+    with kernels as parts, profiled_card(profile) as card:
+        yield Ready(card, parts, shard_fields(folder, spec, profile, card, parts, slice_sms))
+
+
+def shard_fields(
+    folder: Path,
+    spec: Spec,
+    profile: GpuProfile,
+    card: Card,
+    parts: Parts,
+    slice_sms: int | None = None,
+) -> dict[str, Any]:
+    """Fields of a shard about its kernels, and about its card or the slice that it measures."""
+    return {
+        "spec": compilable(spec, parts.left_out),
+        "folder": folder,
+        "gpu_facts": gpu_facts(profile.model_dump()),
+        "labels": labels_of(spec, profile, card, parts.toolkit),
+        "parts": parts,
+        **measuring_command(card),
+        "job": {
+            "slice_sms": slice_sms,
+            "expected_sms": profile.sms,
+            "fastest": asdict(Fastest.of(profile)),
+        },
+    }
 
 
 def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Supervisor's side of one measuring process: start it, read its events, explain its death."""
+"""Supervisor of measuring processes: starts them, reads their events, explains their deaths."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from launchwise.workloads.space import label
 
 NOTICE_S = 0.5  # Interval at which the supervisor checks for a request to stop, s
 
+MAX_BARREN_PROCESSES = 3  # Most consecutive measuring processes that die without a new measurement
+
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
@@ -38,40 +40,47 @@ CARD_FAULTS = (
 """Parts of CUDA's messages that are about the card, whatever was launched on it."""
 
 
-def explored(shard: Shard) -> dict[str, Any]:
-    """Budget of an explorer, for the journal: a later visit may allow more."""
-    strategy = shard.method.strategy
-    return {
-        "budget": shard.budget,
-        "minutes": strategy.minutes,
-        "stop_below_percent": strategy.stop_below_percent,
-    }
+def supervise(
+    command: str,
+    tasks: Callable[[], list[dict[str, Any]]],
+    listener_of: Callable[[], Listener],
+    control: Callable[[], dict[str, Any] | None] = lambda: None,
+    started: MeasuringProcess | None = None,
+) -> None:
+    """Run measuring processes until no tasks are left, whatever these die of.
+
+    ``command``: who asks, for messages. ``tasks``: those that are left. ``listener_of``: makes the
+    listener of the next process. ``control``: the reference kernel. ``started``: a process that
+    waits for its job, for the first tasks.
+    Raises UserError when processes die again and again without a result, or kernels cannot be
+    compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
+    """
+    barren = 0
+    blamed: dict[str, Any] | None = None
+    while todo := tasks():
+        listener = listener_of()
+        listener.maybe_stop()
+        reason = _run_child(todo, control(), listener, started)
+        started = None
+        barren = 0 if listener.rows or listener.done else barren + 1
+        blamed = listener.blamed or (None if listener.ready else blamed)
+        if barren >= MAX_BARREN_PROCESSES:
+            if blamed:
+                # The card has not answered since: it was lost, not the configuration at fault.
+                listener.journal.withdraw(blamed)
+            gpu = str(listener.shard.labels["gpu"])
+            raise UserError(command, gpu, f"cannot measure: {reason}")
 
 
-def kept_rows(journal: Journal) -> str:
-    """What a journal of a sweep holds, in words."""
-    return f"{len(journal.rows)} rows"
-
-
-def interrupted(stop: list[int], kept: str) -> Interrupted:
-    """Exception to raise after the signals in ``stop``; ``kept`` says what the journal holds."""
-    return Interrupted(f"signal {stop[0]}: {kept} are kept", stop[0])
-
-
-def run_child(
-    shard: Shard,
+def _run_child(
     tasks: list[dict[str, Any]],
     control: dict[str, Any] | None,
     listener: Listener,
-    started: MeasuringProcess | None = None,
+    started: MeasuringProcess | None,
 ) -> str:
-    """Run one measuring process to its end; returns why it failed, or ''.
-
-    ``started``: a process that waits for its job; a new one when left out.
-    Raises UserError when the process does not end, not even killed: the next one would hang on the
-    same card.
-    """
-    began = time.perf_counter()
+    """Run one measuring process to its end; returns why it failed, or ''. Raises UserError when it
+    does not end, not even killed: the next one would hang on the same card."""
+    shard, began = listener.shard, time.perf_counter()
     child = started or MeasuringProcess(shard.command, shard.environment)
     feeder = Feeder(shard, tasks, control, child.asks)
     feeder.start()
@@ -115,9 +124,6 @@ class Listener:
     # more, so the same process continues.
     afterwards: Callable[[], list[dict[str, Any]]]
 
-    kept = staticmethod(kept_rows)
-    """What the journal holds, in words, for who stops the process."""
-
     def __post_init__(self) -> None:
         self.in_hand: dict[str, Any] | None = None
         self.silence = ""
@@ -149,7 +155,7 @@ class Listener:
                     # Waiting for the compiler does not count as silence.
                     starved = feeder.is_alive() and feeder.sent == self.done
                     waited = 0.0 if starved else waited + NOTICE_S
-                    self._maybe_stop()
+                    self.maybe_stop()
                     continue
                 waited = 0.0
                 chunk = os.read(pipe.fileno(), 1 << 16)
@@ -205,7 +211,7 @@ class Listener:
     def _note_what_is_done(self, problem: dict[str, Any]) -> None:
         """Note the end of a task whose rows do not show it."""
         if self._kind.get("explored"):
-            how = explored(self.shard) | self._kind.get("concluded", {})
+            how = self.shard.exploration | self._kind.get("concluded", {})
             self.journal.note("explored", problem=problem, **how)
         if self._kind.get("energy"):
             self.journal.note("energies", problem=problem)
@@ -220,7 +226,7 @@ class Listener:
         self._append(make_row(self.shard.labels, {}, event))
         self.in_hand = None
         self._note_energies()
-        self._maybe_stop()
+        self.maybe_stop()
 
     def _append(self, row: dict[str, Any]) -> None:
         with self._writing():
@@ -283,9 +289,14 @@ class Listener:
                 rows=self.rows,
             )
 
-    def _maybe_stop(self) -> None:
+    def maybe_stop(self) -> None:
+        """Raise Interrupted after a request to stop, unless a configuration is in hand."""
         if self.stop and self.in_hand is None:
-            raise interrupted(self.stop, self.kept(self.journal))
+            message = f"signal {self.stop[0]}: {self._kept()} are kept"
+            raise Interrupted(message, self.stop[0])
+
+    def _kept(self) -> str:
+        return f"{len(self.journal.rows)} rows"
 
     def blame(self, code: int, last_words: str) -> None:
         """After the process has died: write down the configuration that it was measuring."""

@@ -51,18 +51,11 @@ class MeasuringProcess:
             # Its own group: a Ctrl-C reaches the supervisor alone, which lets the row finish.
             start_new_session=True,
         )
-
-    @property
-    def asks(self) -> IO[bytes]:
-        """Pipe to the process."""
         assert self.popen.stdin is not None
-        return self.popen.stdin
-
-    @property
-    def events(self) -> IO[bytes]:
-        """Pipe from the process."""
         assert self.popen.stdout is not None
-        return self.popen.stdout
+        # Pipes to the process and from it.
+        self.asks: IO[bytes] = self.popen.stdin
+        self.events: IO[bytes] = self.popen.stdout
 
     def attributes(self, folder: Path, slice_sms: int | None) -> dict[str, Any]:
         """Attributes of the first visible device, or of its slice, which the process opens.

@@ -100,6 +100,12 @@ class Shard:
         return self.method.strategy.budget or self.spec.size
 
     @property
+    def exploration(self) -> dict[str, Any]:
+        """How far an explorer goes, for the journal: a later visit may allow more."""
+        limits = self.method.strategy.model_dump(include={"minutes", "stop_below_percent"})
+        return {"budget": self.budget, **limits}
+
+    @property
     def searches_from_others(self) -> bool:
         """Whether a search starts from rows of other GPUs, and of other problems on this one."""
         return self.method.strategy.kind == "transfer"

@@ -17,15 +17,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.errors import UserError
 from launchwise.base.provenance import versions
 from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
-from launchwise.measuring.job import JobKernels
+from launchwise.measuring.job import Parts
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.listening import Listener, explored, interrupted, kept_rows, run_child
+from launchwise.measuring.listening import Listener, supervise
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row, rows_to_table
@@ -49,9 +48,6 @@ if TYPE_CHECKING:
     from launchwise.measuring.extension import Extension
 
 
-MAX_BARREN_PROCESSES = 3  # Most consecutive measuring processes that die without a new measurement
-
-
 def measure_shard(
     shard: Shard,
     journal: Journal,
@@ -67,8 +63,7 @@ def measure_shard(
     ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
     ``progress``: where to show how far the sweep is.
     ``started``: a measuring process that waits for its job, for the first tasks.
-    Raises UserError when measuring processes die again and again without a measurement, or kernels
-    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
+    Raises UserError, Interrupted: see :func:`launchwise.measuring.listening.supervise`.
     """
 
     def afterwards() -> list[dict[str, Any]]:
@@ -82,22 +77,13 @@ def measure_shard(
     with stop_requests() as stop:
         claim_control(shard)
         _note_what_does_not_fit(shard, journal, shard.problems)
-        barren = 0
-        blamed: dict[str, Any] | None = None
-        while tasks := remaining(shard, journal) or afterwards():
-            if stop:
-                raise interrupted(stop, kept_rows(journal))
-            listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
-            control = control_of(shard, journal)
-            reason = run_child(shard, tasks, control, listener, started)
-            started = None
-            barren = 0 if listener.rows or listener.done else barren + 1
-            blamed = listener.blamed or (None if listener.ready else blamed)
-            if barren >= MAX_BARREN_PROCESSES:
-                if blamed:
-                    # The card has not answered since: it was lost, not the configuration at fault.
-                    journal.withdraw(blamed)
-                raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")
+        supervise(
+            "sweep",
+            lambda: remaining(shard, journal) or afterwards(),
+            lambda: Listener(shard, journal, stop, telemetry, progress, afterwards),
+            lambda: control_of(shard, journal),
+            started,
+        )
 
 
 def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
@@ -138,7 +124,7 @@ def _note_what_does_not_fit(shard: Shard, journal: Journal, problems: list[Probl
         found = {"status": "out_of_memory", "reason": reason}
         for task in remaining(shard, journal, [problem]):
             if task.get("explore"):
-                journal.note("explored", problem=problem, **explored(shard))
+                journal.note("explored", problem=problem, **shard.exploration)
             # An explorer's baseline stands for all that was not tried.
             for configuration in task["configurations"] or [baseline(shard.spec)]:
                 journal.append(make_row(shard.labels, {**problem, **configuration}, found))
@@ -173,7 +159,7 @@ def visit(
     shard: Shard,
     profile: GpuProfile,
     card: Card,
-    kernels: JobKernels,
+    parts: Parts,
     journal_path: Path,
     shards: int,
     starts: Callable[[], MeasuringProcess | None] = lambda: None,
@@ -185,10 +171,10 @@ def visit(
     Raises UserError, Interrupted: see :func:`launchwise.measuring.sweep.measure_shard`.
     """
     shard = shard.with_something_to_measure()
-    fingerprint = shard.fingerprint(profile, kernels.fingerprint)
+    fingerprint = shard.fingerprint(profile, parts.fingerprint)
     earlier = [
         shard.fingerprint(profile, each)
-        for each in earlier_fingerprints(shard.folder, kernels.toolkit)
+        for each in earlier_fingerprints(shard.folder, parts.toolkit)
     ]
     # On a cluster a job may outlive the workflow that made it, and meet its successor.
     patient = "SLURM_JOB_ID" in os.environ

@@ -18,8 +18,9 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.measuring import listening, process
 from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.listening import MAX_BARREN_PROCESSES
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, measure_shard
+from launchwise.measuring.sweep import measure_shard
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"

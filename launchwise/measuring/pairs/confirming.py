@@ -15,15 +15,14 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from launchwise.base.errors import UserError
 from launchwise.base.paired import Ratio, paired_ratio
 from launchwise.base.provenance import now
 from launchwise.experiment.method import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.listening import Listener, interrupted, run_child
+from launchwise.measuring.listening import Listener, supervise
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
+from launchwise.measuring.sweep import stop_requests
 from launchwise.measuring.telemetry import HINDERED, Telemetry, reasons_in
 from launchwise.workloads.metrics import UNKNOWN
 
@@ -80,8 +79,7 @@ def confirm(
     progress: Progress | None = None,
 ) -> None:
     """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
-    Raises UserError when measuring processes die again and again without a result, or kernels
-    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT."""
+    Raises UserError, Interrupted: see :func:`launchwise.measuring.listening.supervise`."""
 
     def tasks() -> list[dict[str, Any]]:
         return [
@@ -91,16 +89,12 @@ def confirm(
         ]
 
     card = str(shard.labels["card"])
-    barren = 0
     with stop_requests() as stop:
-        while todo := tasks():
-            if stop:
-                raise interrupted(stop, kept_visits(journal))
-            listener = PairsListener(shard, journal, stop, telemetry, progress, list)
-            reason = run_child(shard, todo, None, listener)
-            barren = 0 if listener.rows else barren + 1
-            if barren >= MAX_BARREN_PROCESSES:
-                raise UserError("confirm", str(shard.labels["gpu"]), f"cannot measure: {reason}")
+        supervise(
+            "confirm",
+            tasks,
+            lambda: PairsListener(shard, journal, stop, telemetry, progress, list),
+        )
 
 
 def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dict[str, Any] | None:
@@ -191,15 +185,9 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     return Rounds(*measured, reasons, found, visits, hindered, origin, replays)
 
 
-def kept_visits(journal: Journal) -> str:
-    """What a journal of pairs holds, in words."""
-    return f"{sum(note['note'] == VISIT for note in journal.notes)} visits of problems"
-
-
 class PairsListener(Listener):
     """Turns the events of rounds into one note per visit."""
 
-    kept = staticmethod(kept_visits)
     _entered: dict[str, Any] | None = None
     _visited: list[dict[str, Any]]
 
@@ -214,15 +202,18 @@ class PairsListener(Listener):
         elif kind == "round":
             self._visited.append(self._with_clocks(event))
             self.in_hand = None
-            self._maybe_stop()
+            self.maybe_stop()
             return kind
         elif kind == "done":
             self._note_visit(event["problem"])
             heard = super()._hear(event)
             # Contests without a round end here, too.
-            self._maybe_stop()
+            self.maybe_stop()
             return heard
         return super()._hear(event)
+
+    def _kept(self) -> str:
+        return f"{sum(note['note'] == VISIT for note in self.journal.notes)} visits of problems"
 
     def _with_clocks(self, event: dict[str, Any]) -> dict[str, Any]:
         during = [

@@ -32,22 +32,19 @@ def beside_usual(
 ) -> pd.DataFrame:
     """Pairs whose role ``usual`` and whose gains are those of the usual choice by ``rules``.
 
-    Gains of problems whose usual choice is another one now are computed again from their rounds.
-    They are empty where it did not run there, and where heat or a weak supply of power held the
-    card back: the table does not say in which rounds.
+    Gains of problems whose usual choice is another one now are computed again from their rounds
+    (:func:`ratio_of_rounds`); they are empty where it did not run there.
 
     ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
     ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
     """
     found = pairs.copy()
     for members, present in _changed(pairs, spec, rules):
+        usual = None if present is None else members.loc[present]
         for row, own in members.iterrows():
             roles = [role for role in own["roles"].split("+") if role != USUAL]
             found.loc[row, "roles"] = "+".join([*roles, USUAL] if row == present else roles)
-            ratio = UNKNOWN
-            if present is not None:
-                ratio = ratio_of_rounds(members.loc[present], own, members, clock_tolerance)
-            _write(found, row, "gain", ratio)
+            _write(found, row, "gain", ratio_of_rounds(usual, own, members, clock_tolerance))
     return found
 
 
@@ -66,13 +63,10 @@ def peers_beside_usual(
     found = peers.copy()
     key = ["gpu", *spec.problem_columns]
     for members, present in _changed(pairs, spec, rules):
+        usual = None if present is None else members.loc[present]
         same = (peers[key] == members[key].iloc[0]).all(axis=1)
         for row in peers.index[same]:
-            ratio = UNKNOWN
-            if present is not None:
-                ratio = ratio_of_rounds(
-                    peers.loc[row], members.loc[present], members, clock_tolerance
-                )
+            ratio = ratio_of_rounds(peers.loc[row], usual, members, clock_tolerance)
             _write(found, row, "usual_speedup", ratio)
     return found
 
@@ -100,16 +94,18 @@ def _plain(value: Any) -> Any:
 
 
 def ratio_of_rounds(
-    reference: Mapping[Any, Any] | pd.Series,
-    own: Mapping[Any, Any] | pd.Series,
+    reference: Mapping[Any, Any] | pd.Series | None,
+    own: Mapping[Any, Any] | pd.Series | None,
     members: pd.DataFrame,
     clock_tolerance: float,
 ) -> Ratio:
     """Time of ``reference`` over that of ``own`` in the rounds of a problem's ``members``.
-    :data:`UNKNOWN` where their rounds do not match, or where heat or a weak supply of power held
-    the card back: the table does not say in which rounds."""
+    :data:`UNKNOWN` without one of them, where their rounds do not match, or where heat or a weak
+    supply of power held the card back: the table does not say in which rounds."""
     held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
-    if held_back or not 0 < len(reference["times_ms"]) == len(own["times_ms"]):
+    if reference is None or own is None or held_back:
+        return UNKNOWN
+    if not 0 < len(reference["times_ms"]) == len(own["times_ms"]):
         return UNKNOWN
     times = reference["times_ms"], own["times_ms"]
     return paired_ratio(*times, reference["clocks_mhz"], own["clocks_mhz"], clock_tolerance)

@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
+_REFERENCES: tuple[Role, ...] = ("best", "usual", "baseline")
+
 
 def pairs_table(
     shard: Shard,
@@ -52,7 +54,7 @@ def pairs_table(
     notes: list[dict[str, Any]],
     sweep_ms: Mapping[tuple[Any, ...], float],
 ) -> pd.DataFrame:
-    """Paired times of every entrant.
+    """Paired times of every configuration.
 
     ``notes``: of the journal. ``sweep_ms``: values of a problem and a configuration, in the order
     of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none. Returns
@@ -61,8 +63,7 @@ def pairs_table(
     spec = shard.spec
     rows = [
         {**row, "sweep_ms": sweep_ms.get(tuple(row[name] for name in spec.key_columns[1:]))}
-        for contest in contests
-        for row in _rows_of(contest, rounds_of(contest, notes), how)
+        for row in _rows(contests, how, notes, of_peers=False)
     ]
     return _table(shard, rows, pairs_schema(spec), spec.key_columns)
 
@@ -70,18 +71,11 @@ def pairs_table(
 def peers_table(
     shard: Shard, contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]]
 ) -> pd.DataFrame:
-    """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`).
-
-    ``notes``: of the journal.
-    """
-    spec = shard.spec
-    rows = [
-        row
-        for contest in contests
-        for row in _rows_of_peers(contest, rounds_of(contest, notes), how)
-    ]
-    key = ["gpu", *spec.problem_columns, PEER]
-    return _table(shard, rows, peers_schema(spec), key)
+    """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`), from
+    the ``notes`` of the journal."""
+    rows = list(_rows(contests, how, notes, of_peers=True))
+    key = ["gpu", *shard.spec.problem_columns, PEER]
+    return _table(shard, rows, peers_schema(shard.spec), key)
 
 
 def _table(
@@ -98,42 +92,35 @@ def _table(
     return table.sort_values(key, ignore_index=True)
 
 
-def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
-    baseline = _place(contest, rounds, "baseline")
-    usual = _place(contest, rounds, "usual")
-    # If the usual choice is missing or fails, the baseline stands in for it.
-    places = {"gain": baseline if usual is None else usual, "improvement": baseline}
-    for place, entrant in enumerate(contest.entrants):
-        if peer_of(entrant.configuration) is not None:
-            continue
-        ratios = {name: _ratio(rounds, reference, place, how) for name, reference in places.items()}
-        yield {
-            **contest.problem,
-            **entrant.configuration,
-            "roles": "+".join(entrant.roles),
-            **_measured(rounds, place),
-            **_columns(ratios),
-        }
-
-
-def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
-    best = _place(contest, rounds, "best")
-    usual = _place(contest, rounds, "usual")
-    places = {"speedup": best, "usual_speedup": usual}
-    for place, entrant in enumerate(contest.entrants):
-        if (name := peer_of(entrant.configuration)) is None:
-            continue
-        ratios = {
-            column: UNKNOWN if own is None else _ratio(rounds, place, own, how)
-            for column, own in places.items()
-        }
-        yield {
-            **contest.problem,
-            "peer": name,
-            "version": "",
-            **_measured(rounds, place),
-            **_columns(ratios),
-        }
+def _rows(
+    contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]], of_peers: bool
+) -> Iterator[dict[str, Any]]:
+    """Rows of all configurations, or of all libraries."""
+    for contest in contests:
+        rounds = rounds_of(contest, notes)
+        best, usual, default = (_place(contest, rounds, role) for role in _REFERENCES)
+        for place, entrant in enumerate(contest.entrants):
+            peer = peer_of(entrant.configuration)
+            if (peer is not None) != of_peers:
+                continue
+            names: dict[str, Any]
+            pairs: dict[str, tuple[int | None, int | None]]
+            if of_peers:
+                names = {"peer": peer, "version": ""}
+                pairs = {"speedup": (place, best), "usual_speedup": (place, usual)}
+            else:
+                names = {**entrant.configuration, "roles": "+".join(entrant.roles)}
+                # If the usual choice is missing or fails, the baseline stands in for it.
+                pairs = {
+                    "gain": (default if usual is None else usual, place),
+                    "improvement": (default, place),
+                }
+            ratios = {column: _ratio(rounds, *pair, how) for column, pair in pairs.items()}
+            row = {**contest.problem, **names, **_measured(rounds, place)}
+            row["thrown"] = max(ratio.thrown for ratio in ratios.values())
+            for column, ratio in ratios.items():
+                row |= limits_of(column, ratio)
+            yield row
 
 
 def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
@@ -157,13 +144,6 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
     }
 
 
-def _columns(ratios: Mapping[str, Ratio]) -> dict[str, Any]:
-    found: dict[str, Any] = {"thrown": max(ratio.thrown for ratio in ratios.values())}
-    for name, ratio in ratios.items():
-        found |= limits_of(name, ratio)
-    return found
-
-
 def _place(contest: Contest, rounds: Rounds, role: Role) -> int | None:
     """Place of the entrant of a role, if its result was right."""
     places = (place for place, each in enumerate(contest.entrants) if role in each.roles)
@@ -178,13 +158,15 @@ def _ran(rounds: Rounds, place: int) -> bool:
     return _right(rounds, place) and bool(rounds.times_ms[place])
 
 
-def _ratio(rounds: Rounds, reference: int | None, place: int, how: Confirmation) -> Ratio:
+def _ratio(rounds: Rounds, reference: int | None, place: int | None, how: Confirmation) -> Ratio:
+    if reference is None or place is None:
+        return UNKNOWN
     if reference == place and _right(rounds, place):
         pairs = len(rounds.kept_ms(place))
         thrown = len(rounds.times_ms[place]) - pairs
         own = math.nan if thrown and not pairs else 1.0
         return Ratio(own, own, own, pairs, thrown)
-    if reference is None or not _ran(rounds, reference) or not _ran(rounds, place):
+    if not _ran(rounds, reference) or not _ran(rounds, place):
         return UNKNOWN
     return rounds.ratio(reference, place, how.clock_tolerance)
 
@@ -216,8 +198,8 @@ def visit_contests(
     """
     # Which configurations take part is a matter of the contests.
     ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
-    machine = [ready.card.driver, ready.kernels.toolkit, ready.card.mark] if once else []
-    fingerprint = digest([shard.fingerprint(profile, ready.kernels.fingerprint), ways, *machine])
+    machine = [ready.card.driver, ready.parts.toolkit, ready.card.mark] if once else []
+    fingerprint = digest([shard.fingerprint(profile, ready.parts.fingerprint), ways, *machine])
     patient = "SLURM_JOB_ID" in os.environ
     with contextlib.ExitStack() as stack:
         telemetry = stack.enter_context(Telemetry(nvml_source(ready.card.uuid)))
