@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from launchwise.base.errors import LONGEST_NAME, UserError
 from launchwise.base.literals import visible
@@ -16,16 +19,15 @@ from launchwise.experiment.experiment import RECORDED
 from launchwise.importing.csv_mapping import read_mapping
 from launchwise.importing.files import MEGABYTE, MOST_BYTES
 from launchwise.importing.kernel_tuner import write_cache
-from launchwise.importing.members import Options
-from launchwise.importing.sweep import as_value
+from launchwise.importing.members import FORMAT_KEY, STATED, Options
+from launchwise.importing.sweep import ForeignSweep, Row, as_value
 from launchwise.importing.t1 import read_t1
 from launchwise.importing.t4 import write_t4
-from launchwise.importing.tables import sweep_of
 from launchwise.importing.workload import Imported, write_workload
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}  # Format of an export to its writer
 
@@ -108,6 +110,56 @@ def export_sweep(
         raise UserError(table, "--problem", message)
     chosen = {str(key): value for key, value in fit[0].items()}
     WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))
+
+
+def sweep_of(
+    table: pd.DataFrame, spec: Spec, facts: Mapping[str, Any], problem: Mapping[str, Value]
+) -> ForeignSweep:
+    """Foreign sweep of one problem in a table: the way back, for the writers.
+
+    Of several variants, ``variant`` is a tunable: rows that differ in nothing else stay apart.
+
+    ``facts``: of the table: names of device, kernel, and of the parameters in the file.
+    """
+    foreign = facts.get(FORMAT_KEY, {})
+    values = {name: list(each.values) for name, each in spec.tunables.items()}
+    if len(spec.variants) > 1:
+        values = {"variant": list(spec.variants), **values}
+    own = {name: foreign.get("tunables", {}).get(name, name) for name in values}
+    chosen = np.ones(len(table), dtype=bool)
+    for name, value in problem.items():
+        chosen &= (table[name] == value).to_numpy()
+    stated = STATED in table
+    # Kernel Tuner reads no cache whose kernel has no name.
+    kernel = next(
+        (name for each in spec.variants.values() for name in each.kernel_names), spec.workload
+    )
+    rows = []
+    for record in table[chosen].to_dict("records"):
+        time = record[STATED] if stated else record["time_ms"]
+        ok = record["status"] in ("ok", "slow", "unverified")
+        extra = {"measured_at": record["measured_at"]} if record["measured_at"] else {}
+        if record["registers"]:
+            extra["registers"] = int(record["registers"])
+        rows.append(
+            Row(
+                configuration={told: record[name] for name, told in own.items()},
+                status="ok" if ok else record["status"],
+                reason=record["reason"] if not ok else "",
+                times_ms=tuple(float(each) for each in record["times_ms"]),
+                time_ms=float(time) if ok else None,
+                extra=extra,
+            )
+        )
+    return ForeignSweep(
+        source="",
+        format="",
+        device_name=str(foreign.get("device", "")),
+        kernel_name=str(foreign.get("kernel") or kernel),
+        problem=dict(problem),
+        tunables={told: values[name] for name, told in own.items()},
+        rows=rows,
+    )
 
 
 def _values(texts: Iterable[str], flag: str) -> dict[str, Value]:

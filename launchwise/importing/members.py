@@ -1,4 +1,4 @@
-"""Files of an import with what the user adds: GPUs, problems and names of one workload."""
+"""Files of an import with what the user adds: GPUs, problems and names; their rows as a table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.expressions import FUNCTIONS
@@ -19,8 +22,12 @@ from launchwise.importing.files import MOST_BYTES
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.rows import IMPORTED, of_formulas, of_repeats
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
+from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
+from launchwise.workloads.spec import Spec
 
 TAKEN = {
     *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),
@@ -256,3 +263,59 @@ def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:
         {key: str(value) if key in texts else value for key, value in each.items()}
         for each in problems
     ]
+
+
+STATED = "stated_ms"
+"""Column with the time that a file states; ``time_ms`` is the median of the repeats, as in every
+sweep."""
+
+FORMAT_KEY = "foreign"
+"""Key of a table's facts: the names that the files have for what the columns hold."""
+
+
+def table_of(
+    sweeps: Sequence[ForeignSweep], gpu: str, spec: Spec, problems: Sequence[Mapping[str, Value]]
+) -> pd.DataFrame:
+    """Measurements of one GPU (:func:`launchwise.tables.measurements.measurement_schema`).
+
+    What a file lacks is empty: driver, toolkit, card, clocks, verification.
+
+    ``sweeps``: of this GPU, one per problem; their names and values are those of ``spec``.
+    ``problems``: problem of each sweep.
+    """
+    variant = next(iter(spec.variants))
+    rows = [
+        {
+            **absent(SWEEP),
+            "gpu": gpu,
+            "workload": spec.workload,
+            **problem,
+            "variant": variant,
+            **{name: row.configuration[name] for name in spec.tunables},
+            "status": row.status,
+            "reason": row.reason,
+            STATED: row.time_ms,
+            "backend": IMPORTED,
+            **row.extra,
+        }
+        for sweep, problem in zip(sweeps, problems, strict=True)
+        for row in sweep.rows
+    ]
+    table = pd.DataFrame(rows)
+    flat = [row for sweep in sweeps for row in sweep.rows]
+    table["times_ms"] = pd.Series([np.asarray(row.times_ms, dtype=float) for row in flat])
+    timed = [row.times_ms or (row.time_ms,) for row in flat]
+    ok = (table["status"] == "ok").to_numpy()
+    medians = [
+        float(np.median(times)) if fine else math.nan  # type: ignore[arg-type]
+        for times, fine in zip(timed, ok, strict=True)
+    ]
+    table["time_ms"] = medians
+    table[STATED] = table[STATED].astype(float)
+    table["measured_at"] = table["measured_at"].astype(str)
+    table = table.assign(**of_repeats([row.times_ms for row in flat]))
+    # A spec that an import made has 1 byte and no FLOP where they are unknown.
+    table = table.assign(**of_formulas(table, spec, least_work=1))
+    return table[list(measurement_schema(spec).columns)].sort_values(
+        spec.key_columns, ignore_index=True
+    )

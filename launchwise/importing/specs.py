@@ -17,9 +17,8 @@ from launchwise.base.expressions import evaluate, names_in
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
-from launchwise.importing.members import Batch, Member, own_names
+from launchwise.importing.members import STATED, Batch, Member, own_names
 from launchwise.importing.t1 import Space
-from launchwise.importing.tables import STATED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 

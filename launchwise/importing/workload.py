@@ -31,9 +31,8 @@ from launchwise.gpus.datasheets import (
 )
 from launchwise.gpus.profile import write_profile
 from launchwise.importing.cards import Timed, doubts
-from launchwise.importing.members import Batch, Member, Options, batch_of
+from launchwise.importing.members import FORMAT_KEY, Batch, Member, Options, batch_of, table_of
 from launchwise.importing.specs import as_yaml, checked_conditions, spec_content, write_spec
-from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec

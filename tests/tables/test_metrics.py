@@ -31,7 +31,7 @@ from pathlib import Path
 import launchwise
 from docs.generator.column_page import column_page
 from launchwise.importing.sweep import ForeignSweep, Row
-from launchwise.importing.tables import table_of
+from launchwise.importing.members import table_of
 from launchwise.measuring.rows import make_row, rows_to_table
 from launchwise.report.answer.landscape import KNOWN
 from launchwise.tables.files import read_table, write_table
