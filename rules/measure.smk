@@ -51,7 +51,7 @@ rule describe:
         runtime=lambda wildcards, attempt: 10 * attempt,
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
     params:
-        code=code("scripts/describe.py", "launchwise/cuda/describe.py"),
+        code=code("scripts/describe.py", "launchwise/cuda/ceilings.py"),
         entry=lambda wildcards: values.profile_settings(wildcards.gpu),
         arch=lambda wildcards: values.archs[wildcards.gpu],
     script:

@@ -1,8 +1,13 @@
-"""Measures the ceilings of a GPU, one after the other; skips those that cannot be measured."""
+"""The ``describe`` stage's process: attributes of the first visible device, measured ceilings.
+
+Ceilings are measured one after the other; those that cannot be measured are skipped.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import statistics
 import sys
 import time
@@ -14,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.base.provenance import commit, now
 from launchwise.cuda.ceilings_timing import (
     PAIRS,
     Benchmark,
@@ -27,7 +33,8 @@ from launchwise.cuda.ceilings_timing import (
     rate_benchmarks,
     step_ns,
 )
-from launchwise.gpus.profile import Ceilings
+from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.measuring.compile import compile_unit, nvcc_release
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
 if TYPE_CHECKING:
@@ -261,3 +268,41 @@ def _lost(device: CudaDevice) -> bool:
     except OutOfMemory:
         return False
     return False
+
+
+def describe(job: dict[str, Any]) -> GpuProfile:
+    """Profile of the first visible device (or its slice).
+
+    ``job``: name, card, driver and slice_sms (or None).
+    """
+    import pycuda.driver as cuda
+
+    from launchwise.cuda.device import CudaDevice, attributes_of
+
+    device = CudaDevice(slice_sms=job["slice_sms"])
+    attributes = attributes_of(device)
+    cubin, _ = compile_unit(translation_unit(), HERE, attributes["arch"])
+    module = cuda.module_from_buffer(cubin)
+    capability = tuple(attributes["compute_capability"])
+    return GpuProfile(
+        **attributes,
+        name=job["name"],
+        card=job["card"],
+        driver=job["driver"],
+        toolkit=nvcc_release(),
+        commit=commit(),
+        measured_at=now(),
+        ceilings=measured_ceilings(device, module, capability, cuda.Error),
+    )
+
+
+if __name__ == "__main__":
+    try:
+        profile = describe(json.loads(sys.stdin.read()))
+    except UserError as error:
+        # Nothing after this line: of a lost context PyCUDA's clean-up would have more to say.
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
+    print(json.dumps(profile.model_dump(mode="json")), flush=True)
+    # The context is still open, which PyCUDA's clean-up takes for a mistake.
+    os._exit(0)

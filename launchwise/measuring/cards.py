@@ -278,7 +278,7 @@ def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile
     last words of the process that measures."""
     job = {"name": name, "card": card.mark, "driver": card.driver, "slice_sms": slice_sms}
     done = subprocess.run(
-        [sys.executable, "-m", "launchwise.cuda.describe"],
+        [sys.executable, "-m", "launchwise.cuda.ceilings"],
         input=json.dumps(job),
         capture_output=True,
         text=True,

@@ -115,7 +115,7 @@ import runpy
 from launchwise.cuda import ceilings_timing
 usual = ceilings_timing.links
 ceilings_timing.links = lambda base, *more: usual(base + (1 << 44), *more)
-runpy.run_module("launchwise.cuda.describe", run_name="__main__")
+runpy.run_module("launchwise.cuda.ceilings", run_name="__main__")
 """
 
 

@@ -33,7 +33,7 @@ def described(slice_sms: int | None) -> GpuProfile:
     assert present, "these tests need a GPU"
     job = {"name": "test", "card": present[0].mark, "driver": present[0].driver}
     done = subprocess.run(
-        [sys.executable, "-m", "launchwise.cuda.describe"],
+        [sys.executable, "-m", "launchwise.cuda.ceilings"],
         input=json.dumps({**job, "slice_sms": slice_sms}),
         capture_output=True,
         text=True,

@@ -2,7 +2,7 @@
 
 For tests of the whole pipeline where there is no GPU. This folder comes first in PYTHONPATH, so
 that its ``pynvml``, ``pycuda`` and ``cuda`` are found instead of real ones; the two processes that
-hold a device, ``launchwise.cuda.describe`` and ``launchwise.cuda.child``, are those of this folder.
+hold a device, ``launchwise.cuda.ceilings`` and ``launchwise.cuda.child``, are those of this folder.
 """
 
 import importlib.abc
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPLACED = {
-    "launchwise.cuda.describe": HERE / "described.py",
+    "launchwise.cuda.ceilings": HERE / "described.py",
     "launchwise.cuda.child": HERE / "measuring.py",
 }
 
