@@ -14,17 +14,13 @@ import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import LISTABLE, Draws, Key
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""
@@ -272,7 +268,7 @@ class TransferExplorer(RandomDraws):
     the fastest rows. When all are measured, random draws follow."""
 
     def _prepare(self) -> None:
-        from launchwise.search.transfer_search import TransferSearch
+        from launchwise.search.candidates import KeyedSearch, fastest_elsewhere, texts_of
 
         every = [self._losses_of(measured) for measured in self.prior]
         self._losses = [losses for losses in every if losses]
@@ -283,11 +279,10 @@ class TransferExplorer(RandomDraws):
         state.shuffle(sampled)
         self._is_sample = self._draws.size > LISTABLE or len(sampled) == SAMPLED_CANDIDATES
         first = [each for each in self._first if self._draws.feasible(each)]
-        candidates = self._new_among([*sampled, *self._from_elsewhere(), *first], {})
-        self._places = {key: place for place, key in enumerate(candidates)}
-        self._candidates = list(candidates.values())
+        elsewhere = fastest_elsewhere(self._losses, CANDIDATES_FROM_ELSEWHERE)
+        keys = [*map(self._draws.key, sampled), *elsewhere, *map(self._draws.key, first)]
         self._times: list[tuple[float, int]] = []
-        self._search = TransferSearch(*self._described(candidates)) if candidates else None
+        self._search = KeyedSearch(keys, texts_of(self._spec), self._losses) if keys else None
 
     def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
         """Losses of one other GPU's configurations that are feasible here."""
@@ -301,33 +296,14 @@ class TransferExplorer(RandomDraws):
             }
         )
 
-    def _from_elsewhere(self) -> list[Configuration]:
-        from launchwise.search.candidates import fastest_elsewhere
-
-        keys = fastest_elsewhere(self._losses, CANDIDATES_FROM_ELSEWHERE)
-        return [dict(zip(self._spec.tunable_columns, key, strict=True)) for key in keys]
-
-    def _new_among(
-        self, configurations: Iterable[Configuration], known: Mapping[Key, Any]
-    ) -> dict[Key, Configuration]:
-        """Those that are not ``known``, each once, by their keys."""
-        found = {self._draws.key(each): each for each in configurations}
-        return {key: each for key, each in found.items() if key not in known}
-
-    def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
-        from launchwise.search.candidates import described, texts_of
-
-        return described(list(candidates), texts_of(self._spec), self._losses)
+    def _of_key(self, key: Key) -> Configuration:
+        return dict(zip(self._spec.tunable_columns, key, strict=True))
 
     def _drawn(self) -> Configuration | None:
         if self._is_sure():
             return None
-        if self._search is not None:
-            try:
-                return self._candidates[self._search.propose()]
-            except StopIteration:
-                pass
-        return super()._drawn()
+        key = self._search.ask() if self._search else None
+        return super()._drawn() if key is None else self._of_key(key)
 
     def conclusion(self) -> dict[str, float]:
         """``within_percent``; ``chance_left``, that something faster by more than it is left. And
@@ -353,25 +329,19 @@ class TransferExplorer(RandomDraws):
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
         if self._search is None:
             return
-        if self._draws.key(configuration) not in self._places:
-            if not self._search.learns(time_ms):
-                return
-            # A row of another strategy, or of an infeasible baseline.
-            self._add([configuration])
-        place = self._places[self._draws.key(configuration)]
+        key = self._draws.key(configuration)
+        if key not in self._search.places and not self._search.learns(time_ms):
+            return
+        # It is new if it is a row of another strategy, or of an infeasible baseline.
+        self._search.add([key])
+        place = self._search.places[key]
         self._search.tell(place, time_ms)
         if time_ms is not None:
             self._times.append((time_ms, place))
         if self._is_sample and len(self._told) % NEIGHBOURS_EVERY == 0:
-            fastest = [self._candidates[place] for _, place in sorted(self._times)[:CENTRES]]
-            self._add([near for each in fastest for near in self._neighbours(each)])
-
-    def _add(self, configurations: Iterable[Configuration]) -> None:
-        new = self._new_among(configurations, self._places)
-        if new and self._search is not None:
-            self._search.extend(*self._described(new))
-            self._places |= {key: place for place, key in enumerate(new, len(self._places))}
-            self._candidates += new.values()
+            fastest = [self._search.keys[place] for _, place in sorted(self._times)[:CENTRES]]
+            near = [each for key in fastest for each in self._neighbours(self._of_key(key))]
+            self._search.add(map(self._draws.key, near))
 
     def _neighbours(self, configuration: Configuration) -> Iterator[Configuration]:
         """Feasible configurations of the same variant that differ in one tunable, by one step."""

@@ -67,6 +67,36 @@ def described(
     return np.array(columns, dtype=float).T, np.array(known, dtype=float).reshape(shape).T
 
 
+class KeyedSearch(TransferSearch):
+    """A search among candidates that are known by their keys.
+
+    ``keys``: of the candidates, each once. ``texts``, ``losses``: see :func:`described`.
+    """
+
+    def __init__(
+        self,
+        keys: Iterable[Key],
+        texts: Sequence[Sequence[Any]],
+        losses: Sequence[Mapping[Key, float]],
+    ) -> None:
+        self.keys = list(dict.fromkeys(keys))
+        self.places = {key: place for place, key in enumerate(self.keys)}
+        self._texts, self._elsewhere = texts, losses
+        super().__init__(*described(self.keys, texts, losses))
+
+    def add(self, keys: Iterable[Key]) -> None:
+        """Further candidates; those that are known stay."""
+        new = [key for key in dict.fromkeys(keys) if key not in self.places]
+        if new:
+            self.extend(*described(new, self._texts, self._elsewhere))
+            self.places |= {key: place for place, key in enumerate(new, len(self.keys))}
+            self.keys += new
+
+    def ask(self) -> Key | None:
+        """Key of the candidate to measure next; None when all were measured."""
+        return self.keys[self.propose()] if len(self.tried) < len(self.keys) else None
+
+
 Value = int | float | str | bool
 Configuration = Mapping[str, Any]
 Told = tuple[Configuration, float | None]
@@ -122,12 +152,14 @@ class Search:
         self._known = [self._losses_of(rows) for rows in known]
         self._known = [losses for losses in self._known if losses]
         elsewhere = fastest_elsewhere(self._known, MOST_CANDIDATES)
-        found = dict.fromkeys([*self._drawn(random.Random(seed)), *elsewhere])
+        found = [*self._drawn(random.Random(seed)), *elsewhere]
         if not found:
             raise ValueError("no configuration is allowed")
-        self._keys = list(found)
-        self._places = {key: place for place, key in enumerate(self._keys)}
-        self._search = TransferSearch(*self._described(self._keys))
+        texts = [
+            values if any(isinstance(value, str) for value in values) else []
+            for values in self._tunables.values()
+        ]
+        self._search = KeyedSearch(found, texts, self._known)
         self._best: tuple[dict[str, Value], float] | None = None
 
     @property
@@ -137,10 +169,8 @@ class Search:
 
     def ask(self) -> dict[str, Value] | None:
         """Configuration to measure next; the same until something is told. None: none is left."""
-        try:
-            return self._configuration(self._keys[self._search.propose()])
-        except StopIteration:
-            return None
+        key = self._search.ask()
+        return None if key is None else self._configuration(key)
 
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
         """Take in a measurement, whether it was asked for or not.
@@ -155,13 +185,11 @@ class Search:
         if not self._is_of_space(key):
             raise ValueError(f"is not of the space: {dict(configuration)}")
         time_ms = _time(time_ms)
-        if key not in self._places:
-            self._places[key] = len(self._keys)
-            self._keys.append(key)
-            self._search.extend(*self._described([key]))
-        if self._places[key] in self._search.tried:
+        self._search.add([key])
+        place = self._search.places[key]
+        if place in self._search.tried:
             raise ValueError(f"was told before: {dict(configuration)}")
-        self._search.tell(self._places[key], time_ms)
+        self._search.tell(place, time_ms)
         if time_ms is not None and (self._best is None or time_ms < self._best[1]):
             self._best = self._configuration(key), time_ms
 
@@ -222,13 +250,6 @@ class Search:
             if len(found) == MOST_CANDIDATES:
                 break
         return list(found)
-
-    def _described(self, keys: Sequence[Key]) -> tuple[np.ndarray, np.ndarray]:
-        texts = [
-            values if any(isinstance(value, str) for value in values) else []
-            for values in self._tunables.values()
-        ]
-        return described(keys, texts, self._known)
 
 
 def _listed(name: str, values: Sequence[Value]) -> list[Value]:
