@@ -35,7 +35,7 @@ SLOW = (
     *("test_learning_recommenders", "test_learning_evaluate", "test_learning_search"),
     *("test_one_core", "test_intervals", "test_report_writing", "test_agreement"),
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
-    *("test_explore", "test_explore_model", "test_explore_transfer", "test_faults"),
+    *("test_explore", "test_explore_transfer", "test_faults"),
     *("test_random_kills",),
     *("test_calibration", "test_datasheet_gpus", "test_tested_problems", "test_feeding"),
     *("test_units", "test_faults_files", "test_exports", "test_every_block", "test_openmp"),

@@ -1,13 +1,17 @@
-"""Conditions of T1 that rows break, or that cannot be read."""
+"""What an import does not believe: conditions, times of cards, files of others."""
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import foreign
 import pytest
+import yaml
 
+from launchwise.base.errors import UserError
+from launchwise.importing.cards import MOST_UNEXPLAINED, Timed, doubts
 from launchwise.importing.command import import_sweeps, told
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
@@ -102,3 +106,55 @@ def test_failed_rows_that_break_a_condition_are_left_out(tmp_path: Path) -> None
     assert load_spec(found.folder).constraints == ["bx * by <= 64"]
     assert found.rows == {"a100_pcie_40gb": {"ok": 5}}
     assert "1 failed rows break a condition and are left out, such as bx=64, by=2" in found.notes
+
+
+def timed(name: str, *times_ms: float) -> Timed:
+    """A sweep of one problem on a card that is not known."""
+    return Timed(name, None, (64,), {(n,): ms for n, ms in enumerate(times_ms)}, None, None)
+
+
+def test_cards_may_agree_through_a_third_one() -> None:
+    step = 0.9 * MOST_UNEXPLAINED
+    slow, fast, between = timed("slow", step), timed("fast", 1 / step), timed("between", 1.0)
+    for chain in permutations((slow, fast, between)):
+        assert doubts(chain) == {}
+    assert list(doubts([slow, fast])) == [0, 1]
+
+
+def test_the_one_that_is_alone_is_doubted() -> None:
+    sweeps = [timed("one", 1.0, 2.0), timed("other", 1.5, 2.5), timed("odd", 0.01, 0.02)]
+    (place, words) = next(iter(doubts(sweeps).items()))
+    assert (place, len(doubts(sweeps))) == (2, 1)
+    # Its median share of the other's times, of .01 / 1.5 and .02 / 2.5, is 1 / 136.
+    assert "from those of other" in words[0]
+    assert "by 136 times" in words[0]
+
+
+def test_problems_of_their_own_are_not_compared() -> None:
+    other = Timed("other", None, (65,), {(0,): 1000.0}, None, None)
+    assert doubts([timed("one", 1.0), other]) == {}
+
+
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("data").joinpath("files_of_others.yaml").read_text()
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_said_of_a_file(tmp_path: Path, case: str) -> None:
+    given = CASES[case]
+    file = foreign.write(tmp_path / given["file"], given["text"])
+    options: dict[str, Any] = {}
+    if "columns" in given:
+        options["columns"] = foreign.write(tmp_path / "columns.yaml", given["columns"])
+    else:
+        options["problem"] = ["n=1"]
+    if "refused" in given:
+        with pytest.raises(UserError) as caught:
+            import_sweeps([file], "w", tmp_path / "k", tmp_path / "r", **options)
+        assert given["refused"] in str(caught.value)
+        return
+    lines = told(import_sweeps([file], "w", tmp_path / "k", tmp_path / "r", **options))
+    fastest = [line for line in lines if line.startswith("fastest on ")]
+    assert given["fastest"] in fastest[0]
+    assert any(given["note"] in line for line in lines if line.startswith("note: "))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from launchwise.experiment.method import Method, Repeats
+from launchwise.measuring import explore
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
@@ -38,6 +40,17 @@ QUICK = Method(
 
 A CPU's times say nothing of a configuration or a card.
 """
+
+
+FEW = 500
+
+
+@contextmanager
+def few_candidates() -> Iterator[None]:
+    """Samples of a tenth: drawing candidates until they are feasible takes most of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explore, "SAMPLED_CANDIDATES", FEW)
+        yield
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws, Key
 from launchwise.workloads.space import Configuration
 from launchwise.workloads.spec import Spec
+from tests.measuring.conftest import few_candidates
 from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
 
 KINDS: list[Callable[..., RandomDraws]] = [RandomDraws, TreeParzen, TransferExplorer]
@@ -72,13 +73,13 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
     killed=st.lists(st.integers(0, 40), min_size=1, max_size=2),
     guessed=st.integers(0, 3),
 )
+@few_candidates()
 def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
     kind: Callable[..., RandomDraws], spec: Spec, seed: int, killed: list[int], guessed: int
 ) -> None:
     small = len(spec.tunables) < len(LARGE)
     likely = space.configurations(spec, PROBLEM)[1 : 1 + guessed] if small else []
     whole = driven(kind(spec, PROBLEM, None, 45, seed, likely))
-    assert whole == driven(kind(spec, PROBLEM, None, 45, seed, likely))
     for rows in killed:
         known = whole[:rows]
         resumed = kind(spec, PROBLEM, None, 45, seed, likely, known)
@@ -87,10 +88,11 @@ def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
         assert known + driven(resumed) == whole
 
 
+@few_candidates()
 def of_every_kind() -> str:
     """What each strategy proposes, as JSON."""
     spec = large(["a * b <= 256"], ["tiled", "other"])
-    return json.dumps([driven(kind(spec, PROBLEM, None, 40, 3)) for kind in KINDS])
+    return json.dumps([driven(kind(spec, PROBLEM, None, 25, 3)) for kind in KINDS])
 
 
 def test_another_process_proposes_the_same(root: Path) -> None:
@@ -105,7 +107,7 @@ def test_another_process_proposes_the_same(root: Path) -> None:
         check=True,
     ).stdout
     assert said == of_every_kind() + "\n"
-    assert [len(each) for each in json.loads(said)] == [40] * len(KINDS)
+    assert [len(each) for each in json.loads(said)] == [25] * len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

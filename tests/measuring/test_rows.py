@@ -1,4 +1,4 @@
-"""From journal rows and notes to a table of measurements."""
+"""From journal rows and notes to a table of measurements, and rows that a drift puts in doubt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
+from launchwise.measuring.tasks import drifted_rows
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
@@ -98,3 +99,45 @@ def test_a_row_that_an_older_journal_holds_has_neutral_values(stencil_spec: Spec
     (found,) = rows_to_table([old], [], stencil_spec).to_dict("records")
     assert (found["throttle"], found["l2"]) == ("unknown", "")
     assert pd.isna(found["power_w"])
+
+
+def noted(ratios: list[float], card: str = "one") -> list[dict[str, Any]]:
+    """Notes of a reference kernel; before each, one row was measured."""
+    return [
+        {"note": "control", "card": card, "ratio": ratio, "rows": [[card, place]]}
+        for place, ratio in enumerate(ratios)
+    ]
+
+
+@pytest.mark.parametrize("count", [3, 10])
+@pytest.mark.parametrize(
+    ("ratio", "doubted"), [(1.25, False), (0.75, False), (1.3, True), (0.7, True)]
+)
+def test_a_card_that_became_faster_has_drifted_like_a_slower_one(
+    count: int, ratio: float, doubted: bool
+) -> None:
+    notes = noted([1.0] * (count - 1) + [ratio])
+    assert drifted_rows(notes, 0.25) == ({("one", count - 1)} if doubted else set())
+
+
+def test_ten_times_of_the_reference_kernel_tell_its_noise() -> None:
+    assert drifted_rows(noted([1.0, 1.1] * 5), 0.02) == set()
+    nine = noted([1.0, 1.1] * 4 + [1.0])
+    assert drifted_rows(nine, 0.02) == {("one", place) for place in (1, 3, 5, 7)}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "doubted"), [(1.45, True), (1.4, False), (0.65, True), (0.7, False)]
+)
+def test_of_a_noisy_reference_kernel_times_far_off_the_median_are_in_doubt(
+    ratio: float, doubted: bool
+) -> None:
+    # Up and down by .1: three standard deviations of .1 / .954 are .31, off the median 1.1 or 1.
+    noisy = [1.0, 1.1] * 8
+    found = drifted_rows(noted([*noisy, ratio]), 0.02)
+    assert found == ({("one", len(noisy))} if doubted else set())
+
+
+def test_every_card_has_a_reference_of_its_own() -> None:
+    notes = [*noted([1.0] * 12), *noted([1.0, 1.5, 1.0], "two"), {"note": "seconds", "ratio": 9.0}]
+    assert drifted_rows(notes, 0.02) == {("two", 1)}
