@@ -53,12 +53,9 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
-    """Arrays of an ``.npz`` by their names.
-
-    ``what``: what the file is, such as ``a model``, for messages.
+    """Arrays of an ``.npz`` by their names; ``what`` it is, such as ``a model``, for messages.
     Raises UserError when the file is missing or damaged, holds objects, less than its headers say,
-    or more than :data:`MOST_BYTES`.
-    """
+    or more than :data:`MOST_BYTES`."""
     insist_on_regular(path)
     try:
         with zipfile.ZipFile(path) as packed:

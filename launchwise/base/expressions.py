@@ -251,12 +251,9 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
 
 
 def inlined(text: str, derived: Mapping[str, str]) -> str:
-    """The expression with the expressions of derived names in their place.
-
-    ``derived``: name to expression; each may read those before it.
-    Raises ValueError when one of them is not an expression, or the result would be too long for
-    one: a dozen names, each twice the one before, stand for thousands.
-    """
+    """The expression with the expressions of derived names in their place; each of ``derived`` may
+    read those before it. Raises ValueError when one of them is not an expression, or the result
+    would be too long for one: a dozen names, each twice the one before, stand for thousands."""
     for name in reversed([*derived]):
         text = substituted(text, {name: derived[name]})
     names_in(text)
@@ -283,13 +280,9 @@ MAX_CACHED_VALUES = 200_000
 
 
 class Formulas:
-    """Evaluates expressions over raw and derived names; caches the values.
-
-    A sweep evaluates the same few expressions for thousands of rows. The cache key holds only the
-    raw names that an expression reads.
-
-    ``derived``: name to expression; each may read raw names and the derived names before it.
-    """
+    """Evaluates expressions over raw and derived names; caches the values by the raw names that an
+    expression reads, since a sweep evaluates the same few for thousands of rows. ``derived``: name
+    to expression; each may read raw names and the derived names before it."""
 
     def __init__(self, derived: Mapping[str, str]) -> None:
         self._derived = dict(derived)

@@ -48,11 +48,9 @@ def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:
     Data are passed on: what stands in them leads nowhere else, through links neither. Paths that
     the user types, on the command line or in the settings, are not checked by this.
 
-    ``folder``: folder of the workload, the study or the import.
-    ``name``: path relative to it, as the data have it.
-    ``where``, ``key``: file and key that name it, for the message.
-    Raises UserError when it is absolute, leads out of the folder, or holds what no source file can
-    name.
+    ``folder``: of the workload, the study or the import. ``name``: relative to it, as the data have
+    it. ``where``, ``key``: file and key that name it, for the message. Raises UserError when it is
+    absolute, leads out of the folder, or holds what no source file can name.
     """
     path = folder / name
     if not name.isprintable() or set(name) & {'"', "\\"} or not name.strip():

@@ -62,16 +62,12 @@ def paired_ratio(
     The interval of the median is that of the sign test (Conover, Practical Nonparametric
     Statistics, 1999, section 3.2): it assumes nothing of how times are distributed.
 
-    ``reference_ms``, ``times_ms``: times of the reference and of the configuration, ms, shape
-        (rounds,).
-    ``reference_mhz``, ``clocks_mhz``: SM clocks while they ran, MHz, shape (rounds,); 0 where
-        unknown.
-    ``clock_tolerance``: relative difference of clocks above which a pair is discarded; none is
-        where a clock is unknown.
-    ``hindered``: rounds, shape (rounds,), in which something from outside held the card back: their
-        pairs are discarded as well, because a kernel that computes loses more by a low clock than
-        one that waits for memory.
-    Raises ValueError when the shapes differ.
+    ``reference_ms``, ``times_ms``: times of both, ms, shape (rounds,). ``reference_mhz``,
+    ``clocks_mhz``: SM clocks while they ran, MHz, shape (rounds,); 0 where unknown.
+    ``clock_tolerance``: relative difference of clocks above which a pair is discarded, if both are
+    known. ``hindered``: rounds, shape (rounds,), in which something from outside held the card
+    back: their pairs are discarded as well, because a kernel that computes loses more by a low
+    clock than one that waits for memory. Raises ValueError when the shapes differ.
     """
     times = [np.asarray(each, dtype=float) for each in (reference_ms, times_ms)]
     clocks = [np.asarray(each, dtype=float) for each in (reference_mhz, clocks_mhz)]

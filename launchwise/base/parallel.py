@@ -28,12 +28,9 @@ def usable_cores() -> int:
 def in_parallel(
     function: Callable[[Item], Result], items: Sequence[Item], processes: int
 ) -> list[Result]:
-    """``[function(item) for item in items]``, several at a time.
-
-    ``function``: may use anything of this process; what it changes there is lost. What it returns
-        and raises travels back.
-    ``processes``: largest number of processes; with 1 the calls are made in this process.
-    """
+    """``[function(item) for item in items]``, in up to ``processes`` at a time; with 1 in this
+    process. ``function`` may use anything of this process; what it changes there is lost. What it
+    returns and raises travels back."""
     global _shared
     processes = min(processes, len(items))
     if processes <= 1:

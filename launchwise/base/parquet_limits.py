@@ -20,13 +20,10 @@ MOST_BYTES = 2 << 30  # Most bytes, unpacked; also of all texts of a column
 
 
 def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:
-    """Insist that a Parquet file unpacks to no more than the limits.
-
-    ``most_values``: most values of all columns together; files that a stage makes of many may hold
-        more.
-    Raises UserError with the limit that it leaves; or when it is no regular file. Raises OSError,
-    ValueError, pyarrow.ArrowException when it is no complete Parquet file.
-    """
+    """Insist that a Parquet file unpacks to no more than the limits; what a stage makes of many
+    files may hold more values. Raises UserError with the limit that it leaves, or when it is no
+    regular file. Raises OSError, ValueError, pyarrow.ArrowException when it is no complete Parquet
+    file."""
     insist_on_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:
         groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]

@@ -65,13 +65,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
-    """Files of the library that ``start`` imports, directly or indirectly; sorted.
-
-    Files of ``start`` that belong to the library are among them, and so are files that are imported
-    relatively: those of a workload's own package.
-
-    ``lazy``: whether imports inside functions and for type checkers alone count.
-    """
+    """Files of the library that ``start`` imports, directly or indirectly; sorted. Files of
+    ``start`` that belong to the library are among them, and so are files that are imported
+    relatively: those of a workload's own package. ``lazy``: whether imports inside functions and
+    for type checkers count."""
     queue = list(start)
     found = {path for path in queue if is_module(path)}
     while queue:

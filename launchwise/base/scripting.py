@@ -53,11 +53,8 @@ PATIENCE_S = 120.0
 
 def load_modules(names: Sequence[str]) -> None:
     """Change this process's environment as ``module load`` does; child processes inherit it.
-
-    ``names``: modules in the order in which they are loaded; nothing happens without one, or in a
-        container, which brings its own toolkit.
-    Raises UserError when a module cannot be loaded, with what the module system said.
-    """
+    Nothing happens without a name, or in a container, which brings its own toolkit. Raises
+    UserError when a module cannot be loaded, with what the module system said."""
     if not names or not CONTAINERS.isdisjoint(os.environ):
         return
     bash, env = shutil.which("bash"), shutil.which("env")
@@ -133,11 +130,9 @@ def _named(kind: str, items: Any) -> dict[str, Any]:
 
 
 def run(main: Callable[..., None]) -> None:
-    """Call a script's function with what its rule gives it (:func:`arguments_of`).
-
-    ``main``: function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
-    Raises SystemExit when the script fails; its message was logged (:func:`running`).
-    """
+    """Call a script's function with what its rule gives it (:func:`arguments_of`). ``main`` is a
+    function of the script's own file, to which Snakemake gives ``snakemake`` as a global. Raises
+    SystemExit when the script fails; its message was logged (:func:`running`)."""
     run_job(main, Job.of(main.__globals__["snakemake"]))
 
 

@@ -308,12 +308,8 @@ def read_records(
 
 @contextmanager
 def cpu_limit(seconds: float, where: str | Path) -> Iterator[None]:
-    """Limit of the CPU time of a block, in the main thread.
-
-    ``seconds``: of the whole process.
-    ``where``: file that the block reads, for the message.
-    Raises UserError when the block takes longer.
-    """
+    """Limit of the CPU time of a block, in the main thread; ``seconds`` of the whole process.
+    Raises UserError when the block, which reads the file ``where``, takes longer."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise UserError(where, "", f"takes more than {seconds:g} s of CPU time to read")

@@ -72,12 +72,9 @@ _COLUMNS = Arithmetic(
 
 
 class Columns:
-    """Values of expressions for every row of a table.
-
-    ``derived``: name to expression, each reading columns and earlier derived names.
-    ``columns``: column to its values: int64 or float64, or text as an object array, each of shape
-        (rows,). A plain number holds for every row.
-    """
+    """Values of expressions for every row of a table. ``derived``: name to expression, each reading
+    columns and earlier derived names. ``columns``: column to its values: int64 or float64, or text
+    as an object array, each of shape (rows,). A plain number holds for every row."""
 
     def __init__(self, derived: Mapping[str, str], columns: Mapping[str, Any]) -> None:
         self._derived = dict(derived)

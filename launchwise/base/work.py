@@ -42,11 +42,8 @@ def add(other: Counter[str]) -> None:
 
 
 def write(log: str, started: float) -> None:
-    """Write the counts of this process beside its log.
-
-    ``log``: log file of the job, below ``results/logs``.
-    ``started``: :func:`time.monotonic` at its start.
-    """
+    """Write the counts of this process beside its log file, below ``results/logs``; ``started``:
+    :func:`time.monotonic` at its start."""
     path = Path(log)
     if not path.is_relative_to(LOGS):
         return

@@ -105,12 +105,10 @@ class Datasheet(Strict):
 
 
 def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
-    """Datasheets of a table by card, incomplete ones included (:attr:`Datasheet.missing`).
-
-    ``path``: the table; the project's own when left out.
-    Raises UserError when the table is no such table; naming card and figure when a figure is
-    unknown, given twice, not a positive number, in another unit, or without a source.
-    """
+    """Datasheets of a table (the project's own when left out) by card, incomplete ones included
+    (:attr:`Datasheet.missing`). Raises UserError when it is no such table; naming card and figure
+    when a figure is unknown, given twice, not a positive number, in another unit, or without a
+    source."""
     path = shipped(CARDS_FILE) if path is None else path
     _, records = read_records(path, COLUMNS)
     figures: dict[str, dict[str, float]] = {}
@@ -165,12 +163,9 @@ class Efficiency:
 
     @classmethod
     def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:
-        """Efficiency of a measured GPU.
-
-        ``measured``: profile of a whole card, with the ceilings of all rates.
-        ``datasheet``: of the same card.
-        Raises UserError when a rate was not measured or the datasheet does not state it.
-        """
+        """Efficiency of a whole card with measured ceilings of all rates, by the datasheet of the
+        same card. Raises UserError when a rate was not measured or the datasheet does not state
+        it."""
         reached = measured.ceilings.model_dump(exclude_none=True)
         needed = (*FLOP_FIGURES, *TENSOR_FIGURES)
         if lacking := [key for key in needed if key not in reached]:
@@ -234,10 +229,8 @@ def described_profile(
     card: str | None = None,
     host_gbs: float | None = None,
 ) -> GpuProfile:
-    """The profile of a card from its datasheet, with estimated ceilings.
+    """The profile of a card from its datasheet, with ceilings estimated by ``efficiency``.
 
-    ``efficiency``: measured ceilings divided by datasheet figures (see
-        :func:`reference_efficiency`).
     ``card``: name of the card, where it is not the GPU's.
     ``host_gbs``: copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a
         card says what host it is in. None where it is unknown.

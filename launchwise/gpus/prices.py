@@ -28,15 +28,10 @@ class Price:
 def read_prices(
     path: str | Path, gpus: Collection[str], cards: Collection[str] = ()
 ) -> dict[str, Price]:
-    """Prices by GPU.
-
-    ``gpus``: GPUs of the settings.
-    ``cards``: known cards: a row of one that is no GPU of the settings is checked and left out, so
-        that one table serves several settings.
-    Raises UserError in one line, which names the line of the file: a column is missing or strange,
-    a GPU is unknown or given twice, a price is no number or negative, a row has neither price, a
-    date is none, a source is missing.
-    """
+    """Prices by GPU of the settings; rows of other known ``cards`` are checked and left out, so
+    that one table serves several settings. Raises UserError in one line with that of the file: a
+    column is missing or strange, a GPU unknown or given twice, a price no number or negative, a row
+    has neither price, a date is none, a source is missing."""
     _, records = read_records(path, COLUMNS)
     found: dict[str, Price] = {}
     for line, record in records:

@@ -49,18 +49,15 @@ def import_sweeps(
     max_mb: int = MOST_BYTES // MEGABYTE,
     **others: Any,
 ) -> Imported:
-    """Import sweeps measured elsewhere as a workload without a kernel.
+    """Import sweeps measured elsewhere as a workload without a kernel, ``<folder>/<name>``.
 
-    ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
-    ``name``: name of the workload; its folder is ``<folder>/<name>``.
+    ``files``: of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
     ``recorded``: folder of recorded GPUs.
-    ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
-        files hold.
+    ``space``, ``columns``: T1 of the kernel, and YAML that says what the columns of CSV files hold.
     ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
-    ``problem_names``: with commas between them.
-    ``max_mb``: most megabytes that a file unpacks to.
-    ``others``: ``flop``, ``title``, ``source``, ``licence``: see
-        :class:`launchwise.importing.members.Options`, also for those above.
+    ``problem_names``: with commas between them. ``max_mb``: most megabytes that a file unpacks to.
+    ``others``: ``flop``, ``title``, ``source``, ``licence``; for these and those above see
+        :class:`launchwise.importing.members.Options`.
     Raises UserError, one line: the file or argument, and what is wrong.
     """
     if not NAME.fullmatch(name):
@@ -115,12 +112,9 @@ def export_sweep(
 def sweep_of(
     table: pd.DataFrame, spec: Spec, facts: Mapping[str, Any], problem: Mapping[str, Value]
 ) -> ForeignSweep:
-    """Foreign sweep of one problem in a table: the way back, for the writers.
-
-    Of several variants, ``variant`` is a tunable: rows that differ in nothing else stay apart.
-
-    ``facts``: of the table: names of device, kernel, and of the parameters in the file.
-    """
+    """Foreign sweep of one problem in a table: the way back, for the writers. Of several variants,
+    ``variant`` is a tunable: rows that differ in nothing else stay apart. ``facts``: of the table:
+    names of device, kernel, and of the parameters in the file."""
     foreign = facts.get(FORMAT_KEY, {})
     values = {name: list(each.values) for name, each in spec.tunables.items()}
     if len(spec.variants) > 1:

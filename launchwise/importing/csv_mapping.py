@@ -73,13 +73,10 @@ Record = Mapping[str, str]  # Column to the text of a field, without spaces arou
 
 
 def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:
-    """Sweeps in a CSV file: one per device and problem.
-
-    ``text``: content of the file if it has been read.
-    Raises UserError when the file is no CSV, lacks a column that ``mapped`` names, or has a row of
-    more or fewer fields than its first line; when a time is written in a way that ``mapped`` does
-    not say.
-    """
+    """Sweeps in a CSV file, or in its ``text`` where that has been read: one per device and
+    problem. Raises UserError when it is no CSV, lacks a column that ``mapped`` names, has a row of
+    more or fewer fields than its first line, or a time is written in a way that ``mapped`` does not
+    say."""
     text = read_text(path) if text is None else text
     if mapped.time is None and not mapped.repeats:
         listed = ", ".join(columns_in(text)) or "none"

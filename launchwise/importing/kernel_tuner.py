@@ -121,12 +121,9 @@ def _parameters(content: Mapping[str, Any], cache: Mapping[str, Any]) -> list[st
 
 
 def _row(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
-    """Row of one entry.
-
-    ``key``: values of the tunables, joined by commas. ``objective``: key where the words of a
-    failure may stand, beside :data:`TIME` and :data:`ERROR`.
-    Raises UserError when it is no entry, or a tunable's value stands nowhere.
-    """
+    """Row of one entry. ``key``: values of the tunables, joined by commas. ``objective``: key where
+    the words of a failure may stand, beside :data:`TIME` and :data:`ERROR`. Raises UserError when
+    it is no entry, or a tunable's value stands nowhere."""
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
     inside = [n for n, value in entry.items() if isinstance(value, Mapping) and "times" in value]

@@ -278,10 +278,8 @@ def table_of(
 ) -> pd.DataFrame:
     """Measurements of one GPU (:func:`launchwise.tables.measurements.measurement_schema`).
 
-    What a file lacks is empty: driver, toolkit, card, clocks, verification.
-
-    ``sweeps``: of this GPU, one per problem; their names and values are those of ``spec``.
-    ``problems``: problem of each sweep.
+    What a file lacks is empty: driver, toolkit, card, clocks, verification. ``sweeps``,
+    ``problems``: one per problem, with names and values of ``spec``.
     """
     variant = next(iter(spec.variants))
     rows = [

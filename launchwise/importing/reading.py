@@ -49,10 +49,8 @@ def read_sweeps(
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
-    ``space``: T1 of the kernel.
-    ``columns``: mapping of the columns, for CSV.
-    ``most``: most bytes that are unpacked.
-    Raises UserError when the file cannot be read, or is of no known format.
+    ``space``: T1 of the kernel. ``columns``: mapping of the columns, for CSV. ``most``: most bytes
+    that are unpacked. Raises UserError when the file cannot be read, or is of no known format.
     """
     members = read_members(path, most)
     if len(members) == 1 and not members[0][0]:

@@ -106,10 +106,9 @@ def project_gpus(gpus: Iterable[str]) -> Entries:
 def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) -> Path:
     """Folder for the rows of a GPU: that of the project's settings, so that its rows stay together.
 
-    ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
+    ``recorded``: folder of recorded GPUs that the user names; the usual one gives way to the
         settings'.
-    ``known``: see :func:`project_gpus`.
-    ``notes``: gets a sentence where the settings name another folder.
+    ``known``: see :func:`project_gpus`. ``notes``: gets a sentence where the settings name another.
     """
     own = known.get(gpu, {}).get("path")
     folder = recorded / gpu
@@ -128,15 +127,12 @@ def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) 
 def write_settings(
     target: Path, folders: Mapping[str, Path], folder: Path, known: Entries, notes: list[str]
 ) -> Path | None:
-    """Write settings with the GPUs and the folder of the workload.
+    """Write settings with the GPUs and the folder of the workload: an overlay where there is a
+    ``config.yaml``, settings that stand alone elsewhere.
 
-    An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
-
-    ``target``: folder of the workload, with its study.
+    ``target``: folder of the workload, with its study; ``folder``: of all workloads.
     ``folders``: GPU with a profile to the folder of its rows.
-    ``folder``: folder of workloads.
-    ``known``: see :func:`project_gpus`.
-    ``notes``: gets a sentence for each GPU that no study may have.
+    ``known``: see :func:`project_gpus`. ``notes``: gets a sentence per GPU that no study may have.
     """
     if not folders:
         return None
@@ -192,11 +188,9 @@ def write_workload(
 ) -> Imported:
     """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
 
-    ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
-    ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
-        ``config.yaml`` has those of the GPU.
-    Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
-    others.
+    Its folder is ``<folder>/<name>``; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
+    ``config.yaml`` has those of the GPU. Raises UserError when a file cannot be read, lacks what
+    nothing else states, or does not fit the others.
     """
     asked, target = options or Options(), Path(folder) / name
     if any(target.glob("*.cu")):
