@@ -168,14 +168,10 @@ _modules: dict[tuple[Path, str], Any] = {}
 def resident_blocks(
     cubin: bytes, place: tuple[Path, str], symbol: str, threads: int, shared_bytes: int
 ) -> int | None:
-    """Resident blocks per SM of a kernel with ``threads`` threads per block.
-
-    From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
-    limits of the card; None where the driver will not say.
-
-    ``place``: names the cubin, which is loaded once.
-    ``shared_bytes``: dynamic shared memory of a block.
-    """
+    """Resident blocks per SM of a kernel with ``threads`` threads and ``shared_bytes`` of dynamic
+    shared memory per block. From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows
+    registers, shared memory and limits of the card; None where the driver will not say. ``place``:
+    names the cubin, which is loaded once."""
     function = bound_function(cubin, place, symbol)
     if function is None:
         return None

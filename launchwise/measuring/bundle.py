@@ -191,12 +191,9 @@ def demangled(symbol: str) -> str | None:
 
 
 def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
-    """Kernel of a build to its symbol; those without one are missing.
-
-    ``symbols``: entry functions of the module that holds the build; those of other builds do no
-    harm.
-    Raises UserError when several functions of the source have the name of a kernel.
-    """
+    """Kernel of a build to its symbol, among those of the module's entry functions (others do no
+    harm); one without a symbol is missing. Raises UserError when several functions of the source
+    have the name of a kernel."""
     own = list(symbols)
     if not build.kernels:
         return {kernel: each for each in own if (kernel := build.kernel_of(each)) is not None}
@@ -270,12 +267,10 @@ MOST_CANDIDATES = 3
 
 def refusal(said: str, error: Exception, folder: Path) -> str:
     """First errors of nvcc, in one line: ``nvcc failed: file.cu:12: identifier "x" is undefined``.
-
     Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
 
-    ``said``: output of nvcc.
-    ``error``: what is told if nvcc said nothing.
-    ``folder``: folder of the workload: paths of files inside are relative to it.
+    ``said``: output of nvcc; ``error``: what is told if that is empty.
+    ``folder``: of the workload: paths of files inside are relative to it.
     """
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
@@ -294,10 +289,8 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 
 def of_another_build(said: str, kernels: Iterable[str]) -> str:
     """What to add to a refusal of an instantiation that a build does not ask for; '' for nothing.
-
-    ``said``: as :func:`refusal` tells it.
-    ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
-    """
+    ``said``: as :func:`refusal` tells it. ``kernels``: those of the build, such as ``gemm<32,
+    true>``. Only numbers are compared."""
     asked: dict[str, set[tuple[str, ...]]] = {}
     for kernel in kernels:
         if named := _INSTANCE.search(kernel):

@@ -154,10 +154,8 @@ def free_card(
 ) -> Iterator[Card]:
     """Wait for a card that ``fits`` and is not being measured on; hold it for the block.
 
-    ``gpu``: name of the GPU in the settings, for the message.
-    ``wanted``: what fits, in words.
-    ``folder``: where the lock files lie: a folder that every job on this machine shares
-        (:data:`LOCKS`).
+    ``gpu``, ``wanted``: its name in the settings, and what fits in words, for the message.
+    ``folder``: where the lock files lie: one that every job on this machine shares (:data:`LOCKS`).
     ``present``: cards of this machine where they are known (:func:`cards`).
     Raises UserError when no card of this machine fits.
     """

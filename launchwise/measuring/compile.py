@@ -95,9 +95,8 @@ class Compiler:
         self._scratch.cleanup()
 
     def compile(self, group: list[Build]) -> Compiled:
-        """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
-
-        Those of functions in C are compiled one by one, by Clang, and those of Triton by it.
+        """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it. Those
+        of functions in C are compiled one by one, by Clang, and those of Triton by it.
 
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.

@@ -31,11 +31,9 @@ CHILD = "launchwise.cuda.counted"
 
 
 def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
-    """The fastest measured configuration of the problems for each combination of some tunables.
-
-    ``rows``: measurements of one GPU that have a time. Returns problem and configuration columns,
-    one row per (problem, values of ``asked.by``), in order.
-    """
+    """The fastest measured configuration of the problems for each combination of some tunables, of
+    one GPU's rows with a time. Returns problem and configuration columns, one row per (problem,
+    values of ``asked.by``), in order."""
     rows = rows[selected(rows, asked.among)]
     key = [*spec.problem_columns, *asked.by]
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
@@ -45,12 +43,10 @@ def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
 def read_counters(
     job: Mapping[str, Any], environment: Mapping[str, str]
 ) -> list[list[dict[str, Any]]]:
-    """Run every configuration of ``job`` once under Nsight Compute.
-
-    ``job``: what :mod:`launchwise.cuda.counted` is told. ``environment``: variables of the profiled
-    process, beside those of this one. Returns for every configuration its launches in order:
-    symbol, kernel, grid_blocks, block_threads and :data:`launchwise.workloads.metrics.COUNTERS`.
-    """
+    """Run every configuration of ``job``, as :mod:`launchwise.cuda.counted` is told, once under
+    Nsight Compute, with further variables of the ``environment``. Returns for every configuration
+    its launches in order: symbol, kernel, grid_blocks, block_threads and
+    :data:`launchwise.workloads.metrics.COUNTERS`."""
     with tempfile.TemporaryDirectory() as folder:
         asked, made, seen = (Path(folder, name) for name in ("job.json", "made.json", "seen.csv"))
         asked.write_text(json.dumps(job))

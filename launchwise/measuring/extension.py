@@ -115,14 +115,12 @@ class Extension:
 def read_extension(
     path: Path, folder: Path, spec: Spec, anew: Collection[RowSelection]
 ) -> Extension:
-    """Rows of a recorded sweep that an extension keeps.
+    """Rows of a recorded sweep (the table at ``path``) that an extension keeps.
 
-    ``path``: the recorded table.
-    ``folder``: the workload's, as it is now.
     ``anew``: rows that are measured again: those with one of the given values in every given column
         of one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
-    Raises UserError when the kernels or the host code of rows that shall stay have changed: says
-    how many rows of which variants.
+    Raises UserError when the kernels or the host code of rows that shall stay have changed, as
+    ``folder`` has them now: says how many rows of which variants.
     """
     table, facts = read_table(path, measurement_schema(spec)), read_facts(path)
     states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
@@ -165,14 +163,13 @@ def extended(
     """Recorded rows and ``new`` ones, with their facts.
 
     A recorded row is replaced only if it was to be measured anew, and not by one that stopped early
-    or failed unless it had itself. Recorded rows that no longer fit are left out, whether or not
-    they were measured again.
+    or failed unless it had itself. Recorded rows that no longer fit are left out, measured again or
+    not.
 
-    ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how the new rows were
-    measured (:class:`launchwise.experiment.method.Method`). Returns the rows, sorted by key,
-    and the facts of both with one more entry of ``joined``: when, how many rows and problems, how,
-    and what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
-    before, table and facts are as recorded.
+    ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how they were measured.
+    Returns the rows, sorted by key, and the facts of both with one more entry of ``joined``: when,
+    how many rows and problems, how, and what the anchors tell of each card (:func:`anchor_facts`).
+    Where ``new`` was recorded before, table and facts are as recorded.
     """
     spec, old = extension.spec, extension.facts
     if new.empty or _is_recorded(extension, new):
@@ -213,13 +210,9 @@ def _is_recorded(extension: Extension, new: pd.DataFrame) -> bool:
 
 
 def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:
-    """Ratios of the anchors per card that measured the new rows.
-
-    ``drift``: relative difference that counts as one (see
-    :class:`launchwise.experiment.method.Method`). Returns card to number of anchors with a time
-    then and now, the lowest, median and highest ratio (time now / then), and the number of those
-    beyond ``drift``.
-    """
+    """Ratios of the anchors per card that measured the new rows: number of anchors with a time then
+    and now, lowest, median and highest ratio (time now / then), and the number of those off by more
+    than the method's ``drift``."""
     keys = extension.spec.key_columns
     then = extension.recorded.loc[extension.recorded["status"] == "ok", [*keys, "time_ms"]]
     now = new.loc[new["status"] == "ok", [*keys, "time_ms", "card"]]
@@ -264,12 +257,9 @@ def gather(
     method: dict[str, Any],
     output: str | Path,
 ) -> None:
-    """Write one table, sorted by key, of every row in ``shards``.
-
-    ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    ``method``: how the rows in ``shards`` were measured.
-    Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
-    """
+    """Write one table, sorted by key, of every row in ``shards``, measured by ``method``.
+    ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``. Raises
+    UserError when a table cannot be read, or rows differ in driver, toolkit or back-end."""
     spec = load_spec(folder)
     schema = measurement_schema(spec)
     tables = [read_table(path, schema) for path in shards]

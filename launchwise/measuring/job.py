@@ -133,11 +133,9 @@ log = logging.getLogger(__name__)
 
 
 def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
-    """``spec`` without the variants whose compiler is missing; a warning names each.
-
-    ``left_out``: sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
-    Raises UserError when the baseline is among them: nothing could be compared with it.
-    """
+    """``spec`` without the variants whose compiler is missing (``left_out``: sources to what must
+    be installed); a warning names each. Raises UserError when the baseline is among them: nothing
+    could be compared with it."""
     missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
     if said := missing[str(spec.baseline["variant"])]:
         raise UserError(spec.workload, str(spec.baseline["variant"]), said)
@@ -184,12 +182,10 @@ def ready_job(
     threads: int,
     slice_sms: int | None,
 ) -> Iterator[Ready]:
-    """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
-
-    ``bundle``: what the compile stage made; None to compile ``builds`` here, on ``threads`` cores.
-    ``builds``: gives the builds in the order of need; asked only if they are compiled here.
-    Raises UserError when no such card is there, or kernels cannot be compiled.
-    """
+    """A free card of the profile's kind, or a slice of it, and kernels for it, for the block. Those
+    of the ``bundle`` that the compile stage made; without one ``builds``, in the order of need, are
+    compiled here on ``threads`` cores. Raises UserError when no such card is there, or kernels
+    cannot be compiled."""
     kernels: AbstractContextManager[Parts] = (
         Alongside(folder, spec, builds(), profile.arch, threads)
         if bundle is None

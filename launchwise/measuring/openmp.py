@@ -176,11 +176,9 @@ def _said(program: str, option: str, pattern: str) -> str:
 
 
 def functions(build: Build, library: str, kernels: Mapping[str, Mapping[str, int]]) -> dict:
-    """Index entry of a build: each function with the registers of the kernels that it offloads.
-
-    ``library``: member of the bundle that holds it.
-    ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
-    """
+    """Index entry of a build in the member ``library`` of a bundle: each function with the most
+    registers, spilled bytes and shared memory of the ``kernels`` that it offloads, given by their
+    symbols."""
 
     def most(name: str) -> int:
         return max((each[name] for each in kernels.values()), default=0)

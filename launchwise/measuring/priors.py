@@ -31,12 +31,8 @@ from launchwise.workloads.spec import Spec
 def write_prior(
     path: str | Path, spec: Spec, sweeps: Mapping[str, pd.DataFrame], problems: Iterable[Problem]
 ) -> int:
-    """Write other GPUs' rows of each problem, or of the nearest one.
-
-    ``sweeps``: other GPU to its rows (see
-    :func:`launchwise.tables.measurements.measurement_schema`). ``problems``: what is to be
-    measured. Returns the number of problems whose prior is another problem's.
-    """
+    """Write other GPUs' rows (``sweeps``) of each problem to be measured, or of the nearest one.
+    Returns the number of problems whose prior is another problem's."""
     tables = {gpu: _usable(rows, spec) for gpu, rows in sweeps.items()}
     known = {gpu: _by_problem(rows, spec) for gpu, rows in tables.items()}
     measured = list(dict.fromkeys(key for groups in known.values() for key in groups))

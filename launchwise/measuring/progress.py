@@ -83,13 +83,8 @@ class Progress:
             self._problem, self._best_ms, self._best = text, math.inf, ""
 
     def row(self, status: str, time_ms: float | None, label: str) -> None:
-        """Count a row that was measured now.
-
-        ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be the
-            best.
-        ``time_ms``: its time in milliseconds, if it has one.
-        ``label``: its configuration, in words.
-        """
+        """Count a row that was measured now: its status (only an ``ok`` row can be the best), its
+        time, ms, if it has one, and its configuration in words."""
         now = self.clock()
         self._done += 1
         self._measured += 1

@@ -64,12 +64,10 @@ def rows_to_table(
     notes: list[dict[str, Any]],
     spec: Spec,
 ) -> pd.DataFrame:
-    """Journal rows as a table of measurements.
-
-    ``rows``, ``notes``: of a journal. Of the notes, ``control`` holds the drift of the reference
-    kernel around a row, ``energy`` the energy per launch. Returns a table
-    as :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
-    """
+    """Journal rows as a table of measurements, sorted by key, as
+    :func:`launchwise.tables.measurements.measurement_schema` declares it. Of the journal's notes,
+    ``control`` holds the drift of the reference kernel around a row, ``energy`` the energy per
+    launch."""
     import pandas as pd
 
     from launchwise.tables.measurements import measurement_schema
@@ -145,16 +143,13 @@ def repeat(
 ) -> list[float]:
     """Repeat until the median is known well enough or the budget of device time is spent.
 
-    Time is spent where it decides something: a configuration that is not near the best so far
-    needs ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and
-    ``precision``.
+    Time is spent where it decides something: a configuration that is not near the best so far needs
+    ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and ``precision``.
 
-    ``timed``: gives the times (ms) of so many repeats.
-    ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
-        often.
+    ``timed``: gives the times (ms) of so many repeats; ``begun``: those that were made already.
+    ``first_ms``: what one repeat took before: one that takes most of the budget is not made often.
     ``best_ms``: the best median so far of the same problem; infinite for a configuration that is to
         be known well wherever it lies.
-    ``begun``: repeats that were made already.
     """
     few = min(repeats.few, repeats.minimum)
     long = first_ms * repeats.minimum > repeats.budget_ms

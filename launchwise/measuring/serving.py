@@ -168,11 +168,9 @@ def serve(
 ) -> None:
     """Measure every configuration of ``tasks`` in order and report a row for each.
 
-    ``watched``: the reference kernel, measured at intervals; none when left out. ``fastest``: peak
-    rates of the device, which bound the run times of kernels; without them any problem may have
-    short kernels.
-    Raises LaunchFailed when the context is lost; the configuration at fault was announced by
-    ``start``.
+    ``watched``: the reference kernel, measured at intervals. ``fastest``: peak rates of the device,
+    which bound the run times of kernels; without them any problem may have short kernels. Raises
+    LaunchFailed when the context is lost; ``start`` announced the configuration at fault.
     """
 
     def context(task: Task) -> ProblemContext:

@@ -133,14 +133,10 @@ class Shard:
         return self.extension.missing(problem, listed) if self.extension else listed
 
     def fingerprint(self, profile: GpuProfile, kernels: str) -> str:
-        """Hash of everything that must be the same for rows to stand in one sweep.
-
-        Excludes the problems and the strategy: more problems must not discard rows. Includes driver
-        and backend: another version shifts times by 2 to 3 %, unnoticed. An extension's includes
-        which recorded rows are measured anew.
-
-        ``kernels``: fingerprint of the compiled kernels.
-        """
+        """Hash of everything that must be the same for rows to stand in one sweep; ``kernels``:
+        that of the compiled ones. Excludes the problems and the strategy: more problems must not
+        discard rows. Includes driver and backend: another version shifts times by 2 to 3 %,
+        unnoticed. An extension's includes which recorded rows are measured anew."""
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
         made_by: list[Any] = [TIMING_RULES_VERSION, kernels, how, made_with]

@@ -177,13 +177,11 @@ def strangers(
     now: SourceState,
     earlier: Collection[Predecessor],
 ) -> list[tuple[str, str]]:
-    """Rows of an earlier sweep that would mean something else today.
+    """Rows of an earlier sweep that would mean something else today: those of ``made`` (commit and
+    variant) whose kernel or host code has changed since.
 
-    ``made``: commit and variant of rows.
     ``states``: commit to the state in which its rows were measured, where the sweep holds it.
-    ``now``: state of the folder.
-    ``earlier``: states that somebody vouches for.
-    Returns those of ``made`` whose kernel or host code has changed.
+    ``now``: state of the folder. ``earlier``: states that somebody vouches for.
     """
     return [
         (commit, variant)

@@ -55,13 +55,10 @@ def measure_shard(
     progress: Progress | None = None,
     started: MeasuringProcess | None = None,
 ) -> None:
-    """Measure the rows of ``shard`` that ``journal`` (open) lacks.
-
-    Problems that the shard takes from others are measured first, then what is in doubt a second
-    time, then energies.
+    """Measure the rows of ``shard`` that ``journal`` (open) lacks: its own problems, then those
+    that it takes from others, then what is in doubt a second time, then energies.
 
     ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
-    ``progress``: where to show how far the sweep is.
     ``started``: a measuring process that waits for its job, for the first tasks.
     Raises UserError, Interrupted: see :func:`launchwise.measuring.listening.supervise`.
     """
@@ -195,10 +192,8 @@ def visit(
 def asked_problems(
     spec: Spec, given: Path | tuple[Any, Any]
 ) -> tuple[list[Problem], list[ProblemBlock]]:
-    """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
-
-    ``given``: both, as the rule gives them; or the file that holds both.
-    """
+    """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations:
+    as the rule gives both, or in the file that holds them."""
     if isinstance(given, Path):
         content = read_json(given)
         given = content["problems"], content["blocks"]

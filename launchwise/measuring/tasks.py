@@ -26,12 +26,9 @@ CONTROL_SHARE = 1 / 32
 def remaining(
     shard: Shard, journal: Journal, problems: list[Problem] | None = None
 ) -> list[dict[str, Any]]:
-    """Tasks (see :class:`launchwise.measuring.serving.Task`) for every configuration without a row.
-
-    Of problems that are searched from others' rows, the first: what it brings is known to the next.
-
-    ``problems``: all problems of the shard when left out.
-    """
+    """Tasks (see :class:`launchwise.measuring.serving.Task`) for every configuration without a row,
+    of all problems of the shard or of some. Of problems that are searched from others' rows, the
+    first: what it brings is known to the next."""
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
         found = _to_explore(shard, journal, wanted)
@@ -274,10 +271,9 @@ def drifted_rows(notes: list[dict[str, Any]], drift: float) -> set[tuple[Any, ..
     fraction ``drift``. A kernel that the host drives may be noisier than that, and then every row
     would be in doubt: there its time must be off its median by more than ``NOISE_MULTIPLE``
     standard deviations. These come from the differences of successive times, which slow drift
-    hardly changes (a Shewhart chart of individual values and moving ranges).
-
-    ``notes``: of these, notes ``control`` count: ``card``, ``ratio`` (time / first time on that
-        card) and ``rows`` (keys of the rows since the note before).
+    hardly changes (a Shewhart chart of individual values and moving ranges). Of the notes,
+    ``control`` counts: ``card``, ``ratio`` (time / first time on that card) and ``rows`` (keys of
+    the rows since the note before).
     """
     by_card: dict[str, list[dict[str, Any]]] = {}
     for note in notes:

@@ -203,10 +203,9 @@ class Telemetry:
     """A thread that samples a card, and what its samples say of a span of time.
 
     A context manager: sampling begins with the block and ends with it; the samples stay. A source
-    that fails is no failure of the sweep: that is logged once and sampling ends.
-
-    ``source``: gives the present state of the card, later moments in later calls. ``period_s``:
-    pause between two samples, in seconds.
+    that fails is no failure of the sweep: that is logged once and sampling ends. ``source``: gives
+    the present state of the card, later moments in later calls. ``period_s``: pause between two
+    samples, s.
     """
 
     def __init__(self, source: Source, period_s: float = 0.02) -> None:
@@ -283,11 +282,9 @@ class Telemetry:
 
         From the card's counter, which moves every 20 to 100 ms only: by linear interpolation
         between its changes, whose moments are known to a sampling period. Where a card has no
-        counter: the integral of the sampled power.
-
-        ``wait_s``: the counter has to change once more after ``ended`` before the answer is known:
-        how long to wait for that, in seconds. Returns None when the span is not covered, or holds
-        fewer than two changes (or samples).
+        counter: the integral of the sampled power. ``wait_s``: how long to wait for the change
+        after ``ended`` without which the answer is not known, s. Returns None when the span is not
+        covered, or holds fewer than two changes (or samples).
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._meter().reaches(ended), wait_s)

@@ -73,11 +73,8 @@ class SourceCopy:
 
 
 class Units:
-    """Writes translation units of a workload.
-
-    ``headers``: what the workload's spec lists under ``headers``: they are included once, as they
-    are. ``scratch``: folder of the copies.
-    """
+    """Writes translation units of a workload. ``headers``: what its spec lists: they are included
+    once, as they are. ``scratch``: folder of the copies."""
 
     def __init__(self, folder: Path, headers: Iterable[str], scratch: Path) -> None:
         self._folder = folder.resolve()
@@ -244,10 +241,8 @@ def rewritten(
 ) -> str:
     """A source as nvcc gets it (see the module).
 
-    ``content``: the file, decoded byte by byte (Latin-1).
-    ``path``: its path, for messages.
-    ``once``: macro that stands for ``#pragma once``.
-    ``names``: macros of the build.
+    ``content``, ``path``: the file, decoded byte by byte (Latin-1), and its path for messages.
+    ``once``: macro that stands for ``#pragma once``. ``names``: macros of the build.
     ``foreign``: headers that the unit includes before, outside the build's namespace.
     """
     listed, before = set(names), set(foreign)

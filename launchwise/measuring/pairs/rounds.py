@@ -72,13 +72,11 @@ def measure_pairs(
     references: list[int],
     replays: bool = True,
 ) -> None:
-    """Verify configurations and libraries on one problem, then report rounds of all of them.
+    """Verify configurations and libraries on one problem, then report rounds of all of them. Ends
+    when the 95 % interval of each ratio to each reference is at most ``precision`` to either side,
+    or when the time is spent.
 
-    Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
-    side, or when the time is spent.
-
-    ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first six
-        rounds.
+    ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first six.
     ``references``: places in ``configurations`` of those that the others are compared with.
     ``replays``: whether short launches may be replayed in graphs.
     Raises LaunchFailed only when the context is lost.

@@ -191,11 +191,9 @@ def visit_contests(
     journal_path: Path,
     once: bool = False,
 ) -> Confirmed:
-    """Run what the journal of some contests lacks.
-
-    ``once``: whether the journal is of one driver, toolkit and card.
-    Raises UserError, Interrupted: see :func:`launchwise.measuring.pairs.confirming.confirm`.
-    """
+    """Run what the journal of some contests lacks; ``once``: whether it is of one driver, toolkit
+    and card. Raises UserError, Interrupted: see
+    :func:`launchwise.measuring.pairs.confirming.confirm`."""
     # Which configurations take part is a matter of the contests.
     ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
     machine = [ready.card.driver, ready.parts.toolkit, ready.card.mark] if once else []
