@@ -40,18 +40,15 @@ def in_parallel(
     _shared = (function, items)
     try:
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, context, _end_on_interrupt) as pool:
+        # Ctrl-C ends a worker without a word: the process that waits for it says what there is.
+        end = (signal.SIGINT, signal.SIG_DFL)
+        with ProcessPoolExecutor(processes, context, signal.signal, end) as pool:
             found = list(pool.map(_call, range(len(items))))
     finally:
         _shared = None
     for _, counts in found:
         work.add(counts)
     return [result for result, _ in found]
-
-
-def _end_on_interrupt() -> None:
-    """Let Ctrl-C end a worker without a word: the process that waits for it says what there is."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _call(number: int) -> tuple[Any, Counter[str]]:

@@ -144,15 +144,14 @@ def _check_regular(path: str | Path, mode: int) -> None:
         raise UserError(path, "", "is no regular file, but a device, pipe or socket")
 
 
-def _at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # A pipe, too, before anything is written to it.
-
-
 def first_bytes(path: str | Path, most: int) -> bytes:
     """The first ``most`` bytes of a file, or all of a shorter one. Raises UserError when it cannot
     be read, or is no regular file."""
     try:
-        with open(path, "rb", opener=_at_once) as file:
+        # At once: a pipe, too, before anything is written to it.
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             _check_regular(path, os.fstat(file.fileno()).st_mode)
             return file.read(most)
     except OSError as error:

@@ -115,14 +115,12 @@ _Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_yaml_str)
 _KEPT_BYTES = 1 << 17
 
 
-@lru_cache(maxsize=256)
-def _kept(text: str) -> Any:
-    return _built(text)
-
-
 def _built(text: str) -> Any:
     check_limits(text, _SafeLoader)
     return yaml.load(text, Loader=_Loader)
+
+
+_kept = lru_cache(maxsize=256)(_built)
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -144,6 +144,8 @@ NO_LIMIT = {"maxnreg": 0}
 
 UNSET = "none"
 
+_WORDS = {"None": None, "True": True, "False": False}
+
 _TYPE = re.compile(r"(torch\.|jax\.|numpy\.)?(b?float|fp|u?int|bf|complex|bool|tf)[0-9]*[a-z0-9_]*")
 """A type of a tensor's elements, such as ``torch.float16``."""
 
@@ -180,7 +182,7 @@ def _pair(entry: object, number: int, path: str | Path) -> tuple[dict[str, Any],
     if isinstance(given, str):
         # Some libraries store the text of a configuration.
         parts = [part.partition(":") for part in given.split(",") if ":" in part]
-        given = {name.strip(): _of_text(value.strip()) for name, _, value in parts}
+        given = {name.strip(): _WORDS.get(value.strip(), value.strip()) for name, _, value in parts}
     if not isinstance(given, Mapping) or not given:
         raise UserError(path, key, "must be a configuration and its timing")
     own = given.get(ARGUMENTS) or {}
@@ -188,10 +190,6 @@ def _pair(entry: object, number: int, path: str | Path) -> tuple[dict[str, Any],
         raise UserError(path, f"{key}.0.{ARGUMENTS}", "must map names to values")
     options = {k: v for k, v in given.items() if k not in (ARGUMENTS, *HOOKS)}
     return {str(name): value for name, value in {**options, **own, **options}.items()}, timing
-
-
-def _of_text(value: str) -> Any:
-    return {"None": None, "True": True, "False": False}.get(value, value)
 
 
 def _tunables(given: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -224,14 +222,9 @@ def _problem(key: object) -> dict[str, Value]:
     while parts and isinstance(parts[-1], str) and _TYPE.fullmatch(parts[-1]):
         types.insert(0, str(parts.pop()).rpartition(".")[2])
     names = ["n"] if len(parts) == 1 else [f"n{place}" for place in range(1, len(parts) + 1)]
-    found = {name: _size(part) for name, part in zip(names, parts, strict=True)}
+    # A flag or nothing is a text, since it is no size.
+    plain = [str(x).lower() if isinstance(x, bool) or x is None else as_value(x) for x in parts]
+    found = dict(zip(names, plain, strict=True))
     if types:
         found["dtype"] = types[0] if len(set(types)) == 1 else "_".join(types)
     return found
-
-
-def _size(part: object) -> Value:
-    """A whole number as such; a flag or nothing as a text, since it is no size."""
-    if isinstance(part, bool) or part is None:
-        return str(part).lower()
-    return as_value(part)

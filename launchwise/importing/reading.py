@@ -163,7 +163,12 @@ def _of_lines(lines: list[Any], path: str | Path, space: Space | None) -> Foreig
 def _of_json(content: Any, path: str | Path, space: Space | None) -> ForeignSweep:
     for fits, reader in READERS:
         if fits(content):
-            return _of_space(reader(content, path), path, space)
+            sweep = reader(content, path)
+            strange = sorted(space.tunables.keys() ^ sweep.tunables.keys()) if space else []
+            if sweep.rows and strange:
+                message = f"and the space (T1) have different parameters: {', '.join(strange)}"
+                raise UserError(path, "", message)
+            return sweep
     if is_t4(content):
         return sweep_of_t4(content, path, space)
     if is_t1(content):
@@ -171,13 +176,6 @@ def _of_json(content: Any, path: str | Path, space: Space | None) -> ForeignSwee
     if (listed := rows_in(content)) is not None:
         return sweep_of_rows(*listed, path, space)
     raise no_format(path, _what(content))
-
-
-def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> ForeignSweep:
-    if space and sweep.rows and (strange := sorted(space.tunables.keys() ^ sweep.tunables.keys())):
-        message = f"and the space (T1) have different parameters: {', '.join(strange)}"
-        raise UserError(path, "", message)
-    return sweep
 
 
 MOST_KEYS = 6  # Most keys of an unknown file that a message lists

@@ -91,7 +91,10 @@ def shipped_choices(
         content = read_json_object(path)
         if VERSION in content:
             versions[str(content[VERSION])] = None
-        of_file = [f"({text}) == {_literal(value)}" for text, value in values.items()]
+        of_file = [
+            f"({text}) == {value if value.isdecimal() else repr(value)}"
+            for text, value in values.items()
+        ]
         by_size = _by_size(content, mapping, path)
         for condition, size in _intervals(list(by_size), mapping):
             whole = [*of_file, condition, *([mapping.where] if mapping.where != ALWAYS else [])]
@@ -131,10 +134,6 @@ def _values_in_name(path: Path, mapping: ConfigFiles) -> dict[str, str]:
     if DEVICE not in parts:
         raise UserError(path, "", f"its name does not state the device: {mapping.file}")
     return dict(zip(parts, match.groups(), strict=True))
-
-
-def _literal(text: str) -> str:
-    return text if text.isdecimal() else repr(text)
 
 
 def _by_size(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 import yaml
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.expressions import evaluate, names_in, substituted
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
@@ -29,6 +28,9 @@ UNKNOWN_BYTES = "1"  # Least bytes of a problem if unknown: one byte holds for e
 UNKNOWN_FLOP = "0"
 
 
+TAG = "tag:yaml.org,2002:"
+
+
 class _Compact(yaml.SafeDumper):
     """Writes lists and innermost mappings on one line, without anchors."""
 
@@ -36,11 +38,9 @@ class _Compact(yaml.SafeDumper):
         return True
 
 
-def _compact_list(dumper: _Compact, data: list[Any]) -> yaml.Node:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
-
-
-_Compact.add_representer(list, _compact_list)
+_Compact.add_representer(
+    list, lambda dumper, data: dumper.represent_sequence(f"{TAG}seq", data, flow_style=True)
+)
 
 
 def as_yaml(content: Mapping[str, Any]) -> str:
@@ -220,12 +220,15 @@ def write_spec(target: Path, content: dict[str, Any], batch: Batch) -> None:
         tuple(row.configuration.values()) for member in batch.members for row in member.sweep.rows
     )
     spec = validated(Spec, content, target / SPEC_FILE)
-    told = _told_by_conditions(spec, len(listed))
-    space = batch.asked.space
-    if told is None and space and not (space.constraints or space.unread):
+    space, told = batch.asked.space, ""
+    if spec.constraints:
+        told = f"the {len(spec.constraints)} conditions of T1"
+    elif math.prod(len(entry.values) for entry in spec.tunables.values()) == len(listed):
+        told = "the product of all values"
+    elif space and not (space.constraints or space.unread):
         told = "the product of all values, as T1 states no condition"
     (target / FEASIBLE_FILE).unlink(missing_ok=True)
-    if told is None:
+    if not told:
         content["feasible"] = FEASIBLE_FILE
         variant = next(iter(content["variants"]))
         table = pd.DataFrame(list(listed), columns=list(content["tunables"]))
@@ -242,14 +245,6 @@ def write_spec(target: Path, content: dict[str, Any], batch: Batch) -> None:
         "# Written by an import. Edit the texts freely; columns and values are those of the rows.\n"
     )
     write_text(target / SPEC_FILE, head + as_yaml(content))
-
-
-def _told_by_conditions(spec: Spec, listed: int) -> str | None:
-    """Words for the space if conditions, or the product of the values, define it; else None."""
-    if spec.constraints:
-        return f"the {len(spec.constraints)} conditions of T1"
-    spanned = math.prod(len(entry.values) for entry in spec.tunables.values())
-    return "the product of all values" if spanned == listed else None
 
 
 MOST_SPANNED = 2_000_000  # Largest product of values of which conditions may tell the feasible ones
@@ -277,8 +272,9 @@ def checked_conditions(batch: Batch) -> list[str]:
     ran = _ran(batch.members)
     forbidden: dict[Configuration, None] = {}
     constraints = []
+    renamed = {theirs: ours for theirs, ours in batch.names.items() if theirs != ours}
     for text in space.constraints:
-        own = _renamed(text, batch.names)
+        own = substituted(text, renamed)
         broken, unclear = _broken(own, ran)
         broken_by = [each for each in broken if ran[each]]
         if unclear:
@@ -295,15 +291,15 @@ def checked_conditions(batch: Batch) -> list[str]:
     if forbidden:
         told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
         batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
-        batch.members = [_without(member, forbidden) for member in batch.members]
+        for place, member in enumerate(batch.members):
+            ran_or_allowed = [
+                row
+                for row in member.sweep.rows
+                if tuple(row.configuration.items()) not in forbidden
+            ]
+            sweep = replace(member.sweep, rows=ran_or_allowed)
+            batch.members[place] = replace(member, sweep=sweep)
     return constraints
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    if not names:
-        return text
-    pattern = r"\b(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b"
-    return re.sub(pattern, lambda found: names[found[1]], text)
 
 
 def _spanned(batch: Batch, space: Space) -> int:
@@ -337,8 +333,3 @@ def _broken(condition: str, listed: Iterable[Configuration]) -> tuple[list[Confi
 
 def _told(configuration: Configuration) -> str:
     return assigned(dict(configuration))
-
-
-def _without(member: Member, forbidden: Mapping[Configuration, None]) -> Member:
-    rows = [row for row in member.sweep.rows if tuple(row.configuration.items()) not in forbidden]
-    return replace(member, sweep=replace(member.sweep, rows=rows))

@@ -110,7 +110,11 @@ class Compiler:
             parts = [self._compile_offloading(build) for build in offloading]
             parts += [self._compile_triton(triton)] if triton else []
             return joined([*([self.compile(others)] if others else []), *parts])
-        alone = [build for build in group if self._is_alone(build)]
+        alone = [
+            build
+            for build in group
+            if build.source in self._as_it_is or self._units.must_be_alone(build)
+        ]
         if alone and len(group) > 1:
             together = [build for build in group if build not in alone]
             groups = [*([together] if together else []), *([build] for build in alone)]
@@ -152,9 +156,6 @@ class Compiler:
             return Compiled([], {build.key: str(missing) for build in builds})
         self.compilers["triton"] = release
         return compiled
-
-    def _is_alone(self, build: Build) -> bool:
-        return build.source in self._as_it_is or self._units.must_be_alone(build)
 
     def _compile_again(self, build: Build) -> Compiled:
         try:

@@ -140,12 +140,6 @@ def read_extension(
     return extension
 
 
-def _made_by(table: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.Series:
-    """Which rows have one of these pairs of commit and variant: True or False for each."""
-    found = [pair in pairs for pair in zip(table["commit"], table["variant"], strict=True)]
-    return pd.Series(found, index=table.index, dtype=bool)
-
-
 def named(table: pd.DataFrame, anew: Collection[RowSelection]) -> pd.Series:
     """Which rows of a sweep one of the selections names: True or False for each."""
     found = pd.Series(False, index=table.index)
@@ -174,7 +168,8 @@ def extended(
     spec, old = extension.spec, extension.facts
     if new.empty or _is_recorded(extension, new):
         return extension.recorded, dict(old)
-    stay = extension.recorded[~_made_by(extension.recorded, extension.unfit)]
+    made = zip(extension.recorded["commit"], extension.recorded["variant"], strict=True)
+    stay = extension.recorded.loc[[pair not in extension.unfit for pair in made]]
     told = pd.MultiIndex.from_frame(stay.loc[~named(stay, extension.anew), spec.key_columns])
     anchors = pd.MultiIndex.from_frame(new[spec.key_columns]).isin(told)
     both = pd.concat([stay, new[~anchors]], ignore_index=True)

@@ -90,7 +90,9 @@ class Process:
         """Condition on measured candidates anew: their numbers, int, shape (measured,)."""
         self._rows = np.asarray(rows, dtype=int)
         every = np.arange(len(self.points))
-        self._factor = np.linalg.cholesky(self._noisy(self._rows, self.scales))
+        single = (self.scales.single**2 + JITTER) * np.eye(len(self._rows))
+        covariance = self._covariance(self._rows, self._rows, self.scales)
+        self._factor = np.linalg.cholesky(covariance + single)
         self._columns = solve_triangular(
             self._factor, self._covariance(self._rows, every, self.scales), lower=True
         )
@@ -150,10 +152,6 @@ class Process:
         steps = ROOT_OF_5 * np.sqrt(np.maximum(squares, 0))
         own = (1 + steps + steps**2 / 3) * np.exp(-steps)
         return np.asarray(LEVEL**2 + scales.shared**2 * shared + scales.own**2 * own)
-
-    def _noisy(self, rows: np.ndarray, scales: Scales) -> np.ndarray:
-        single = (scales.single**2 + JITTER) * np.eye(len(rows))
-        return self._covariance(rows, rows, scales) + single
 
     def _density(
         self, logs: np.ndarray, apart: np.ndarray, shared: np.ndarray, targets: np.ndarray

@@ -249,13 +249,9 @@ class PairsListener(Listener):
             "configuration": {name: names[name] for name in tunables},
         }
         self.rows += 1
-        if PEER in names and self._replays:
+        entered = self._entered["found"] if self._entered else []
+        if PEER in names and any(each["timer"] == "graph" for each in entered):
+            # Launches were replayed in graphs when a library ended the process.
             self.journal.note(UNREPLAYED, **of)
         else:
             self.journal.note(LOST, **of, **found)
-
-    @property
-    def _replays(self) -> bool:
-        """Whether the rounds in hand replay launches in graphs."""
-        entered = self._entered["found"] if self._entered else []
-        return any(each["timer"] == "graph" for each in entered)
