@@ -185,17 +185,13 @@ def told(found: Imported) -> list[str]:
     lines += [f"note: {note}" for note in found.notes]
     lines.append(f"workload: {found.folder}")
     if found.settings is not None and found.studied:
-        lines.append(f"run: {line_to_run(found.settings)}")
+        where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]
+        line = ["snakemake", *where, "--cores", "2", "--configfile", str(found.settings)]
+        lines.append(f"run: {shlex.join(line)}")
     return list(map(visible, lines))
 
 
 MOST_FASTEST = 5  # Most problems of a GPU whose fastest configuration is printed
-
-
-def line_to_run(settings: Path) -> str:
-    """The line of Snakemake for settings of an import."""
-    where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]
-    return shlex.join(["snakemake", *where, "--cores", "2", "--configfile", str(settings)])
 
 
 def as_facts(found: Imported) -> dict[str, Any]:

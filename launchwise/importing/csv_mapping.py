@@ -59,10 +59,6 @@ class Mapped(Strict, title="columns of a CSV file"):
         one = (self.devices, self.time, self.status, self.registers)
         return [*self.problem, *self.tunables, *self.repeats, *(each for each in one if each)]
 
-    def is_ok(self, words: str) -> bool:
-        """Whether a status stands for a valid time."""
-        return words.lower() in {each.lower() for each in self.ok}
-
 
 def read_mapping(path: str | Path) -> Mapped:
     """Mapping in a YAML file. Raises UserError, one line: the key, and what is allowed."""
@@ -213,7 +209,7 @@ def _row(record: Record, mapped: Mapped, where: str) -> Row:
     written = record[mapped.time] if mapped.time else ""
     time = _time(written, mapped, where, mapped.time) if mapped.time else mean(times)
     state = record[mapped.status] if mapped.status else ""
-    valid = mapped.is_ok(state)
+    valid = state.lower() in {each.lower() for each in mapped.ok}
     return row_of(
         {name: record[name] for name in mapped.tunables},
         time if valid else None,

@@ -146,15 +146,6 @@ def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     return spec if len(kept) == len(missing) else spec.narrowed({"variant": kept})
 
 
-def profiled_card(profile: GpuProfile) -> AbstractContextManager[Card]:
-    """Hold a free card of the kind that ``profile`` describes (:func:`free_card`)."""
-
-    def fits(card: Card) -> bool:
-        return (card.device_name, card.arch) == (profile.device_name, profile.arch)
-
-    return free_card(profile.name, fits, f"{profile.device_name} ({profile.arch})")
-
-
 def measuring_command(card: Card) -> dict[str, Any]:
     """Command and environment of a measuring process on ``card``."""
     return {
@@ -191,7 +182,13 @@ def ready_job(
         if bundle is None
         else nullcontext(Beforehand(bundle))
     )
-    with kernels as parts, profiled_card(profile) as card:
+    wanted = profile.device_name, profile.arch
+    card_of_kind = free_card(
+        profile.name,
+        lambda card: (card.device_name, card.arch) == wanted,
+        f"{profile.device_name} ({profile.arch})",
+    )
+    with kernels as parts, card_of_kind as card:
         yield Ready(card, parts, shard_fields(folder, spec, profile, card, parts, slice_sms))
 
 

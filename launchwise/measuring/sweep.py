@@ -181,7 +181,10 @@ def visit(
             Journal(journal_path, fingerprint, shard.spec.key_columns, patient, earlier)
         )
         if shards > 1:
-            claims = claims_of(journal_path, fingerprint, shards, shard.method, shard.problems)
+            # A changed sweep or number of shards starts new locks.
+            strategy = shard.method.strategy.model_dump(mode="json")
+            folder = journal_path.parent / "claims" / digest([fingerprint, shards, strategy])
+            claims = Claims(folder, journal_path.stem, shards, shard.problems)
             shard = shard.sharing(claims, journal.rows)
         progress = stack.enter_context(Progress(shard.size(), profile.name))
         progress.skip(len(shard.own(journal.rows)))
@@ -229,14 +232,6 @@ def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
     if method.strategy.minutes is None:
         return None
     return 60 * method.strategy.minutes / math.ceil(problems / shards)
-
-
-def claims_of(
-    journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
-) -> Claims:
-    """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
-    sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
-    return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
 
 def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
