@@ -17,12 +17,9 @@ MOST_NAMES = 200  # Most allowed names that a message lists
 
 
 class UserError(Exception):
-    """A mistake that the user can fix, in one line.
-
-    ``where``: the file at fault (or the command), as the user knows it.
-    ``key``: the key, column or flag inside it; empty when the whole file is meant.
-    ``message``: what is wrong and what is allowed.
-    """
+    """A mistake that the user can fix, in one line. ``where``: the file at fault (or the command),
+    as the user knows it. ``key``: the key, column or flag inside it; empty when the whole file is
+    meant. ``message``: what is wrong and what is allowed."""
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
         self.where = str(where)
@@ -38,9 +35,7 @@ class UserError(Exception):
 
 class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; what was done is kept, and the same command goes on later.
-
-    ``signal``: its number.
-    """
+    ``signal``: its number."""
 
     def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
         super().__init__(message)

@@ -25,12 +25,10 @@ def named_values(
     flag: str = "",
     parted: Callable[[str, str], tuple[str, str, str]] = str.partition,
 ) -> dict[str, str]:
-    """Words ``NAME=VALUE`` of a command as a mapping.
-
-    ``flag``: what the words belong to, for the message; the word itself when left out.
-    ``parted``: parts a word at an equals sign; the last one where names are paths.
-    Raises UserError when a word has no equals sign, no name or no value, or a name is given twice.
-    """
+    """Words ``NAME=VALUE`` of a command as a mapping. ``flag``: what the words belong to, for the
+    message; the word itself when left out. ``parted``: parts a word at an equals sign; the last one
+    where names are paths. Raises UserError when a word has no equals sign, no name or no value, or
+    a name is given twice."""
     found: dict[str, str] = {}
     for word in words:
         name, _, value = (part.strip() for part in parted(word, "="))

@@ -32,10 +32,8 @@ RECORDED_ELSEWHERE = "" if IN_CLONE else "take recorded sweeps in with launchwis
 
 
 def shipped(path: str | Path = "") -> Path:
-    """A file or folder of launchwise, by its path in the repository; it need not exist.
-
-    ``path``: such as ``rules/common.smk`` or ``launchwise/cuda/child.py``.
-    """
+    """A file or folder of launchwise, by its path in the repository; it need not exist. ``path``:
+    such as ``rules/common.smk`` or ``launchwise/cuda/child.py``."""
     return (ROOT if Path(path).parts[:1] == (PACKAGE,) else SHIPPED) / path
 
 

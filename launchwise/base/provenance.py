@@ -31,12 +31,10 @@ PACKAGES = (
 
 
 def commit(root: str | Path = ROOT) -> str:
-    """Commit of the project, with ``+changes`` when tracked files differ from it.
-
-    Of an installed wheel the tag of its version, such as ``v0.2.0``: a repository that it happens
-    to lie in is another project's. ``unknown`` where there is neither a repository nor
-    :data:`COMMIT_VARIABLE`.
-    """
+    """Commit of the project, with ``+changes`` when tracked files differ from it. Of an installed
+    wheel the tag of its version, such as ``v0.2.0``: a repository that it happens to lie in is
+    another project's. ``unknown`` where there is neither a repository nor
+    :data:`COMMIT_VARIABLE`."""
     named = os.environ.get(COMMIT_VARIABLE)
     if named:
         return named
@@ -51,10 +49,8 @@ def commit(root: str | Path = ROOT) -> str:
 
 def changes_since(one: str, paths: Sequence[Path], root: str | Path = ROOT) -> int | None:
     """Number of commits that changed any of ``paths`` after ``one``; None where git knows none.
-
     ``one``: a commit by its hexadecimal name; what else a table may hold is not given to git.
-    ``paths``: files and folders; ``*`` stands for any text of one name.
-    """
+    ``paths``: files and folders; ``*`` stands for any text of one name."""
     if not re.fullmatch(r"[0-9a-f]{7,40}", one):
         return None
     named = [f":(glob){path}" for path in paths]

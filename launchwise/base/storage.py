@@ -284,11 +284,9 @@ Record = dict[str, Any]
 def read_records(
     path: str | Path, columns: Collection[str] = ()
 ) -> tuple[list[str], list[tuple[int, Record]]]:
-    """Columns of a CSV file, and its rows with the number of the line where each ends.
-
-    ``columns``: those that it must have, in any order; then each row must have a field for each.
-    Raises UserError when it cannot be read, is too long or no CSV, or has other columns or fields.
-    """
+    """Columns of a CSV file, and its rows with the number of the line where each ends. ``columns``:
+    those that it must have, in any order; then each row must have a field for each. Raises
+    UserError when it cannot be read, is too long or no CSV, or has other columns or fields."""
     text = read_text(path, MOST_CSV_BYTES)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)

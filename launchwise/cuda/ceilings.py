@@ -219,10 +219,8 @@ def measured_ceilings(
     refused: type[Exception],
 ) -> Ceilings:
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
-
     ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.
-    Raises UserError when the device is lost on the way, as after an illegal address.
-    """
+    Raises UserError when the device is lost on the way, as after an illegal address."""
     kernels = Kernels(module)
     copied_gbs = copy_bandwidth_gbs(device, kernels)
     overhead_us = launch_overhead_us(device, kernels)
@@ -271,10 +269,8 @@ def _lost(device: CudaDevice) -> bool:
 
 
 def describe(job: dict[str, Any]) -> GpuProfile:
-    """Profile of the first visible device (or its slice).
-
-    ``job``: name, card, driver and slice_sms (or None).
-    """
+    """Profile of the first visible device (or its slice). ``job``: name, card, driver and slice_sms
+    (or None)."""
     import pycuda.driver as cuda
 
     from launchwise.cuda.device import CudaDevice, attributes_of

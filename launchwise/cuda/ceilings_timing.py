@@ -38,10 +38,8 @@ class Kernels:
         self._module = module
 
     def ready(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[..., None]:
-        """Function that queues one launch, on the default stream or on a given one.
-
-        ``arguments``: buffers, and NumPy numbers of the kernel's types.
-        """
+        """Function that queues one launch, on the default stream or on a given one. ``arguments``:
+        buffers, and NumPy numbers of the kernel's types."""
         kernel = self._module.get_function(name)
         kinds = ["P" if hasattr(each, "allocation") else each.dtype.char for each in arguments]
         kernel.prepare("".join(kinds))
@@ -102,12 +100,9 @@ def chain_ns(device: CudaDevice, chain: Callable[[int], Callable[[], None]], ste
 
 
 def step_ns(full_ms: Sequence[float], half_ms: Sequence[float], steps: int) -> float:
-    """Time per step, ns: (time of ``steps`` - time of half) / half of ``steps``.
-
-    Constant costs of a run cancel.
-
-    ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2`` steps, in pairs.
-    """
+    """Time per step, ns: (time of ``steps`` - time of half) / half of ``steps``. Constant costs of
+    a run cancel. ``full_ms``, ``half_ms``: milliseconds of runs of ``steps`` and ``steps // 2``
+    steps, in pairs."""
     longer = [full - half for full, half in zip(full_ms, half_ms, strict=True)]
     return statistics.median(longer) / (steps - steps // 2) * 1e6
 

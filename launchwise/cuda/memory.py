@@ -171,10 +171,7 @@ class CapturedGraph:
 
 
 class Graphs:
-    """Captures launches on a stream of its own in the current context.
-
-    ``stream``: the stream.
-    """
+    """Captures launches on a stream of its own in the current context. ``stream``: the stream."""
 
     def __init__(self) -> None:
         from cuda.bindings import driver
@@ -242,10 +239,8 @@ os.environ.setdefault("OMP_TARGET_OFFLOAD", "MANDATORY")
 
 
 class Libraries:
-    """Libraries of the builds that were called so far.
-
-    ``whole_card``: whether the device is no slice of a card.
-    """
+    """Libraries of the builds that were called so far. ``whole_card``: whether the device is no
+    slice of a card."""
 
     def __init__(self, whole_card: bool) -> None:
         self._whole_card = whole_card

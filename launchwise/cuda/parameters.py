@@ -192,10 +192,8 @@ def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
 
 
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
-    """A kernel as cuda-bindings know it; None where the driver refuses.
-
-    ``place``: names the cubin, which is loaded once.
-    """
+    """A kernel as cuda-bindings know it; None where the driver refuses. ``place``: names the cubin,
+    which is loaded once."""
     from cuda.bindings import driver
 
     if place not in _modules:

@@ -53,9 +53,7 @@ def card_of(
     device: str, cards: Mapping[str, Datasheet], names: Mapping[str, str]
 ) -> Datasheet | None:
     """Datasheet of a device: by its name in the table, else by that of the card; None if unknown.
-
-    ``names``: simplified device name to card (:func:`read_device_names`).
-    """
+    ``names``: simplified device name to card (:func:`read_device_names`)."""
     wanted = simplified(device)
     if not wanted:
         return None

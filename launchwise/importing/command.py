@@ -86,13 +86,10 @@ def export_sweep(
     format_: str,
     problem: Iterable[str] = (),
 ) -> None:
-    """Write the rows of a sweep in the format of another tuner.
-
-    ``table``: Parquet file of a sweep.
-    ``format_``: one of :data:`WRITERS`.
-    ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
-    Raises UserError when the problem is not in the sweep, or is not named and there are several.
-    """
+    """Write the rows of a sweep in the format of another tuner. ``table``: Parquet file of a sweep.
+    ``format_``: one of :data:`WRITERS`. ``problem``: ``NAME=VALUE`` each; needed where the sweep
+    has more than one problem. Raises UserError when the problem is not in the sweep, or is not
+    named and there are several."""
     if format_ not in WRITERS:
         allowed = ", ".join(WRITERS)
         raise UserError("export", "--format", f"unknown {format_!r} (allowed: {allowed})")

@@ -196,12 +196,9 @@ def _time_key(row: Entry) -> str:
 def sweep_of_rows(
     rows: Sequence[Entry], environment: Entry, path: str | Path, space: Space | None = None
 ) -> ForeignSweep:
-    """Sweep of the rows of a list of results (see :func:`rows_in`).
-
-    ``environment``: what Kernel Tuner returns beside the rows; empty where there is nothing.
-    ``space``: T1 of the kernel: then its tunables are taken.
-    Raises UserError when no key is a tunable, or a row lacks one.
-    """
+    """Sweep of the rows of a list of results (see :func:`rows_in`). ``environment``: what Kernel
+    Tuner returns beside the rows; empty where there is nothing. ``space``: T1 of the kernel: then
+    its tunables are taken. Raises UserError when no key is a tunable, or a row lacks one."""
     time_key = next(filter(None, map(_time_key, rows)))
     unit = unit_in_name(time_key) or "ms"
     notes = notes_on_unit(unit)

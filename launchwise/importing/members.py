@@ -204,10 +204,8 @@ def own_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]
 
 
 def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> ForeignSweep:
-    """``sweep`` with its tunables in the order and with the names of ``names``.
-
-    ``texts``: tunables whose values become texts, because some of them are no integers.
-    """
+    """``sweep`` with its tunables in the order and with the names of ``names``. ``texts``: tunables
+    whose values become texts, because some of them are no integers."""
 
     def value(name: str, given: Value) -> Value:
         return str(given) if name in texts else given
@@ -276,11 +274,9 @@ FORMAT_KEY = "foreign"
 def table_of(
     sweeps: Sequence[ForeignSweep], gpu: str, spec: Spec, problems: Sequence[Mapping[str, Value]]
 ) -> pd.DataFrame:
-    """Measurements of one GPU (:func:`launchwise.tables.measurements.measurement_schema`).
-
-    What a file lacks is empty: driver, toolkit, card, clocks, verification. ``sweeps``,
-    ``problems``: one per problem, with names and values of ``spec``.
-    """
+    """Measurements of one GPU (:func:`launchwise.tables.measurements.measurement_schema`). What a
+    file lacks is empty: driver, toolkit, card, clocks, verification. ``sweeps``, ``problems``: one
+    per problem, with names and values of ``spec``."""
     variant = next(iter(spec.variants))
     rows = [
         {

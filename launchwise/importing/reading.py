@@ -47,11 +47,9 @@ def read_sweeps(
     columns: Mapped | None = None,
     most: int = MOST_BYTES,
 ) -> list[ForeignSweep]:
-    """Sweeps in a file, or in the one file of a zip that is of a known format.
-
-    ``space``: T1 of the kernel. ``columns``: mapping of the columns, for CSV. ``most``: most bytes
-    that are unpacked. Raises UserError when the file cannot be read, or is of no known format.
-    """
+    """Sweeps in a file, or in the one file of a zip that is of a known format. ``space``: T1 of the
+    kernel. ``columns``: mapping of the columns, for CSV. ``most``: most bytes that are unpacked.
+    Raises UserError when the file cannot be read, or is of no known format."""
     members = read_members(path, most)
     if len(members) == 1 and not members[0][0]:
         return _sweeps_of(as_text(members[0][1], path, most), Path(path), path, space, columns)
@@ -76,10 +74,8 @@ def read_sweeps(
 def _sweeps_of(
     text: str, named: Path, path: str | Path, space: Space | None, columns: Mapped | None
 ) -> list[ForeignSweep]:
-    """Sweeps in a text.
-
-    ``named``: name that may tell the format. ``path``: file that messages name.
-    """
+    """Sweeps in a text. ``named``: name that may tell the format. ``path``: file that messages
+    name."""
     name = named.name.lower()
     while name.endswith(PACKED):
         name = name.rpartition(".")[0]

@@ -49,10 +49,8 @@ def as_yaml(content: Mapping[str, Any]) -> str:
 
 
 def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
-    """Content of ``spec.yaml``, without the feasible set.
-
-    ``constraints``: conditions that define the space; empty where none do.
-    """
+    """Content of ``spec.yaml``, without the feasible set. ``constraints``: conditions that define
+    the space; empty where none do."""
     members, asked = batch.members, batch.asked
     if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
         message = f"has other problem parameters than {members[0].sweep.source}"

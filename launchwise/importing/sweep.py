@@ -166,14 +166,10 @@ def sweep_of(
     problem: Mapping[str, Value] | None = None,
     notes: Sequence[str] = (),
 ) -> ForeignSweep:
-    """Sweep of the rows of a file.
-
-    ``keys``: key of a row's configuration in the file, with ``{}`` for its number.
-    ``names``: tunables, where something else than the first row states them.
+    """Sweep of the rows of a file. ``keys``: key of a row's configuration in the file, with ``{}``
+    for its number. ``names``: tunables, where something else than the first row states them.
     ``listed``: tunable to the values that the file or the space states; those that only rows have
-        follow.
-    Raises UserError when a row has other tunables.
-    """
+    follow. Raises UserError when a row has other tunables."""
     known = list(names) or list(rows[0].configuration if rows else ())
     for number, row in enumerate(rows):
         if strange := sorted(row.configuration.keys() ^ set(known)):

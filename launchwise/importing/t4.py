@@ -191,10 +191,8 @@ def _with_units(name: str, units: set[str]) -> str:
 
 
 def _unit(metadata: Mapping[str, Any], measured: str, path: str | Path, notes: list[str]) -> str:
-    """Unit of times that state none themselves.
-
-    ``measured``: the one unit of the time in all results; empty where they state none, or several.
-    """
+    """Unit of times that state none themselves. ``measured``: the one unit of the time in all
+    results; empty where they state none, or several."""
     stated = metadata.get("timeunit") or metadata.get("time_unit")
     unit = time_unit(stated) if stated else None
     if stated and unit is None:

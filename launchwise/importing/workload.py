@@ -52,11 +52,9 @@ Entries = Mapping[str, Mapping[str, Any]]  # GPU to its entry
 
 
 def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
-    """Write a study if there are two GPUs, or three sizes, to hold one out of training.
-
-    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag. Returns
-    whether there is a study now; what is missing otherwise is told.
-    """
+    """Write a study if there are two GPUs, or three sizes, to hold one out of training. ``target``:
+    folder of the workload. ``fit``: GPUs with a card and without a flag. Returns whether there is a
+    study now; what is missing otherwise is told."""
     problems = [member.problem for member in batch.members if member.gpu in fit]
     of_sizes = derived_study(spec, [dict(problem) for problem in problems])
     splits: dict[str, Any] = {}
@@ -105,11 +103,9 @@ def project_gpus(gpus: Iterable[str]) -> Entries:
 
 def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) -> Path:
     """Folder for the rows of a GPU: that of the project's settings, so that its rows stay together.
-
     ``recorded``: folder of recorded GPUs that the user names; the usual one gives way to the
-        settings'.
-    ``known``: see :func:`project_gpus`. ``notes``: gets a sentence where the settings name another.
-    """
+    settings'. ``known``: see :func:`project_gpus`. ``notes``: gets a sentence where the settings
+    name another."""
     own = known.get(gpu, {}).get("path")
     folder = recorded / gpu
     if not isinstance(own, str) or Path(own) == folder:
@@ -186,12 +182,10 @@ def write_workload(
     options: Options | None = None,
     recorded: str | Path = RECORDED,
 ) -> Imported:
-    """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
-
-    Its folder is ``<folder>/<name>``; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
+    """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs. Its
+    folder is ``<folder>/<name>``; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
     ``config.yaml`` has those of the GPU. Raises UserError when a file cannot be read, lacks what
-    nothing else states, or does not fit the others.
-    """
+    nothing else states, or does not fit the others."""
     asked, target = options or Options(), Path(folder) / name
     if any(target.glob("*.cu")):
         raise UserError(target, "", "is a workload with a kernel: choose another name")

@@ -268,10 +268,8 @@ MOST_CANDIDATES = 3
 def refusal(said: str, error: Exception, folder: Path) -> str:
     """First errors of nvcc, in one line: ``nvcc failed: file.cu:12: identifier "x" is undefined``.
     Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
-
-    ``said``: output of nvcc; ``error``: what is told if that is empty.
-    ``folder``: of the workload: paths of files inside are relative to it.
-    """
+    ``said``: output of nvcc; ``error``: what is told if that is empty. ``folder``: of the workload:
+    paths of files inside are relative to it."""
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
         what = match["text"].removeprefix("#error ")

@@ -193,12 +193,10 @@ PATIENCE_S = 120.0  # Timeout of the driver, s
 
 
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Card, driver, toolkit and libraries of this machine, and the missing items.
-
-    ``arch``: architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that
-    matters. Returns facts (device_name, card, driver, toolkit, versions of libraries), as far as
-    they were found, and one sentence per missing item.
-    """
+    """Card, driver, toolkit and libraries of this machine, and the missing items. ``arch``:
+    architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that matters.
+    Returns facts (device_name, card, driver, toolkit, versions of libraries), as far as they were
+    found, and one sentence per missing item."""
     # What compiles loads slowly, and most ask for cards alone.
     from launchwise.measuring.compile import nvcc_release
 

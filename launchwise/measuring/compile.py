@@ -260,12 +260,10 @@ def compile_unit(
     folders: Iterable[Path] | None = None,
     given: Sequence[str] = (),
 ) -> tuple[bytes, str]:
-    """Cubin of one translation unit, and what nvcc said of it.
-
-    ``folders``: where headers are searched; those of the workload in ``folder`` when left out.
-    ``given``: options of the workload; a standard or level of optimisation replaces the usual one.
-    Raises UserError with nvcc's first error.
-    """
+    """Cubin of one translation unit, and what nvcc said of it. ``folders``: where headers are
+    searched; those of the workload in ``folder`` when left out. ``given``: options of the workload;
+    a standard or level of optimisation replaces the usual one. Raises UserError with nvcc's first
+    error."""
     searched = include_folders(folder) if folders is None else folders
     replaced = {each[:2] for each in given if each[:2] in ("-s", "-O")}
     usual = [each for each in FLAGS if each[:2] not in replaced]

@@ -59,13 +59,9 @@ class Beforehand:
 
 
 class Alongside:
-    """Compiles on every core while a sweep measures the kernels that are ready.
-
-    A context manager: nvcc starts with the block; leaving it waits for the runs of nvcc in hand and
-    drops the others.
-
-    ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time.
-    """
+    """Compiles on every core while a sweep measures the kernels that are ready. A context manager:
+    nvcc starts with the block; leaving it waits for the runs of nvcc in hand and drops the others.
+    ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time."""
 
     def __init__(
         self, folder: Path, spec: Spec, builds: Iterable[Build], arch: str, threads: int

@@ -32,10 +32,8 @@ OPENED_S = 120.0  # Time that a process may take to open its device, s
 
 
 class MeasuringProcess:
-    """A process of :mod:`launchwise.cuda.child`.
-
-    ``command``, ``environment``: what is run, and its variables.
-    """
+    """A process of :mod:`launchwise.cuda.child`. ``command``, ``environment``: what is run, and its
+    variables."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         # A driver's last words need not be text.
@@ -59,10 +57,8 @@ class MeasuringProcess:
 
     def attributes(self, folder: Path, slice_sms: int | None) -> dict[str, Any]:
         """Attributes of the first visible device, or of its slice, which the process opens.
-
-        ``folder``: folder of the workload that it will measure.
-        Raises UserError when the device cannot be opened.
-        """
+        ``folder``: folder of the workload that it will measure. Raises UserError when the device
+        cannot be opened."""
         # A process that has died says more than a broken pipe.
         with contextlib.suppress(BrokenPipeError):
             asked = {"describe": {"folder": str(folder), "slice_sms": slice_sms}}

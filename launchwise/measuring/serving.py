@@ -166,12 +166,10 @@ def serve(
     watched: Watched | None = None,
     fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
 ) -> None:
-    """Measure every configuration of ``tasks`` in order and report a row for each.
-
-    ``watched``: the reference kernel, measured at intervals. ``fastest``: peak rates of the device,
-    which bound the run times of kernels; without them any problem may have short kernels. Raises
-    LaunchFailed when the context is lost; ``start`` announced the configuration at fault.
-    """
+    """Measure every configuration of ``tasks`` in order and report a row for each. ``watched``: the
+    reference kernel, measured at intervals. ``fastest``: peak rates of the device, which bound the
+    run times of kernels; without them any problem may have short kernels. Raises LaunchFailed when
+    the context is lost; ``start`` announced the configuration at fault."""
 
     def context(task: Task) -> ProblemContext:
         problem, seeded = task.problem, problem_seed(seed, task.problem)

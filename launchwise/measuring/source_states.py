@@ -178,11 +178,9 @@ def strangers(
     earlier: Collection[Predecessor],
 ) -> list[tuple[str, str]]:
     """Rows of an earlier sweep that would mean something else today: those of ``made`` (commit and
-    variant) whose kernel or host code has changed since.
-
-    ``states``: commit to the state in which its rows were measured, where the sweep holds it.
-    ``now``: state of the folder. ``earlier``: states that somebody vouches for.
-    """
+    variant) whose kernel or host code has changed since. ``states``: commit to the state in which
+    its rows were measured, where the sweep holds it. ``now``: state of the folder. ``earlier``:
+    states that somebody vouches for."""
     return [
         (commit, variant)
         for commit, variant in made

@@ -161,12 +161,9 @@ def visit(
     shards: int,
     starts: Callable[[], MeasuringProcess | None] = lambda: None,
 ) -> Measured:
-    """Measure what the journal of a shard lacks.
-
-    ``shards``: jobs that share the sweep; they take problems one by one.
-    ``starts``: gives a measuring process that waits for its job, if there is one.
-    Raises UserError, Interrupted: see :func:`launchwise.measuring.sweep.measure_shard`.
-    """
+    """Measure what the journal of a shard lacks. ``shards``: jobs that share the sweep; they take
+    problems one by one. ``starts``: gives a measuring process that waits for its job, if there is
+    one. Raises UserError, Interrupted: see :func:`launchwise.measuring.sweep.measure_shard`."""
     shard = shard.with_something_to_measure()
     fingerprint = shard.fingerprint(profile, parts.fingerprint)
     earlier = [

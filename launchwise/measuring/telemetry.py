@@ -200,13 +200,10 @@ class _Series:
 
 
 class Telemetry:
-    """A thread that samples a card, and what its samples say of a span of time.
-
-    A context manager: sampling begins with the block and ends with it; the samples stay. A source
-    that fails is no failure of the sweep: that is logged once and sampling ends. ``source``: gives
-    the present state of the card, later moments in later calls. ``period_s``: pause between two
-    samples, s.
-    """
+    """A thread that samples a card, and what its samples say of a span of time. A context manager:
+    sampling begins with the block and ends with it; the samples stay. A source that fails is no
+    failure of the sweep: that is logged once and sampling ends. ``source``: gives the present state
+    of the card, later moments in later calls. ``period_s``: pause between two samples, s."""
 
     def __init__(self, source: Source, period_s: float = 0.02) -> None:
         self._source = source

@@ -99,11 +99,8 @@ class Units:
         return [*own, *include_folders(self._folder)]
 
     def text(self, group: Iterable[Build], as_it_is: bool = False) -> str:
-        """Text of a unit.
-
-        ``as_it_is``: without a namespace around the source, as its author compiles it; for one
-            build alone.
-        """
+        """Text of a unit. ``as_it_is``: without a namespace around the source, as its author
+        compiles it; for one build alone."""
         builds = list(group)
         sources = list(dict.fromkeys(build.source for build in builds))
         untouched = list(dict.fromkeys(build.source for build in builds if build.kernels))
@@ -239,12 +236,10 @@ def _hoisted(header: str) -> list[str]:
 def rewritten(
     content: str, path: Path, once: str, names: Iterable[str], foreign: Iterable[str]
 ) -> str:
-    """A source as nvcc gets it (see the module).
-
-    ``content``, ``path``: the file, decoded byte by byte (Latin-1), and its path for messages.
-    ``once``: macro that stands for ``#pragma once``. ``names``: macros of the build.
-    ``foreign``: headers that the unit includes before, outside the build's namespace.
-    """
+    """A source as nvcc gets it (see the module). ``content``, ``path``: the file, decoded byte by
+    byte (Latin-1), and its path for messages. ``once``: macro that stands for ``#pragma once``.
+    ``names``: macros of the build. ``foreign``: headers that the unit includes before, outside the
+    build's namespace."""
     listed, before = set(names), set(foreign)
 
     def sets(match: re.Match[str]) -> str:

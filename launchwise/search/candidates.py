@@ -50,11 +50,9 @@ def texts_of(spec: Spec) -> list[list[Any]]:
 def described(
     keys: Sequence[Key], texts: Sequence[Sequence[Any]], losses: Sequence[Mapping[Key, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points and losses of candidates, as ``TransferSearch`` takes them.
-
-    ``texts``: of each tunable the values that stand for themselves, as one column each; empty for
-    numbers. ``losses``: of each other GPU (:func:`losses_of`).
-    """
+    """Points and losses of candidates, as ``TransferSearch`` takes them. ``texts``: of each tunable
+    the values that stand for themselves, as one column each; empty for numbers. ``losses``: of each
+    other GPU (:func:`losses_of`)."""
     columns = []
     for place, values in enumerate(texts):
         here = [key[place] for key in keys]
@@ -68,10 +66,8 @@ def described(
 
 
 class KeyedSearch(TransferSearch):
-    """A search among candidates that are known by their keys.
-
-    ``keys``: of the candidates, each once. ``texts``, ``losses``: see :func:`described`.
-    """
+    """A search among candidates that are known by their keys. ``keys``: of the candidates, each
+    once. ``texts``, ``losses``: see :func:`described`."""
 
     def __init__(
         self,
@@ -173,12 +169,10 @@ class Search:
         return None if key is None else self._configuration(key)
 
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
-        """Take in a measurement, whether it was asked for or not.
-
-        ``time_ms``: time in ms; None, or what is not finite or not above 0, where it failed. Raises
-        ValueError when the configuration lacks a tunable, has something else, is not of the space
-        or was told before; when the time is no number.
-        """
+        """Take in a measurement, whether it was asked for or not. ``time_ms``: time in ms; None, or
+        what is not finite or not above 0, where it failed. Raises ValueError when the configuration
+        lacks a tunable, has something else, is not of the space or was told before; when the time
+        is no number."""
         key = self._key(configuration)
         if others := [name for name in configuration if name not in self._tunables]:
             raise ValueError(f"{others[0]!r} is no tunable, in {dict(configuration)}")
@@ -195,19 +189,15 @@ class Search:
 
     def chance_left(self, percent: float = 2.0) -> float:
         """Chance that something faster than the best by more than ``percent`` was not measured.
-
-        Raises ValueError when it is not above 0 and below 100.
-        """
+        Raises ValueError when it is not above 0 and below 100."""
         if not 0 < percent < 100:
             raise ValueError(f"percent must be above 0 and below 100, not {percent}")
         return self._search.chance_left(percent / 100)
 
     def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
-        """Whether that chance is at most ``chance``; never before some measurements.
-
-        Their number is the square root of that of the candidates. Raises ValueError when
-        ``percent`` is not above 0 and below 100, or ``chance`` not above 0 and below 1.
-        """
+        """Whether that chance is at most ``chance``; never before some measurements. Their number
+        is the square root of that of the candidates. Raises ValueError when ``percent`` is not
+        above 0 and below 100, or ``chance`` not above 0 and below 1."""
         if not 0 < chance < 1:
             raise ValueError(f"chance must be above 0 and below 1, not {chance}")
         return self.chance_left(percent) <= chance and self._search.has_looked_around()

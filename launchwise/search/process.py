@@ -62,11 +62,9 @@ class Scales:
 
 
 class Process:
-    """Posterior of the log time of every candidate.
-
-    ``points``: tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
-    ``deviations``: losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
-    """
+    """Posterior of the log time of every candidate. ``points``: tunables of each candidate between
+    0 and 1: float64, shape (candidates, tunables). ``deviations``: losses on each other GPU, less
+    their mean: float64, shape (candidates, GPUs)."""
 
     def __init__(self, points: np.ndarray, deviations: np.ndarray) -> None:
         self.points = points
@@ -121,9 +119,7 @@ class Process:
     @ONE_THREAD
     def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
-
-        ``targets``: those of what was conditioned on, in its order: float64, shape (measured,).
-        """
+        ``targets``: those of what was conditioned on, in its order: float64, shape (measured,)."""
         solved = solve_triangular(self._factor, targets, lower=True)
         variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
         return self._columns.T @ solved, np.maximum(variance, 1e-10)
@@ -156,11 +152,9 @@ class Process:
     def _density(
         self, logs: np.ndarray, apart: np.ndarray, shared: np.ndarray, targets: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Negative logarithm of the posterior density of scales, and its gradient.
-
-        ``apart``: squared differences of measured candidates: (tunables, measured, measured);
-        ``shared``: products of their deviations: (measured, measured).
-        """
+        """Negative logarithm of the posterior density of scales, and its gradient. ``apart``:
+        squared differences of measured candidates: (tunables, measured, measured); ``shared``:
+        products of their deviations: (measured, measured)."""
         scales, count = Scales.of(logs), len(targets)
         steps = ROOT_OF_5 * np.sqrt(np.tensordot(scales.lengths**-2, apart, axes=1))
         decay = scales.own**2 * np.exp(-steps)

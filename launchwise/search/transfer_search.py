@@ -131,11 +131,8 @@ class TransferSearch:
         return list(self._tried)
 
     def extend(self, points: np.ndarray, losses: np.ndarray) -> None:
-        """Add candidates; their numbers follow those of the others.
-
-        ``points``, ``losses``: as at the beginning, of the new candidates: (new, tunables) and
-        (new, GPUs).
-        """
+        """Add candidates; their numbers follow those of the others. ``points``, ``losses``: as at
+        the beginning, of the new candidates: (new, tunables) and (new, GPUs)."""
         self._believed = None
         mean, deviations = self._shared(np.asarray(losses, dtype=float))
         self._process.extend(self._axes.scaled(np.asarray(points, dtype=float)), deviations)

@@ -56,10 +56,8 @@ def peers_beside_usual(
     clock_tolerance: float,
 ) -> pd.DataFrame:
     """The same of libraries: ``usual_speedup`` of problems whose usual choice is another one now.
-
-    ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
-    ``pairs``: configurations of the same rounds, as they were measured.
-    """
+    ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it. ``pairs``:
+    configurations of the same rounds, as they were measured."""
     found = peers.copy()
     key = ["gpu", *spec.problem_columns]
     for members, present in _changed(pairs, spec, rules):

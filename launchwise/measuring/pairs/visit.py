@@ -54,12 +54,10 @@ def pairs_table(
     notes: list[dict[str, Any]],
     sweep_ms: Mapping[tuple[Any, ...], float],
 ) -> pd.DataFrame:
-    """Paired times of every configuration.
-
-    ``notes``: of the journal. ``sweep_ms``: values of a problem and a configuration, in the order
-    of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none. Returns
-    as :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key.
-    """
+    """Paired times of every configuration. ``notes``: of the journal. ``sweep_ms``: values of a
+    problem and a configuration, in the order of the spec, to their time in the sweep, ms; an
+    entrant that the sweep lacks has none. Returns as
+    :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key."""
     spec = shard.spec
     rows = [
         {**row, "sweep_ms": sweep_ms.get(tuple(row[name] for name in spec.key_columns[1:]))}
@@ -212,10 +210,8 @@ def visit_contests(
 
 
 def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None = None) -> None:
-    """Write the table of the contests, and that of the libraries that took part.
-
-    ``sweep``: the sweep whose times chose the entrants.
-    """
+    """Write the table of the contests, and that of the libraries that took part. ``sweep``: the
+    sweep whose times chose the entrants."""
     shard, spec = found.shard, found.shard.spec
     state = source_state(shard.folder, spec).as_facts()
     facts = {
