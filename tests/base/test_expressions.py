@@ -102,8 +102,7 @@ def test_an_expression_has_the_value_that_arithmetic_gives_it(
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"],
+    "text", ["1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"]
 )
 def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be evaluated") as caught:
@@ -162,10 +161,7 @@ def grown(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("({} if {} else {})".format, part, part, part),
         st.builds("({}({}))".format, st.sampled_from(["not ", "-", "abs", "log2"]), part),
         st.builds(
-            "{}({}, {})".format,
-            st.sampled_from(["min", "max", "ceil_div", "round_up"]),
-            part,
-            part,
+            "{}({}, {})".format, st.sampled_from(["min", "max", "ceil_div", "round_up"]), part, part
         ),
     )
 
@@ -201,12 +197,7 @@ def test_every_expression_has_the_value_that_simpleeval_gives_it(
         assert (type(found), repr(found)) == (type(expected), repr(expected))
 
 
-DERIVED = {
-    "a": "n + 1",
-    "b": "a * m",
-    "c": "b - a if text == 'x' else n",
-    "unused": "1 / 0",
-}
+DERIVED = {"a": "n + 1", "b": "a * m", "c": "b - a if text == 'x' else n", "unused": "1 / 0"}
 ASKED = ["n", "m * 2", "a", "b", "c", "a + b + c", "c * n", "min(a, m)", "text == 'x'"]
 
 

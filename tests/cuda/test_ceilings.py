@@ -240,9 +240,7 @@ def test_a_lost_device_ends_it(device: MadeUpDevice) -> None:
         attempted("l1", illegal, device, (DriverError, LaunchFailed))  # type: ignore[arg-type]
 
 
-def test_a_device_that_is_lost_behind_a_benchmarks_back_ends_it_there(
-    device: MadeUpDevice,
-) -> None:
+def test_a_device_that_is_lost_behind_a_benchmarks_back_ends_it_there(device: MadeUpDevice) -> None:
     def queued() -> float:
         device.lost = True
         return 1.0

@@ -384,7 +384,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
     text = '\ufeffn; x; time\r\n1; "a"; 1,5\r\n1; b; 2\r\n1; c; InvalidConfig\r\n;;\r\n'
     rows = csv_rows(tmp_path, text, delimiter=";", decimal=",")
     assert [(row.configuration["x"], row.time_ms) for row in rows] == [
-        *(("a", 1.5), ("b", 2.0), ("c", None)),
+        *(("a", 1.5), ("b", 2.0), ("c", None))
     ]
     assert rows[2].reason == "InvalidConfig"
 
@@ -408,7 +408,7 @@ def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path: Path) -> None:
     mapped = Mapped(device="A", tunables=["x"], repeats=["a", "b"], unit="ms")
     (sweep,) = read_csv(path, mapped)
     assert [(row.status, row.times_ms) for row in sweep.rows] == [
-        *(("ok", (2.0,)), ("ok", (3.0, 4.0)), ("failed", ())),
+        *(("ok", (2.0,)), ("ok", (3.0, 4.0)), ("failed", ()))
     ]
     assert sweep.notes == ["1 rows lack some of their repeats"]
 

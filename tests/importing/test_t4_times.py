@@ -145,9 +145,7 @@ def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path: Path
     assert "the mean of the repeats is the time" in " ".join(found.notes)
 
 
-def test_a_file_without_a_time_is_refused_though_some_configurations_failed(
-    tmp_path: Path,
-) -> None:
+def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_path: Path) -> None:
     path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"])
     content = json.loads(path.read_text())
     (right,) = content["results"]

@@ -45,6 +45,9 @@ A CPU's times say nothing of a configuration or a card.
 FEW = 500
 
 
+MakeShard = Callable[..., Shard]
+
+
 @contextmanager
 def few_candidates() -> Iterator[None]:
     """Samples of a tenth: drawing candidates until they are feasible takes most of a test."""
@@ -67,7 +70,7 @@ def stencil(stencil_copy: Path) -> tuple[Spec, Workload]:
 
 
 @pytest.fixture
-def make_shard(stencil_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
+def make_shard(stencil_copy: Path, kernel_cache: Path) -> MakeShard:
     """A shard that is measured on the CPU, or by another ``script``."""
 
     def make(
@@ -114,11 +117,8 @@ def forked_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def faulty(
-    make_shard: Callable[..., Shard],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    forked_starts: None,
-) -> Callable[..., Shard]:
+    make_shard: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_starts: None
+) -> MakeShard:
     """Shards of one problem with a fault."""
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
 

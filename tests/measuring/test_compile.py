@@ -15,11 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
-from launchwise.measuring.source_states import (
-    digest_of_sources,
-    earlier_fingerprints,
-    fingerprint,
-)
+from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
 from launchwise.workloads import space
 from launchwise.workloads.builds import by_source
 from launchwise.workloads.loading import load_workload
@@ -205,10 +201,7 @@ class TestOneArchitecture:
     def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec: Spec) -> None:
         workload = load_workload(STENCIL, stencil_spec)
         build = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])[0]
-        with (
-            Compiler(STENCIL, stencil_spec, "sm_90") as compiler,
-            ThreadPoolExecutor(1) as pool,
-        ):
+        with Compiler(STENCIL, stencil_spec, "sm_90") as compiler, ThreadPoolExecutor(1) as pool:
             compiled = pool.submit(compiler.compile, [build])
             ended = end_the_first_nvcc()
             assert not compiled.result().refused

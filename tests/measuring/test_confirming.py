@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.workloads.space import baseline, configurations
-from tests.measuring.conftest import QUICK
+from tests.measuring.conftest import QUICK, MakeShard
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -60,9 +59,7 @@ def run(
         return pairs_table(shard, [contest], how, journal.notes, {})
 
 
-def test_each_configuration_runs_once_a_round(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_each_configuration_runs_once_a_round(make_shard: MakeShard, tmp_path: Path) -> None:
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     table = run(shard, contest, tmp_path / "journal")
@@ -82,7 +79,7 @@ def test_each_configuration_runs_once_a_round(
 
 @pytest.mark.parametrize("precision", [0.9, 1e-9])
 def test_what_is_there_is_not_measured_again(
-    make_shard: Callable[..., Shard], tmp_path: Path, precision: float
+    make_shard: MakeShard, tmp_path: Path, precision: float
 ) -> None:
     shard = make_shard([PROBLEM])
     contest, how = contest_of(shard), Confirmation(precision=precision, seconds=0.05)
@@ -100,7 +97,7 @@ def test_what_is_there_is_not_measured_again(
 
 
 def test_a_kernel_that_kills_its_process_takes_part_no_longer(
-    faulty: Callable[..., Shard], tmp_path: Path
+    faulty: MakeShard, tmp_path: Path
 ) -> None:
     marked = {"variant": "column", "tz": 2}
     shard = faulty(fault="crashed", at="launch")
@@ -122,7 +119,7 @@ def test_a_kernel_that_kills_its_process_takes_part_no_longer(
 
 
 def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
-    faulty: Callable[..., Shard], tmp_path: Path
+    faulty: MakeShard, tmp_path: Path
 ) -> None:
     class Stopping(Progress):
         def row(self, *shown: Any) -> None:
@@ -160,7 +157,7 @@ def test_pairs_under_different_clocks_are_thrown_away() -> None:
 
 
 def test_spoilt_problems_are_visited_again_but_not_for_ever(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
@@ -227,7 +224,7 @@ def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
 
 
 def test_what_ran_while_the_card_was_held_back_is_thrown_away(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     """Planted: at a low clock one configuration loses more than the others."""
     shard = make_shard([PROBLEM])
@@ -341,7 +338,7 @@ def _end_when_captured(device):
 
 
 def test_libraries_run_in_the_same_rounds(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
 ) -> None:
     change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM])
@@ -371,7 +368,7 @@ def test_libraries_run_in_the_same_rounds(
 
 @pytest.mark.parametrize("below_us", [0, 1e9])
 def test_where_a_library_cannot_be_captured_events_time_all(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path, below_us: float
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path, below_us: float
 ) -> None:
     change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"graph_below_us": below_us}))
@@ -387,9 +384,7 @@ def test_where_a_library_cannot_be_captured_events_time_all(
     assert {*pairs["timer"], *peers["timer"]} == {"events"}
 
 
-def test_what_was_measured_on_another_card_is_kept(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_what_was_measured_on_another_card_is_kept(make_shard: MakeShard, tmp_path: Path) -> None:
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     before = run(shard, contest, tmp_path / "journal")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Part, baseline
+from tests.measuring.conftest import MakeShard
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -48,7 +48,7 @@ def keys(table: pd.DataFrame, shard: Shard) -> set[tuple[Any, ...]]:
 class Recording:
     """A recorded sweep of one problem, and shards that extend it."""
 
-    def __init__(self, make: Callable[..., Shard], folder: Path) -> None:
+    def __init__(self, make: MakeShard, folder: Path) -> None:
         self.make, self.folder = make, folder
         self.path = folder / "recorded.parquet"
         shard = self.shard([OLD], NARROW)
@@ -78,7 +78,7 @@ class Recording:
 
 
 @pytest.fixture
-def recording(make_shard: Callable[..., Shard], tmp_path: Path) -> Recording:
+def recording(make_shard: MakeShard, tmp_path: Path) -> Recording:
     return Recording(make_shard, tmp_path)
 
 

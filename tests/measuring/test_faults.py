@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.listening import MAX_BARREN_PROCESSES
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
+from tests.measuring.conftest import MakeShard
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
@@ -30,7 +30,6 @@ WAITED_FOR = {"asleep": 3.0, "mute": 3.0, "nonsense": 120.0}
 """Seconds of silence that are waited for: much more than a start takes on a busy machine, or more
 than a test takes where nothing is to be waited for."""
 
-MakeShard = Callable[..., Shard]
 """Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
 
 

@@ -8,7 +8,6 @@ import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,10 @@ from supervising import (
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.shard import Shard
+from tests.measuring.conftest import MakeShard
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 PAGE = 4096
-
-MakeShard = Callable[..., Shard]
 
 
 def leave(pages: int, disk: Path) -> Path:

@@ -6,26 +6,17 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from supervising import (
-    Supervisor,
-    has_ended,
-    pids,
-    row_lines,
-    rows_of,
-    until,
-)
+from supervising import Supervisor, has_ended, pids, row_lines, rows_of, until
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.base.scripting import EXIT_RESUMABLE
 from launchwise.measuring.shard import Shard
-
-MakeShard = Callable[..., Shard]
-
+from tests.measuring.conftest import MakeShard
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
 
@@ -68,10 +59,7 @@ def is_marked(row: dict[str, Any]) -> bool:
     [([TERM], False), ([INT], False), ([TERM, TERM], False), ([TERM, INT], False), ([TERM], True)],
 )
 def test_a_request_to_stop_lets_the_row_finish_and_the_next_run_goes_on(
-    held: tuple[Shard, Supervisor, int],
-    tmp_path: Path,
-    signals: list[signal.Signals],
-    to_all: bool,
+    held: tuple[Shard, Supervisor, int], tmp_path: Path, signals: list[signal.Signals], to_all: bool
 ) -> None:
     shard, supervisor, child = held
     for number in signals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,11 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.measuring.conftest import MakeShard
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -53,7 +53,7 @@ class Late:
 
 
 def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
 ) -> None:
     late = Late(stencil_copy, tmp_path / "j")
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=late)
@@ -80,7 +80,7 @@ class Lacking:
 
 
 def test_tasks_without_kernels_end_the_sweep(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
 ) -> None:
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=Lacking(stencil_copy))
     with (
@@ -102,7 +102,7 @@ class Broken:
 
 
 def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=Broken())
     with (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Problem
+from tests.measuring.conftest import MakeShard
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -88,9 +88,7 @@ def shared_sweep(shard: Shard, name: str, folder: Path) -> Supervisor:
     return Supervisor(work, folder / f"said.{name}")
 
 
-def test_a_killed_shard_goes_on_with_its_own(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_a_killed_shard_goes_on_with_its_own(make_shard: MakeShard, tmp_path: Path) -> None:
     shard, shards = make_shard(PROBLEMS), ["1", "2", "3"]
     running = {name: shared_sweep(shard, name, tmp_path) for name in shards}
     try:
@@ -113,7 +111,7 @@ def test_a_killed_shard_goes_on_with_its_own(
 
 
 def test_the_stage_shares_and_keeps_what_a_journal_has(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     # The whole sweep by one shard first; then there are two, and the second one comes first.
     shard = make_shard(PROBLEMS[:3])

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from measuring_forks import ForkedProcess
@@ -24,6 +23,7 @@ from supervising import (
 )
 
 from launchwise.measuring.shard import Shard
+from tests.measuring.conftest import MakeShard
 
 KILLS = 20
 SEED = 20260101
@@ -97,7 +97,7 @@ class Killer:
         assert len(named) == len(set(named))
 
 
-def test_twenty_random_kills(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+def test_twenty_random_kills(make_shard: MakeShard, tmp_path: Path) -> None:
     shard = make_shard([{"n": n, "dtype": "float32", "order": 2} for n in range(20, 36)])
     calm, path = tmp_path / "calm", tmp_path / "j"
     began = time.monotonic()

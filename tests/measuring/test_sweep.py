@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,10 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import load_spec
+from tests.measuring.conftest import MakeShard
 from tests.support.host_device import HostDevice
 
-PROBLEMS = [
-    {"n": 20, "dtype": "float32", "order": 2},
-    {"n": 21, "dtype": "float64", "order": 2},
-]
+PROBLEMS = [{"n": 20, "dtype": "float32", "order": 2}, {"n": 21, "dtype": "float64", "order": 2}]
 
 
 def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
@@ -36,9 +33,7 @@ def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
     return read_journal(path)[1]
 
 
-def test_a_sweep_measures_every_configuration_once(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_a_sweep_measures_every_configuration_once(make_shard: MakeShard, tmp_path: Path) -> None:
     shard = make_shard(PROBLEMS)
     rows = run(shard, tmp_path / "journal.jsonl")
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)
@@ -52,7 +47,7 @@ def test_a_sweep_measures_every_configuration_once(
 
 @pytest.mark.usefixtures("forked_starts")
 def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     repeats = Repeats(
         minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
@@ -125,12 +120,12 @@ def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
     serve(device, load_workload(stencil_copy, spec), method, [Task(problem, tried)], 1, said.append)
     rows = [event for event in said if event["event"] == "row"]
     assert [(row["variant"], row["status"], len(row["times_ms"])) for row in rows] == [
-        *(("linear", "ok", 5), ("column", status, times), ("column", status, times)),
+        *(("linear", "ok", 5), ("column", status, times), ("column", status, times))
     ]
 
 
 def test_a_problem_that_does_not_fit_is_said_without_trying(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     shard = make_shard(PROBLEMS[:1], script=tmp_path / "missing.py", memory_bytes=1000)
     rows = run(shard, tmp_path / "journal.jsonl")

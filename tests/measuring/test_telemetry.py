@@ -17,13 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.measuring.cards import NoNvml
-from launchwise.measuring.telemetry import (
-    KEEP_S,
-    MEANS,
-    REASONS,
-    Sample,
-    Telemetry,
-)
+from launchwise.measuring.telemetry import KEEP_S, MEANS, REASONS, Sample, Telemetry
 
 
 def played(samples: list[Sample]) -> Telemetry:

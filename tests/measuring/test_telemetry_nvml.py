@@ -16,12 +16,7 @@ from typing import Any
 import pytest
 
 from launchwise.measuring.cards import NoNvml
-from launchwise.measuring.telemetry import (
-    REASONS,
-    THROTTLED,
-    Telemetry,
-    nvml_source,
-)
+from launchwise.measuring.telemetry import REASONS, THROTTLED, Telemetry, nvml_source
 
 
 def test_the_reasons_are_those_of_nvml() -> None:

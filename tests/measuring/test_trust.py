@@ -6,7 +6,6 @@ import dataclasses
 import json
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
-from tests.measuring.conftest import QUICK
+from tests.measuring.conftest import QUICK, MakeShard
 from tests.support.samples import profile
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -55,7 +54,7 @@ def run(
         return list(journal.rows), list(journal.notes)
 
 
-def test_a_steady_card_is_measured_once(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+def test_a_steady_card_is_measured_once(make_shard: MakeShard, tmp_path: Path) -> None:
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=10**9)
     rows, notes = run(shard, tmp_path / "j")
     assert {row["attempt"] for row in rows} == {1}
@@ -65,7 +64,7 @@ def test_a_steady_card_is_measured_once(make_shard: Callable[..., Shard], tmp_pa
 
 
 def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     # The heaviest problem is taken first, but it would fill too much of the card meanwhile.
     problems = [{**PROBLEM[0], "n": n} for n in (40, 24, 20)]
@@ -83,7 +82,7 @@ def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(
 
 
 def test_rows_around_a_drift_are_measured_again_and_no_others(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     # From some launch on everything takes 5 % longer, as on a card that grew warm.
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
@@ -107,9 +106,7 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     assert 0 < sum(seconds["spent"].values()) <= seconds["total"] <= took
 
 
-def test_one_delayed_launch_stops_no_configuration(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_one_delayed_launch_stops_no_configuration(make_shard: MakeShard, tmp_path: Path) -> None:
     method = STEADY.model_copy(update={"slow_factor": 3.0, "control_s": 1e6})
     every_other = [*range(60, 400, 2)]
     shard = make_shard(PROBLEM, script=STAGED, method=method, delayed=every_other)
@@ -123,9 +120,7 @@ def test_one_delayed_launch_stops_no_configuration(
     assert min(row["time_ms"] for row in slow) == pytest.approx(100)
 
 
-def test_noise_of_the_reference_kernel_is_no_drift(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_noise_of_the_reference_kernel_is_no_drift(make_shard: MakeShard, tmp_path: Path) -> None:
     # Work that the host drives: each time is 5 % off, one way or the other.
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05)
     rows, notes = run(shard, tmp_path / "j")
@@ -137,7 +132,7 @@ def test_noise_of_the_reference_kernel_is_no_drift(
 
 
 def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05, doubled_from=150)
     run(shard, tmp_path / "j")
@@ -150,7 +145,7 @@ def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
 
 
 def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     method = STEADY.model_copy(update={"control_s": 0.0})
     shard = make_shard(PROBLEM, script=STAGED, method=method, disturbed_until=60)
@@ -169,7 +164,7 @@ def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
 
 
 def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
 ) -> None:
     path = stencil_copy / "spec.yaml"
     text = path.read_text()
@@ -191,7 +186,7 @@ def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
 
 
 def test_rows_measured_on_a_throttled_card_are_measured_again_once(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     def source() -> Sample:
         # Hot until three rows are there, however long a busy machine takes for them.
@@ -213,7 +208,7 @@ def test_rows_measured_on_a_throttled_card_are_measured_again_once(
 
 
 def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     def source() -> Sample:
         # As fast as it can until three rows are there, then slow for good.
@@ -232,7 +227,7 @@ def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(
 
 
 def test_a_card_that_never_was_faster_is_measured_once(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     def source() -> Sample:
         return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
@@ -245,7 +240,7 @@ def test_a_card_that_never_was_faster_is_measured_once(
 
 
 def test_energy_is_measured_for_the_best_and_the_control(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     watts = 350.0
 
@@ -264,9 +259,7 @@ def test_energy_is_measured_for_the_best_and_the_control(
         assert note["energy_j"] == pytest.approx(watts * 1e-3, rel=0.5)
 
 
-def test_short_kernels_are_timed_many_at_a_time(
-    make_shard: Callable[..., Shard], tmp_path: Path
-) -> None:
+def test_short_kernels_are_timed_many_at_a_time(make_shard: MakeShard, tmp_path: Path) -> None:
     method = STEADY.model_copy(update={"graph_below_us": 2000.0})
     rows, _ = run(make_shard(PROBLEM, script=STAGED, method=method), tmp_path / "j")
     assert {row["launches_per_repeat"] for row in rows} == {1}
@@ -282,7 +275,7 @@ def test_short_kernels_are_timed_many_at_a_time(
 
 @pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])
 def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
-    make_shard: Callable[..., Shard], tmp_path: Path, time_ms: float
+    make_shard: MakeShard, tmp_path: Path, time_ms: float
 ) -> None:
     method = STEADY.model_copy(update={"graph_below_us": 20.0})
     # 20^3 points of 8 bytes at least: 64 us at 1 GB/s.
@@ -314,7 +307,7 @@ def test_what_a_gpu_cannot_exceed() -> None:
 
 
 def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     def shard(minutes: float | None, seconds: float | None, budget: int | None = None) -> Shard:
         strategy = {"kind": "random", "minutes": minutes, "budget": budget}
@@ -336,7 +329,7 @@ def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
 
 
 def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     def shard(percent: float | None) -> Shard:
         strategy = {"kind": "transfer", "budget": 14, "stop_below_percent": percent}
@@ -356,7 +349,7 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
 
 
 def test_a_search_starts_from_the_problems_that_were_measured_before_it(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: MakeShard, tmp_path: Path
 ) -> None:
     strategy = {"kind": "transfer", "budget": 6}
     method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
@@ -383,7 +376,7 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(
 
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
-    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path, kind: str
+    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path, kind: str
 ) -> None:
     def method(budget: int) -> Method:
         strategy = {"kind": kind, "budget": budget}
