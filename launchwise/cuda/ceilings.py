@@ -213,10 +213,7 @@ def translation_unit() -> str:
 
 
 def measured_ceilings(
-    device: CudaDevice,
-    module: Any,
-    capability: tuple[int, int],
-    refused: type[Exception],
+    device: CudaDevice, module: Any, capability: tuple[int, int], refused: type[Exception]
 ) -> Ceilings:
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
     ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.

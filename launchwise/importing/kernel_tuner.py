@@ -56,9 +56,7 @@ HEAD = (
 )
 """Keys of which a cache has at least one, or one of :data:`MARKS` in an entry."""
 
-NOT_TUNABLES = {
-    *(*MARKS, "timestamp", "GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective"),
-}
+NOT_TUNABLES = {*(*MARKS, "timestamp", "GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective")}
 """Keys of an entry that are no parameter, where the header does not list the parameters."""
 
 OBSERVED = ("nvml_", "ps_", "pmt", "pwr_", "ncu_", "temperature", "core_freq", "mem_freq", "power")

@@ -59,10 +59,7 @@ def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> b
     of_sizes = derived_study(spec, [dict(problem) for problem in problems])
     splits: dict[str, Any] = {}
     if len(fit) > 1:
-        splits["transfer"] = {
-            "kind": "leave_one_gpu_out",
-            "title": "each GPU left out of training",
-        }
+        splits["transfer"] = {"kind": "leave_one_gpu_out", "title": "each GPU left out of training"}
     for name, split in of_sizes.splits.items() if of_sizes else ():
         splits[name] = split.model_dump(exclude_defaults=True) | {"kind": split.kind}
     if not splits:

@@ -319,9 +319,7 @@ def parse_resources(said: str) -> dict[str, dict[str, int]]:
 _KEY = re.compile(r"_(?P<key>[0-9a-f]{16})$")
 
 
-def _by_build(
-    resources: Mapping[str, dict[str, int]],
-) -> dict[str, dict[str, dict[str, int]]]:
+def _by_build(resources: Mapping[str, dict[str, int]]) -> dict[str, dict[str, dict[str, int]]]:
     found: dict[str, dict[str, dict[str, int]]] = {}
     for symbol, taken in resources.items():
         for name in symbol_path(symbol).names:

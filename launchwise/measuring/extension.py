@@ -22,12 +22,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method, RowSelection
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.rows import ONE_WAY, check_one_way
-from launchwise.measuring.source_states import (
-    SourceState,
-    predecessors,
-    source_state,
-    strangers,
-)
+from launchwise.measuring.source_states import SourceState, predecessors, source_state, strangers
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
@@ -149,10 +144,7 @@ def named(table: pd.DataFrame, anew: Collection[RowSelection]) -> pd.Series:
 
 
 def extended(
-    extension: Extension,
-    new: pd.DataFrame,
-    facts: Mapping[str, Any],
-    method: Mapping[str, Any],
+    extension: Extension, new: pd.DataFrame, facts: Mapping[str, Any], method: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Recorded rows and ``new`` ones, with their facts.
 

@@ -60,9 +60,7 @@ def make_row(
 
 
 def rows_to_table(
-    rows: list[dict[str, Any]],
-    notes: list[dict[str, Any]],
-    spec: Spec,
+    rows: list[dict[str, Any]], notes: list[dict[str, Any]], spec: Spec
 ) -> pd.DataFrame:
     """Journal rows as a table of measurements, sorted by key, as
     :func:`launchwise.tables.measurements.measurement_schema` declares it. Of the journal's notes,

@@ -120,11 +120,7 @@ class Control:
         self._rows = 0
 
 
-EXPLORERS: dict[str, Any] = {
-    "random": RandomDraws,
-    "tpe": TreeParzen,
-    "transfer": TransferExplorer,
-}
+EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen, "transfer": TransferExplorer}
 """Strategy of the settings to its explorer."""
 
 

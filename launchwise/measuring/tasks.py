@@ -90,12 +90,7 @@ def _to_explore(
             explore["prior"] = [*others, *own_prior(key, measured)]
         if strategy.stop_below_percent is not None:
             explore["options"] = {"stop_below_percent": strategy.stop_below_percent}
-        yield {
-            "problem": problem,
-            "configurations": [],
-            "explore": explore,
-            **marks.get(key, {}),
-        }
+        yield {"problem": problem, "configurations": [], "explore": explore, **marks.get(key, {})}
 
 
 def _measured(shard: Shard, rows: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> Measured:

@@ -91,9 +91,7 @@ def confirm(
     card = str(shard.labels["card"])
     with stop_requests() as stop:
         supervise(
-            "confirm",
-            tasks,
-            lambda: PairsListener(shard, journal, stop, telemetry, progress, list),
+            "confirm", tasks, lambda: PairsListener(shard, journal, stop, telemetry, progress, list)
         )
 
 

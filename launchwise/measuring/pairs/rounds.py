@@ -146,10 +146,7 @@ def _work(runs: OpenLayouts, configuration: Configuration, home: Configuration) 
 
 
 def _enter(
-    context: ProblemContext,
-    runs: OpenLayouts,
-    configuration: Configuration,
-    home: Configuration,
+    context: ProblemContext, runs: OpenLayouts, configuration: Configuration, home: Configuration
 ) -> Entered | dict[str, str]:
     """Run a configuration on poisoned outputs and compare them with the reference."""
     context.say({"event": "start", **context.problem, **configuration})
