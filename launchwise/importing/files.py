@@ -158,8 +158,7 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 class Repeated(dict[str, Any]):
     """Entries of JSON, each an object, of which a key stands more than once; the last counts."""
 
-    count: int
-    """Entries that others of the same key replace."""
+    count: int  # Entries that others of the same key replace
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

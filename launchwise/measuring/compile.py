@@ -75,18 +75,13 @@ class Compiler:
         self.arch = arch
         self.toolkit = nvcc_release()
         self.fingerprint = fingerprint(folder, self.toolkit)
-        self._said: list[str] = []
-        """What nvcc said of units that it compiled."""
-        self._succeeded: set[str] = set()
-        """Sources of which a build compiled."""
-        self.left_out: dict[str, str] = {}
-        """Sources whose compiler is missing, and what to install."""
-        self.compilers: dict[str, str] = {}
-        """Releases of the programs beside nvcc that were used."""
+        self._said: list[str] = []  # what nvcc said of units that it compiled
+        self._succeeded: set[str] = set()  # sources of which a build compiled
+        self.left_out: dict[str, str] = {}  # sources whose compiler is missing, and what to install
+        self.compilers: dict[str, str] = {}  # releases of the programs beside nvcc that were used
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-units-")
         self._units = Units(folder, spec.headers, Path(self._scratch.name))
-        self._as_it_is: set[str] = set()
-        """Sources that compile outside a namespace only."""
+        self._as_it_is: set[str] = set()  # sources that compile outside a namespace only
 
     def __enter__(self) -> Compiler:
         return self

@@ -44,8 +44,7 @@ class Part:
 class Beforehand:
     """One bundle that the ``compile`` stage made."""
 
-    seconds = 0.0
-    """Elapsed compile time, s."""
+    seconds = 0.0  # Elapsed compile time, s
 
     def __init__(self, path: Path) -> None:
         self._part = Part(path, None)

@@ -130,14 +130,11 @@ class Listener:
         self.fatal = ""
         self.mistake: list[str] | None = None
         """Where, key and message of a mistake of the user's, which ended the process."""
-        self.rows = 0
-        """Rows that this process brought."""
-        self.ready = False
-        """Whether the card answered this process."""
+        self.rows = 0  # rows that this process brought
+        self.ready = False  # whether the card answered this process
         self.blamed: dict[str, Any] | None = None
         """Row of the configuration in whose hands this process died, unless it stands anyway."""
-        self.done = 0
-        """Tasks that this process finished."""
+        self.done = 0  # tasks that this process finished
         self._attempt = 1
         self._kind: dict[str, Any] = {}
         self._since_control: list[list[Any]] = []

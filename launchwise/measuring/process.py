@@ -148,10 +148,8 @@ class Feeder(threading.Thread):
         self._pipe = pipe
         self._error: BaseException | None = None
         self._later: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
-        self.given = len(tasks)
-        """Tasks that this feeder was given."""
-        self.sent = 0
-        """Tasks that the process was given."""
+        self.given = len(tasks)  # tasks that this feeder was given
+        self.sent = 0  # tasks that the process was given
 
     def run(self) -> None:
         """Send until all tasks are sent or the process has ended."""

@@ -215,8 +215,7 @@ class Rest:
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
-        self.share = 0.0
-        """Length of a pause divided by the busy time before it."""
+        self.share = 0.0  # length of a pause divided by the busy time before it
         self._busy_since = time.monotonic()
 
     def after(self, throttled: Callable[[], bool]) -> None:
