@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
+from tests.support.browsing import load
+from tests.support.report_pages import files_of, write
 from tests.support.report_study import study
 
 FLAGS = (
@@ -48,16 +48,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of the small study; files with another report have a fixture of their own."""
-    found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(study()).items():
-        (found / path).parent.mkdir(parents=True, exist_ok=True)
-        (found / path).write_text(text, encoding="utf-8")
-    return found
+    return write(files_of(study()), tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture
 def opened(browser: Any, folder: Path) -> Any:
     """The study's first page at desktop width."""
-    at_desktop(browser)
-    load(browser, folder / "tiny" / "index.html")
-    return browser
+    return load(browser, folder / "tiny" / "index.html")

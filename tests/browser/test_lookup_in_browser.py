@@ -21,8 +21,8 @@ from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
-from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import RUN
+from tests.support.browsing import load
+from tests.support.report_pages import RUN, write
 
 pytestmark = pytest.mark.browser
 
@@ -47,22 +47,15 @@ def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory)
     block = finder.block(studies)
     assert block is not None
     front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
-    folder = tmp_path_factory.mktemp("report")
     files = {front.path: writing.html(front, Report(studies, RUN))}
     for study in studies:
         files |= writing.answer_files(study.name, finder.data(study))
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return folder / "index.html"
+    return write(files, tmp_path_factory.mktemp("report")) / front.path
 
 
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Any:
-    at_desktop(browser)
-    load(browser, page)
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
-    return browser
+    return load(browser, page)
 
 
 def looked_up(browser: Any, study: str, gpu: str, problem: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import pytest
 
 from launchwise.report.site.assemble import MOST_GPUS
 from launchwise.report.site.rendering import MOST_ROWS
-from tests.support.browsing import at_desktop, load
-from tests.support.many_gpus import copied, write_report
+from tests.support.browsing import load
+from tests.support.many_gpus import copied
+from tests.support.report_pages import files_of, write
 from tests.support.report_study import study
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -22,14 +23,14 @@ LAST = f"gpu{MANY - 1:04d}"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int], dict[str, int]]:
     """A report of many GPUs beside a second study; bytes of its files, and of one of few GPUs."""
-    many, few = (tmp_path_factory.mktemp(name) for name in ("many", "few"))
-    studies = [copied(study(), name, count) for name, count in (("one", MANY), ("two", OTHERS))]
-    return many, write_report(studies, many, 1), write_report([copied(study(), "one", FEW)], few, 1)
+    many = files_of(*(copied(study(), *one) for one in (("one", MANY), ("two", OTHERS))))
+    few = files_of(copied(study(), "one", FEW))
+    bytes_of = [{path: len(text.encode()) for path, text in files.items()} for files in (many, few)]
+    return write(many, tmp_path_factory.mktemp("many")), *bytes_of
 
 
 @pytest.fixture
 def opened(browser: Any, made: Any) -> Any:
-    at_desktop(browser)
     return lambda page: load(browser, made[0] / page)
 
 
@@ -52,7 +53,6 @@ def test_no_section_failed(made: Any) -> None:
 
 def test_the_lookup_answers_for_the_last_gpu(browser: Any, opened: Any) -> None:
     opened("index.html")
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     ask = """
         const form = document.querySelector('.finder');
         form.elements.gpu.value = arguments[0];

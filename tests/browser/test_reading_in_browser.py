@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browsing import at_desktop, load
+from tests.support.browsing import load
 
 
 def test_arrow_keys_read_the_points_of_a_figure(opened: Any) -> None:
@@ -37,10 +37,7 @@ def test_the_contents_say_where_the_reader_is(opened: Any) -> None:
 
 
 def test_a_link_to_a_part_that_is_gone_says_so(browser: Any, folder: Path) -> None:
-    at_desktop(browser)
-    page = (folder / "tiny" / "index.html").as_uri()
-    browser.get("about:blank")
-    browser.get(f"{page}#tiny-gone")
+    load(browser, f"{(folder / 'tiny' / 'index.html').as_uri()}#tiny-gone")
     first = browser.find_element("css selector", "main .gone")
     assert "This page holds no part “tiny-gone”; the link is older" in first.text
     browser.execute_async_script(
@@ -55,7 +52,7 @@ def test_no_table_is_cut_on_paper(opened: Any, folder: Path) -> None:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", a4)
         for name in ("index.html", "models.html"):
-            load(opened, folder / "tiny" / name)
+            load(opened, folder / "tiny" / name, desktop=False)
             opened.execute_script("document.querySelectorAll('details').forEach((f) => f.open = 1)")
             cut = opened.execute_script(
                 "return [...document.querySelectorAll('table')].filter((table) => "
@@ -69,7 +66,7 @@ def test_no_table_is_cut_on_paper(opened: Any, folder: Path) -> None:
 def test_a_phone_shows_the_gain_of_the_answer(opened: Any, folder: Path) -> None:
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    load(opened, folder / "tiny" / "index.html")
+    load(opened, folder / "tiny" / "index.html", desktop=False)
     right = opened.execute_script(
         "const row = document.querySelector('.answers tbody tr');"
         "return row.cells[1].getBoundingClientRect().right"

@@ -17,8 +17,8 @@ from launchwise.learning.recommenders import COMMITTEE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from tests.support.axe import in_scheme, violations
-from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
+from tests.support.browsing import load, wait_for_answer
+from tests.support.report_pages import files_of, write
 from tests.support.report_study import KERNEL, settings, study
 
 pytestmark = pytest.mark.browser
@@ -34,11 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kernel = ROOT / "kernels" / "acoustic"
     given = kernel / "studies" / "acoustic_tile"
     made = study(name="acoustic_tile", folder=given, kernel=kernel)
-    found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(made).items():
-        (found / path).parent.mkdir(parents=True, exist_ok=True)
-        (found / path).write_text(text, encoding="utf-8")
-    return found
+    return write(files_of(made), tmp_path_factory.mktemp("report"))
 
 
 PAGES = ("index.html", "gpus.html", "health.html", *(
@@ -55,34 +51,25 @@ def page(request: pytest.FixtureRequest, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def opened(browser: Any, page: Path) -> Any:
     """The page, loaded once at desktop width, logs of earlier pages dropped."""
-    at_desktop(browser)
-    load(browser, page)
-    return browser
+    return load(browser, page)
 
 
 @pytest.fixture
 def front(browser: Any, folder: Path) -> Any:
     """The front page, freshly loaded at desktop width, its lookup answered."""
-    at_desktop(browser)
-    load(browser, folder / "index.html")
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
-    return browser
+    return load(browser, folder / "index.html")
 
 
 @pytest.fixture
 def drawn(browser: Any, folder: Path) -> Any:
     """The study's first page, freshly loaded at desktop width."""
-    at_desktop(browser)
-    load(browser, folder / "acoustic_tile" / "index.html")
-    return browser
+    return load(browser, folder / "acoustic_tile" / "index.html")
 
 
 # Tests of one page look at one load of it, in this order.
 
 
 def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened: Any, page: Path) -> None:
-    if page.name == "index.html" and page.parent.name != "acoustic_tile":
-        opened.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     # Buttons that save a figure or a table stand after each of them.
     own = "main :is(select, input, textarea, button):not(.save button)"
     controls = opened.execute_script("return document.querySelectorAll(arguments[0]).length", own)
@@ -177,8 +164,6 @@ def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
     with in_scheme(opened, scheme):
         if scheme == "dark":
             load(opened, page)
-        if page.name == "index.html" and page.parent.name != "acoustic_tile":
-            opened.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
         opened.execute_script("return window.launchwiseDrawAll()")
         # Nothing but colours differs.
         assert violations(opened, *["color-contrast"][: scheme == "dark"]) == []
@@ -189,7 +174,7 @@ def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
 def test_nothing_sticks_out_on_a_phone(opened: Any, page: Path) -> None:
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    load(opened, page)
+    load(opened, page, desktop=False)
     opened.execute_script("return window.launchwiseDrawAll()")
     script = "return document.documentElement.scrollWidth"
     assert opened.execute_script(script) <= 390
@@ -337,12 +322,8 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(
         settings=settings(splits={"sizes": split}),
         models={"tree": {"kind": COMMITTEE}},
     )
-    for path, text in files_of(judged).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    at_desktop(browser)
+    write(files_of(judged), tmp_path)
     load(browser, tmp_path / "index.html")
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     held_out = "slices of one card that were left out of training, answers of this model reached"
     ascending = choose(browser, "p-n", "202")
     assert UNORDERED[1:] not in ascending
@@ -371,13 +352,9 @@ def test_the_gain_is_given_over_a_configuration_of_the_readers_own(
     assert f"1.25 times the speed of {narrow} at n = 202" in said(front)
     address = front.execute_script("return location.href")
     assert "beside=own" in address
-    front.get("about:blank")
-    front.get(address)
-    front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    load(front, address)
     assert f"1.25 times the speed of {narrow} at n = 202" in said(front)
-    front.get("about:blank")
-    front.get(address.replace("block3d", "gone"))
-    front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    load(front, address.replace("block3d", "gone"))
     assert "holds no configuration “gone 32×4×1 row_padding=0”" in said(front)
     choose(front, "beside", "usual")
     assert front.find_elements("css selector", ".finder [name=own]") == []
@@ -435,7 +412,7 @@ def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, fol
     data.write_text(declared.replace('"kernel":""', template))
     try:
         front.refresh()
-        front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+        wait_for_answer(front)
         choose(front, "p-n", "102")
         _, launch, written, cpp, pycuda, *_ = front.execute_script(TAKEN)
     finally:
@@ -454,18 +431,14 @@ def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder:
     address = str(front.execute_script("return location.href"))
     assert "n=202" in address
     before = said(front)
-    front.get("about:blank")
-    front.get(address)
-    front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    load(front, address)
     assert said(front) == before
     for query, words in {
         "study=gone": "This report holds no study “gone”; the link is older.",
         "study=acoustic_tile&gpu=gone&n=202&dtype=float32&order=2": "holds no GPU “gone”",
         "study=acoustic_tile&gpu=big&n=202&dtype=int8&order=2": "holds no problem with these",
     }.items():
-        front.get("about:blank")
-        front.get(f"{(folder / 'index.html').as_uri()}#find?{query}")
-        front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+        load(front, f"{(folder / 'index.html').as_uri()}#find?{query}")
         assert words in said(front)
         assert "Use block3d" in said(front)
 
@@ -473,16 +446,13 @@ def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder:
 def test_a_study_without_its_file_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
     torn = shutil.copytree(folder, tmp_path / "torn")
     (torn / "data" / "acoustic_tile.js").unlink()
-    at_desktop(browser)
     load(browser, torn / "index.html")
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     assert "the file data/acoustic_tile.js is missing" in said(browser)
 
 
 def test_a_figure_without_its_library_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
     torn = shutil.copytree(folder, tmp_path / "torn")
     (torn / "assets" / "plotly.js").unlink()
-    at_desktop(browser)
     load(browser, torn / "acoustic_tile" / "index.html")
     browser.execute_script("return window.launchwiseDrawAll()")
     text = browser.execute_script("return document.querySelector('.plot').textContent")

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.browsing import at_desktop, load
+from tests.support.browsing import load
 
 pytestmark = pytest.mark.browser
 
@@ -138,7 +138,6 @@ def test_a_table_is_saved_as_csv_with_units(opened: Any, saved: Path) -> None:
 def test_a_table_built_by_a_script_is_named_by_what_was_asked(
     browser: Any, folder: Path, saved: Path
 ) -> None:
-    at_desktop(browser)
     load(browser, folder / "gpus.html")
     browser.execute_async_script("launchwiseCompared.then(() => arguments[0]())")
     found = press(browser, ".compared table", "CSV", saved)
@@ -154,7 +153,6 @@ def test_a_table_built_by_a_script_is_named_by_what_was_asked(
 def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(
     browser: Any, folder: Path
 ) -> None:
-    at_desktop(browser)
     for page in sorted(folder.rglob("*.html")):
         load(browser, page)
         counts = browser.execute_script(

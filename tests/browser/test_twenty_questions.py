@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
+from tests.support.browsing import SETTLED, load
+from tests.support.report_pages import files_of, write
 from tests.support.report_study import SCORE, study
 from tests.support.slow_cases import first_of
 
@@ -30,11 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for gpu, rows in made.sweeps.items()
     }
     sweeps["big.sm4"] = sweeps["big.sm4"].assign(throttle="sw_power_cap")
-    found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(replace(made, sweeps=sweeps, blind={"big": SCORE})).items():
-        (found / path).parent.mkdir(parents=True, exist_ok=True)
-        (found / path).write_text(text, encoding="utf-8")
-    return found
+    made = replace(made, sweeps=sweeps, blind={"big": SCORE})
+    return write(files_of(made), tmp_path_factory.mktemp("report"))
 
 
 PAGES = {"front page": "index.html", "a study": "acoustic_tile/index.html", "Health": "health.html"}
@@ -232,17 +229,13 @@ def test_the_documentation_lists_the_twenty_questions() -> None:
 
 @pytest.mark.parametrize("question", first_of(ANSWERS, every=2))
 def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) -> None:
-    at_desktop(browser)
     begin, way = ways()[question]
     load(browser, folder / PAGES[begin])
-    if begin == "front page":
-        browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     for words in re.findall(r"\*\*(.+?)\*\*", way):
-        browser.execute_script(CLICK, words)
-        browser.execute_async_script("setTimeout(arguments[0], 500)")
-        # Figures above it were drawn meanwhile; the page scrolls smoothly.
-        browser.execute_script(FOLLOW, words)
-        browser.execute_async_script("setTimeout(arguments[0], 500)")
+        # Figures above what was clicked are drawn meanwhile; the page scrolls smoothly.
+        for step in (CLICK, FOLLOW):
+            browser.execute_script(step, words)
+            browser.execute_async_script(SETTLED)
     for name, option in re.findall(r"([a-z ]+): \*(.+?)\*", way):
         choose(browser, name.strip(), option)
     ANSWERS[question](browser)

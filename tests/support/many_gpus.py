@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.report.site import writing
-from launchwise.report.site.assemble import Report
-from launchwise.report.study import Run, StudyData
+from launchwise.report.study import StudyData
 
 MOST_PROBLEMS = 6  # Problems of a GPU: the number of GPUs is the question, not that of rows
 WITH_MODELS = 30  # GPUs that evaluation and predictions hold: more than a study's page shows
 
 SLOWEST = 8.0
-RUN = Run("0" * 40, "2026-01-01T00:00:00+00:00", "0" * 16, 0, {})
 TIMES = ("time_ms", "time_low_ms", "time_high_ms")
 
 
@@ -90,12 +86,3 @@ def _few_problems(study: StudyData, gpu: str) -> pd.DataFrame:
     sweep = study.sweeps[gpu]
     problems = sweep.groupby(study.problem_columns, sort=True).ngroup()
     return sweep[problems < MOST_PROBLEMS].reset_index(drop=True)
-
-
-def write_report(studies: Sequence[StudyData], folder: Path, processes: int) -> dict[str, int]:
-    """Write the report's folder: path below it to bytes."""
-    texts = writing.folder(Report(studies, RUN), processes)
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return {path: len(text.encode()) for path, text in texts.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 from launchwise.gpus.datasheets import Datasheet
@@ -36,6 +37,14 @@ def pages(
 def files_of(*studies: StudyData, missing: Sequence[MissingStudy] = ()) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     return writing.folder(assemble.Report(studies, RUN, missing=missing), 1)
+
+
+def write(files: Mapping[str, str], folder: Path) -> Path:
+    """Write files, path below the folder to text; the folder."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:
