@@ -3,10 +3,7 @@
 Those that take more than three core-seconds have the mark ``slow``.
 """
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,14 +15,14 @@ from launchwise.base.storage import read_json
 from launchwise.learning.summary import HEURISTICS
 
 
-def test_every_benchmark_is_started_by_a_test() -> None:
+def test_every_benchmark_is_started_by_a_test():
     # The budget is held against a finished run: test_budget.py.
     known = {*ANYWHERE, *ON_GPU, *WITH_JAVA, "budget"}
     assert {path.stem for path in FOLDER.glob("*.py")} == known
 
 
 @pytest.mark.slow
-def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
+def test_dag_plans_every_stage_and_then_nothing(tmp_path):
     result = result_of("dag", tmp_path)
     assert result["studies"] == 1
     (row,) = result["rows"]
@@ -37,7 +34,7 @@ def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_of_simulated_gpus_runs_from_nothing_to_the_report(tmp_path: Path) -> None:
+def test_a_study_of_simulated_gpus_runs_from_nothing_to_the_report(tmp_path):
     result = result_of("growth", tmp_path)
     (row,) = result["rows"]
     assert row["gpus"] == 1
@@ -48,7 +45,7 @@ def test_a_study_of_simulated_gpus_runs_from_nothing_to_the_report(tmp_path: Pat
     assert row["memory_mb"] > 100
 
 
-def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
+def test_disk_counts_what_a_file_takes_once(tmp_path):
     sweeps = tmp_path / "results" / "sweeps"
     sweeps.mkdir(parents=True)
     (sweeps / "a").write_bytes(b"1" * 1_000_000)
@@ -61,7 +58,7 @@ def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
+def test_ablations_compare_the_same_test_problems(tmp_path):
     result = result_of("ablations", tmp_path)
     tables = [result[name] for name in ("filter", "gpu_features", "training_size")]
     for row in [row for table in tables for row in table]:
@@ -86,7 +83,7 @@ def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ranking_and_regression_answer_the_same_problems(tmp_path: Path) -> None:
+def test_ranking_and_regression_answer_the_same_problems(tmp_path):
     rows = result_of("ranking", tmp_path)["compared"]
     splits = {row["split"] for row in rows}
     assert {(row["split"], row["model"]) for row in rows} == {
@@ -102,7 +99,7 @@ def test_ranking_and_regression_answer_the_same_problems(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -> None:
+def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path):
     result = result_of("prediction_errors", tmp_path)
     assert {row["split"] for row in result["errors"]} == {"interpolation", "transfer"}
     medians = [
@@ -117,7 +114,7 @@ def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
+def test_searches_on_a_new_gpu_are_counted(tmp_path):
     result = result_of("search_on_a_new_gpu", tmp_path)
     assert {card["workload"] for card in result["cards"]} == {
         "convolution", "pnpoly", "pnpoly_turing"
@@ -128,7 +125,7 @@ def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
         assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
 
 
-def test_rows_of_other_problems_help_a_search(tmp_path: Path) -> None:
+def test_rows_of_other_problems_help_a_search(tmp_path):
     rows = {row["known"]: row for row in result_of("known_rows", tmp_path)["searches"]}
     assert set(rows) == {"alone", "other_gpus", "other_problems", "both"}
     for row in rows.values():
@@ -138,7 +135,7 @@ def test_rows_of_other_problems_help_a_search(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
+def test_a_search_is_held_to_what_it_was_sure_of(tmp_path):
     result = result_of("stopping", tmp_path)
     assert len(result["coefficients"]) == 4
     assert 0 <= result["right_held_out"]["with_others"] <= 1
@@ -147,7 +144,7 @@ def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
+def test_answers_are_counted_over_studies(tmp_path):
     result = result_of("answers", tmp_path)
     row, other = result["studies"]
     assert {each["study"] for each in (row, other)} == {"tridiagonal_streams"}
@@ -180,7 +177,7 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
         assert result["all"][name] == row[name] + other[name]
 
 
-def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> None:
+def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path):
     (row,) = result_of("blind_rivals", tmp_path)["tests"]
     assert (row["gpu"], row["study"], row["problems"]) == ("h200", "tridiagonal_streams", 40)
     assert not row["new_gpu"]
@@ -199,7 +196,7 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> N
     assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
 
 
-def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path):
     done = start("paper_recipe", tmp_path / "result.json", "--runs", "openmp", "typo")
     assert done.returncode == 1
     assert done.stderr.strip() == "no run openmp, typo; there are recipe"
@@ -207,7 +204,7 @@ def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
+def test_the_published_recipe_runs_with_the_overlay(tmp_path):
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()
     assert run["commit"] == result["commit"]
@@ -229,7 +226,7 @@ def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
         assert best == pytest.approx(best_tile_of_sweep(gpu, figures["oracle"]["problems"]))
 
 
-def best_tile_of_sweep(gpu: str, problems: int) -> float:
+def best_tile_of_sweep(gpu, problems):
     """Mean speed-up of the best walked tile, or none, by rows of the recorded sweep alone."""
     rows = pd.read_parquet(ROOT / "data" / "recorded" / gpu / "acoustic.parquet")
     study = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
@@ -242,7 +239,7 @@ def best_tile_of_sweep(gpu: str, problems: int) -> float:
 
 
 @pytest.mark.slow
-def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:
+def test_a_fault_in_a_small_module_is_noticed(tmp_path):
     result = result_of("mutants", tmp_path)
     assert (result["mutants"], result["noticed"], result["unexplained"]) == (1, 1, 0)
     (row,) = result["rows"]
@@ -251,7 +248,7 @@ def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:
     assert row["by"].startswith("tests/measuring/test_timing.py::")
 
 
-def test_c45_and_weka_learn_the_same_tree(tmp_path: Path) -> None:
+def test_c45_and_weka_learn_the_same_tree(tmp_path):
     if start("against_weka", tmp_path / "result.json").returncode == 2:
         pytest.skip("Java or Weka is not installed")
     result = result_of("against_weka", tmp_path)
@@ -261,7 +258,7 @@ def test_c45_and_weka_learn_the_same_tree(tmp_path: Path) -> None:
     assert result["made"]["least_percent_same"] == 100
 
 
-def test_our_trees_are_those_that_weka_made() -> None:
+def test_our_trees_are_those_that_weka_made():
     import against_weka
 
     recorded = read_json(FOLDER / "results" / "weka.json")["made"]["leaves_of_weka"]
@@ -276,9 +273,7 @@ def test_our_trees_are_those_that_weka_made() -> None:
         (None, ("--jar", "none.jar"), "against_weka.py needs Weka's weka.jar (none.jar): apt-get"),
     ],
 )
-def test_a_machine_without_weka_says_what_to_install(
-    tmp_path: Path, path: str | None, options: tuple[str, ...], said: str
-) -> None:
+def test_a_machine_without_weka_says_what_to_install(tmp_path, path, options, said):
     if path is None and shutil.which("java") is None:
         pytest.skip("Java is not installed")
     more = {} if path is None else {"PATH": path}
@@ -289,7 +284,7 @@ def test_a_machine_without_weka_says_what_to_install(
 
 
 @pytest.mark.parametrize("name", ON_GPU)
-def test_without_a_gpu_it_says_so_in_one_line(name: str, tmp_path: Path) -> None:
+def test_without_a_gpu_it_says_so_in_one_line(name, tmp_path):
     done = start(name, tmp_path / "result.json", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 2
     assert done.stderr.startswith(f"{name}.py needs a GPU")
@@ -297,23 +292,19 @@ def test_without_a_gpu_it_says_so_in_one_line(name: str, tmp_path: Path) -> None
     assert not (tmp_path / "result.json").exists()
 
 
-def test_a_missing_package_is_named_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_package_is_named_in_one_line(monkeypatch, capsys):
     from harness import needs
 
     monkeypatch.setattr(needs, "cards", lambda: ["a card"])
     with pytest.raises(SystemExit) as ended, needs.gpu_and_packages():
-        import no_such_package  # type: ignore[import-not-found]  # noqa: F401
+        import no_such_package  # noqa: F401
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "needs the package no_such_package" in said
     assert said.count("\n") == 1
 
 
-def test_missing_eigen_is_named_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_missing_eigen_is_named_in_one_line(monkeypatch, capsys, tmp_path):
     from harness import needs
 
     from kernels.sentiment.host.eigen import library
@@ -329,7 +320,7 @@ def test_missing_eigen_is_named_in_one_line(
 
 
 @pytest.mark.slow
-def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path: Path) -> None:
+def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path):
     result = result_of("next_problems", tmp_path)
     (study,) = result["studies"]
     assert (study["problems"], study["held_out"]) == (22, 18)

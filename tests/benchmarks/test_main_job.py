@@ -1,11 +1,8 @@
 """The benchmark of the main job measures a run, and a fixed work beside it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from benchmark_runs import result_of
@@ -18,13 +15,13 @@ from launchwise.base.storage import read_json
 from launchwise.base.typed import validated
 
 
-def test_jobs_are_those_that_snakemake_finished() -> None:
+def test_jobs_are_those_that_snakemake_finished():
     said = "1 of 3 steps (33%) done\n3 of 3 steps (100%) done\nComplete log: x\n"
     assert jobs(said) == 3
     assert jobs("Nothing to be done\n") == 0
 
 
-def test_a_smaller_calibration_takes_less() -> None:
+def test_a_smaller_calibration_takes_less():
     small, larger = core_seconds(0.02), core_seconds(0.2)
     assert 0 < small < larger
 
@@ -36,7 +33,7 @@ MOST = 1.15
 @pytest.mark.slow
 @pytest.mark.workloads
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the account of a process tree")
-def test_core_seconds_stay_in_their_budget(tmp_path: Path) -> None:
+def test_core_seconds_stay_in_their_budget(tmp_path):
     budget = validated(Budget, read_json(ROOT / BUDGET_FILE), BUDGET_FILE)
     assert budget.calibrated is not None
     output = tmp_path / "result.json"
@@ -48,7 +45,7 @@ def test_core_seconds_stay_in_their_budget(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the account of a process tree")
-def test_the_main_job_is_measured(tmp_path: Path) -> None:
+def test_the_main_job_is_measured(tmp_path):
     result = result_of("main_job", tmp_path)
     (run,) = result["runs"]
     assert result["studies"] == ["tridiagonal_streams"]

@@ -1,7 +1,5 @@
 """Mutants of a source: one change each, of logic alone."""
 
-from __future__ import annotations
-
 import ast
 
 from harness.mutating import mutants
@@ -28,7 +26,7 @@ def largest(values: list[Any], least: float = 0.5) -> float:
 '''
 
 
-def test_every_change_is_one_of_logic() -> None:
+def test_every_change_is_one_of_logic():
     found = mutants("a.py", TEXT)
     assert [(one.line, one.old, one.new) for one in found] == [
         (8, "2.5", "(2.5 + 1)"),
@@ -49,7 +47,7 @@ def test_every_change_is_one_of_logic() -> None:
     assert [one.line for one in found if one.at_import] == [8, 11]
 
 
-def test_a_mutant_differs_in_its_place_alone() -> None:
+def test_a_mutant_differs_in_its_place_alone():
     for one in mutants("a.py", TEXT):
         changed = one.of(TEXT)
         assert changed == TEXT[: one.begin] + one.new + TEXT[one.end :]

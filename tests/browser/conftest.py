@@ -1,11 +1,6 @@
 """One Chromium for the tests of a worker."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +22,7 @@ FLAGS = (
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def browser(tmp_path_factory):
     """One Chromium with an empty profile, driven by the chromedriver beside it."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -46,12 +41,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A report of the small study; files with another report have a fixture of their own."""
     return write(files_of(study()), tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture
-def opened(browser: Any, folder: Path) -> Any:
+def opened(browser, folder):
     """The study's first page at desktop width."""
     return load(browser, folder / "tiny" / "index.html")

@@ -1,10 +1,6 @@
 """GPU comparison in Chromium: its figures beside NumPy and SciPy's, links, bad links."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,13 +20,13 @@ RECORDED = {"big": PROBLEMS, "twin": 8}
 """GPU to the number of problems, from the first, whose energy it recorded."""
 
 
-def comparison() -> dict[str, Any]:
+def comparison():
     """Twelve problems on three measured GPUs, five of them on a predicted one, none on ``none``.
 
     The energy of one problem on ``twin`` is more than its card can spend.
     """
     names = [*TIMES, "sheet", "none"]
-    entries: list[list[Any]] = []
+    entries = []
     for place, (gpu, times) in enumerate(TIMES.items()):
         for problem, time in enumerate(times):
             own = place == 0
@@ -57,7 +53,7 @@ def comparison() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
     block = Compared(
         id="compare",
@@ -79,12 +75,12 @@ OPENED = "launchwiseCompared.then(arguments[arguments.length - 1])"
 
 
 @pytest.fixture
-def opened(browser: Any, page: Path) -> Any:
+def opened(browser, page):
     """The page, freshly loaded, its comparison shown."""
     return at(browser, page)
 
 
-def at(browser: Any, page: Path, state: str = "") -> Any:
+def at(browser, page, state=""):
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.get("about:blank")
     browser.get(page.as_uri() + state)
@@ -92,7 +88,7 @@ def at(browser: Any, page: Path, state: str = "") -> Any:
     return browser
 
 
-def asked(browser: Any, **question: Any) -> dict[str, dict[str, Any]]:
+def asked(browser, **question):
     """What the script computes, by GPU."""
     script = "launchwiseCompare('one', arguments[0]).then(arguments[arguments.length - 1])"
     wanted = {"gpus": "measured", "beside": "big", "problem": {}, **question}
@@ -101,7 +97,7 @@ def asked(browser: Any, **question: Any) -> dict[str, dict[str, Any]]:
     return {row["gpu"]: {**row, **counts} for row in found["rows"]}
 
 
-def tick(browser: Any, *names: str) -> str:
+def tick(browser, *names):
     """Tick GPUs or untick them, and name a group by its title; what the comparison says then."""
     script = """
         const [names, done] = arguments;
@@ -115,7 +111,7 @@ def tick(browser: Any, *names: str) -> str:
     return str(browser.execute_async_script(script, list(names)))
 
 
-def test_means_and_intervals_are_those_of_numpy_and_scipy(opened: Any) -> None:
+def test_means_and_intervals_are_those_of_numpy_and_scipy(opened):
     rows = asked(opened)
     for gpu, times in TIMES.items():
         logs = np.log(TIMES["big"] / times)
@@ -144,7 +140,7 @@ def test_means_and_intervals_are_those_of_numpy_and_scipy(opened: Any) -> None:
     assert rows["small"]["joule"] is rows["small"]["perEuro"] is rows["small"]["gain"] is None
 
 
-def test_all_gpus_keep_to_the_same_problems(opened: Any) -> None:
+def test_all_gpus_keep_to_the_same_problems(opened):
     rows = asked(opened, gpus="all")
     assert {row["problems"] for row in rows.values()} == {5}
     assert rows["small"]["speed"] == pytest.approx(stats.gmean((TIMES["big"] / TIMES["small"])[:5]))
@@ -159,7 +155,7 @@ def test_all_gpus_keep_to_the_same_problems(opened: Any) -> None:
     assert "Without any of these problems: none." in shown
 
 
-def test_one_problem_has_the_error_of_its_repeats(opened: Any) -> None:
+def test_one_problem_has_the_error_of_its_repeats(opened):
     rows = asked(opened, problem={"n": "103"})
     ratio = TIMES["big"][3] / TIMES["small"][3]
     width = np.hypot(0.01, 0.01)
@@ -167,7 +163,7 @@ def test_one_problem_has_the_error_of_its_repeats(opened: Any) -> None:
     assert rows["big"]["gainLimits"] == [1.4, 1.6]
 
 
-def test_a_reader_chooses_the_gpus_and_sends_them_as_a_link(browser: Any, page: Path) -> None:
+def test_a_reader_chooses_the_gpus_and_sends_them_as_a_link(browser, page):
     opened = at(browser, page)
     shown = tick(opened, "twin", "none", "big")
     assert "speed relative to small" in shown
@@ -188,7 +184,7 @@ def test_a_reader_chooses_the_gpus_and_sends_them_as_a_link(browser: Any, page: 
     ]
 
 
-def test_an_order_without_values_says_so(browser: Any, page: Path) -> None:
+def test_an_order_without_values_says_so(browser, page):
     energies = "#compare?study=one&gpus=big,twin&beside=big&sort=joule"
     shown = at(browser, page, energies).find_element("css selector", ".compared").text
     assert "J per run; 8 of 12 problems" in shown
@@ -199,7 +195,7 @@ def test_an_order_without_values_says_so(browser: Any, page: Path) -> None:
     assert "Sorted by speed: nothing is known of energy per run on these GPUs." in shown
 
 
-def test_rows_say_basis_and_ties_and_are_sorted(opened: Any) -> None:
+def test_rows_say_basis_and_ties_and_are_sorted(opened):
     tick(opened, "sheet")
     rows = "[...document.querySelectorAll('.compared tbody tr')]"
     table = f"return {rows}.map((row) => row.innerText)"
@@ -226,7 +222,7 @@ def test_rows_say_basis_and_ties_and_are_sorted(opened: Any) -> None:
     assert [line.split()[0] for line in by_name] == ["big", "sheet", "small", "twin"]
 
 
-def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) -> None:
+def test_a_link_opens_the_same_and_an_old_one_says_so(browser, page):
     state = "#compare?study=one&gpus=measured&beside=small&sort=name&n=101"
     text = at(browser, page, state).find_element("css selector", ".compared").text
     assert "One problem on every GPU; speed relative to small" in text
@@ -244,7 +240,7 @@ def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) 
         assert "speed relative to big" in text
 
 
-def test_a_study_without_its_file_says_so(browser: Any, page: Path, tmp_path: Path) -> None:
+def test_a_study_without_its_file_says_so(browser, page, tmp_path):
     (tmp_path / "gpus.html").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
     text = at(browser, tmp_path / "gpus.html").find_element("css selector", ".compared").text
     assert "the file data/one.gpus.js is missing" in text

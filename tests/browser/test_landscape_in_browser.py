@@ -1,10 +1,5 @@
 """All configurations of any problem in Chromium: axes, problems, old links, keyboard."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -28,15 +23,15 @@ DRAWN = """
 """
 
 
-def drawn(browser: Any) -> Any:
+def drawn(browser):
     return browser.execute_script(DRAWN)
 
 
-def choose(browser: Any, form: str = CONTROLS, **values: str) -> None:
+def choose(browser, form=CONTROLS, **values):
     browser.execute_async_script(CHANGE, form, values)
 
 
-def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened: Any) -> None:
+def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     choose(opened, across="bx")
     traces, x, y, caption, said = drawn(opened)
     assert (x, y) == ("bx (threads)", "time (ms)")
@@ -55,7 +50,7 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened: Any)
     )
 
 
-def test_it_follows_the_problem_of_the_lookup_and_the_gpu(opened: Any) -> None:
+def test_it_follows_the_problem_of_the_lookup_and_the_gpu(opened):
     choose(opened, "tiny-lookup", n="102")
     *_, said = drawn(opened)
     assert said.startswith("n = 102, dtype = float32, order = 2, on big: 3 configurations, 1 more")
@@ -66,7 +61,7 @@ def test_it_follows_the_problem_of_the_lookup_and_the_gpu(opened: Any) -> None:
     assert min(y for trace in traces for y in trace["y"]) == pytest.approx(2)
 
 
-def test_two_tunables_show_the_fastest_of_each_pair(opened: Any) -> None:
+def test_two_tunables_show_the_fastest_of_each_pair(opened):
     choose(opened, across="bx", up="by")
     (trace,), x, y, *_ = drawn(opened)
     assert (trace["type"], x, y) == ("heatmap", "bx (threads)", "by (threads)")
@@ -80,7 +75,7 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened: Any) -> None:
     assert said == "2, block3d 64×2×1 row_padding=0, 64: 100"
 
 
-def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder: Path) -> None:
+def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
     choose(opened, "tiny-lookup", n="102")
     choose(opened, across="by", up="share")
     before = drawn(opened)
@@ -101,7 +96,7 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder
     assert said.startswith("This report holds no gpu “gone”, no n “7”; the link is older. n = 202")
 
 
-def test_a_file_that_is_missing_is_named(opened: Any, folder: Path) -> None:
+def test_a_file_that_is_missing_is_named(opened, folder):
     rows = folder / "data" / "rows" / "tiny" / "big.sm4.js"
     text = rows.read_text(encoding="utf-8")
     rows.unlink()

@@ -1,16 +1,12 @@
 """The lookup of the report in Chromium, beside the recommender that it stands for."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from exported import CONDITIONS
-from products import Product, product
+from products import product
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.nested import nested
@@ -27,7 +23,7 @@ from tests.support.report_pages import RUN, write
 pytestmark = pytest.mark.browser
 
 DRAWS, SEED = 200, 22
-PARTS: dict[str, dict[str, list[Any]]] = {
+PARTS = {
     "granger_time": {"dtype": ["float32"], "countx": [5]},
     "tridiagonal_streams": {"memory": ["pinned"]},
 }
@@ -35,13 +31,13 @@ PARTS: dict[str, dict[str, list[Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def products(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Product]:
+def products(tmp_path_factory):
     folder = tmp_path_factory.mktemp("final")
     return {name: product(name, folder / name, **only) for name, only in PARTS.items()}
 
 
 @pytest.fixture(scope="module")
-def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(products, tmp_path_factory):
     """A front page that holds the lookup of all of them."""
     studies = [one.study for one in products.values()]
     block = finder.block(studies)
@@ -54,17 +50,17 @@ def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def opened(browser: Any, page: Path) -> Any:
+def opened(browser, page):
     return load(browser, page)
 
 
-def looked_up(browser: Any, study: str, gpu: str, problem: dict[str, Any]) -> dict[str, Any]:
+def looked_up(browser, study, gpu, problem):
     script = "launchwiseLook(...[...arguments].slice(0, 3)).then(arguments[3])"
-    found: dict[str, Any] = browser.execute_async_script(script, study, gpu, [*problem.values()])
+    found = browser.execute_async_script(script, study, gpu, [*problem.values()])
     return found
 
 
-def drawn(one: Product, random: np.random.Generator) -> Case:
+def drawn(one, random):
     """A GPU, and an answered problem, or sizes from a quarter of the least to 4 times the most."""
     entries = one.table.entries
     entry = entries[random.integers(len(entries))]
@@ -80,12 +76,10 @@ def drawn(one: Product, random: np.random.Generator) -> Case:
     return Case(one.table.devices[entry.device].name, problem)
 
 
-def test_200_answers_are_those_of_the_recommender(
-    opened: Any, products: dict[str, Product]
-) -> None:
+def test_200_answers_are_those_of_the_recommender(opened, products):
     random = np.random.default_rng(SEED)
-    told: Counter[str] = Counter()
-    asked: dict[str, list[tuple[Case, dict[str, Any]]]] = {name: [] for name in PARTS}
+    told = Counter()
+    asked = {name: [] for name in PARTS}
     for _ in range(DRAWS):
         name = str(random.choice(list(PARTS)))
         one = products[name]
@@ -122,12 +116,10 @@ def test_200_answers_are_those_of_the_recommender(
             assert [one[1] for one in entry[16]] == pytest.approx(next_ms, rel=1e-4)
 
 
-def test_the_page_names_the_limit_that_a_problem_breaks(
-    opened: Any, products: dict[str, Product]
-) -> None:
+def test_the_page_names_the_limit_that_a_problem_breaks(opened, products):
     gpu = products["granger_time"].study.gpus[0]
 
-    def said(**problem: Any) -> str:
+    def said(**problem):
         query = "&".join(f"{name}={value}" for name, value in problem.items())
         opened.execute_script(
             "location.hash = arguments[0]", f"find?study=granger_time&gpu={gpu}&{query}"
@@ -141,7 +133,7 @@ def test_the_page_names_the_limit_that_a_problem_breaks(
     assert words in said(**{**allowed, "rows": 20})
 
 
-def test_limits_mean_the_same_in_the_page(opened: Any) -> None:
+def test_limits_mean_the_same_in_the_page(opened):
     asked = [(a, b, c) for a in range(-7, 8) for b in (-2, 0, 3, 5) for c in "xyz"]
     names = [dict(zip("abc", each, strict=True)) for each in asked]
     script = """

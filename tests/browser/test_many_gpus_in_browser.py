@@ -1,10 +1,5 @@
 """A report of many GPUs still opens: tables paged or folded, pages no larger with every GPU."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from launchwise.report.site.assemble import MOST_GPUS
@@ -21,7 +16,7 @@ LAST = f"gpu{MANY - 1:04d}"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int], dict[str, int]]:
+def made(tmp_path_factory):
     """A report of many GPUs beside a second study; bytes of its files, and of one of few GPUs."""
     many = files_of(*(copied(study(), *one) for one in (("one", MANY), ("two", OTHERS))))
     few = files_of(copied(study(), "one", FEW))
@@ -30,11 +25,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]
 
 
 @pytest.fixture
-def opened(browser: Any, made: Any) -> Any:
+def opened(browser, made):
     return lambda page: load(browser, made[0] / page)
 
 
-def test_no_page_grows_with_every_gpu(made: Any) -> None:
+def test_no_page_grows_with_every_gpu(made):
     _, many, few = made
     assert many["index.html"] < 300_000
     # A study's pages name the GPUs in one list; all else of them is in files of their own.
@@ -46,12 +41,12 @@ def test_no_page_grows_with_every_gpu(made: Any) -> None:
         assert max(per_gpu.values()) < 20_000
 
 
-def test_no_section_failed(made: Any) -> None:
+def test_no_section_failed(made):
     pages = [path for path in made[0].rglob("*.html")]
     assert [p for p in pages if "could not be made" in p.read_text(encoding="utf-8")] == []
 
 
-def test_the_lookup_answers_for_the_last_gpu(browser: Any, opened: Any) -> None:
+def test_the_lookup_answers_for_the_last_gpu(browser, opened):
     opened("index.html")
     ask = """
         const form = document.querySelector('.finder');
@@ -67,7 +62,7 @@ def test_the_lookup_answers_for_the_last_gpu(browser: Any, opened: Any) -> None:
     assert browser.execute_async_script(look, LAST)["entry"][5] == pytest.approx(16, rel=1e-3)
 
 
-def test_gpus_are_compared_fifty_at_a_time(browser: Any, opened: Any) -> None:
+def test_gpus_are_compared_fifty_at_a_time(browser, opened):
     opened("gpus.html")
     browser.execute_async_script("launchwiseCompared.then(arguments[arguments.length - 1])")
     # Long lists of GPUs are folded; one box takes all slices in.
@@ -88,7 +83,7 @@ def test_gpus_are_compared_fifty_at_a_time(browser: Any, opened: Any) -> None:
     assert browser.find_elements("css selector", ".compared button:not(.save button)") == []
 
 
-def test_long_tables_are_folded(browser: Any, opened: Any) -> None:
+def test_long_tables_are_folded(browser, opened):
     for page in ("gpus.html", "health.html", "one/index.html", "one/models.html"):
         opened(page)
         longest = browser.execute_script(
@@ -99,7 +94,7 @@ def test_long_tables_are_folded(browser: Any, opened: Any) -> None:
     assert browser.execute_script("return document.querySelectorAll('details').length") > 0
 
 
-def test_a_study_shows_some_gpus_and_draws_any(browser: Any, opened: Any) -> None:
+def test_a_study_shows_some_gpus_and_draws_any(browser, opened):
     opened("one/index.html")
     said = browser.execute_script("return document.getElementById('one-shown').innerText")
     assert f"This page shows {MOST_GPUS} of the study's {MANY} GPUs." in said

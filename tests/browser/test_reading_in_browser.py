@@ -1,16 +1,11 @@
 """Reading a page in Chromium: points by keyboard, the current section, old links, paper, phones."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.support.browsing import load
 
 
-def test_arrow_keys_read_the_points_of_a_figure(opened: Any) -> None:
+def test_arrow_keys_read_the_points_of_a_figure(opened):
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     figure = opened.find_element("css selector", "#fig-tiny-best-big .panels")
     opened.execute_script("arguments[0].focus()", figure)
@@ -26,7 +21,7 @@ def test_arrow_keys_read_the_points_of_a_figure(opened: Any) -> None:
     assert opened.execute_script("return arguments[0].querySelector('.hovertext') !== null", figure)
 
 
-def test_the_contents_say_where_the_reader_is(opened: Any) -> None:
+def test_the_contents_say_where_the_reader_is(opened):
     script = """
         document.documentElement.style.scrollBehavior = 'auto';
         document.getElementById('tiny-gpus').scrollIntoView();
@@ -36,7 +31,7 @@ def test_the_contents_say_where_the_reader_is(opened: Any) -> None:
     assert opened.execute_async_script(script) == ["#tiny-gpus"]
 
 
-def test_a_link_to_a_part_that_is_gone_says_so(browser: Any, folder: Path) -> None:
+def test_a_link_to_a_part_that_is_gone_says_so(browser, folder):
     load(browser, f"{(folder / 'tiny' / 'index.html').as_uri()}#tiny-gone")
     first = browser.find_element("css selector", "main .gone")
     assert "This page holds no part “tiny-gone”; the link is older" in first.text
@@ -46,7 +41,7 @@ def test_a_link_to_a_part_that_is_gone_says_so(browser: Any, folder: Path) -> No
     assert browser.find_elements("css selector", ".gone") == []
 
 
-def test_no_table_is_cut_on_paper(opened: Any, folder: Path) -> None:
+def test_no_table_is_cut_on_paper(opened, folder):
     a4 = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     try:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -63,7 +58,7 @@ def test_no_table_is_cut_on_paper(opened: Any, folder: Path) -> None:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-def test_a_phone_shows_the_gain_of_the_answer(opened: Any, folder: Path) -> None:
+def test_a_phone_shows_the_gain_of_the_answer(opened, folder):
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     load(opened, folder / "tiny" / "index.html", desktop=False)

@@ -1,14 +1,11 @@
 """The report as people see it: opened from a file in headless Chromium."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +26,7 @@ DRAWN = ".scatterlayer .trace path, .heatmaplayer image"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A whole report of the small study, with the published tables."""
     kernel = ROOT / "kernels" / "acoustic"
     given = kernel / "studies" / "acoustic_tile"
@@ -43,25 +40,25 @@ PAGES = ("index.html", "gpus.html", "health.html", *(
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def page(request: pytest.FixtureRequest, folder: Path) -> Path:
+def page(request, folder):
     """Every page of the report."""
     return folder / request.param
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, page: Path) -> Any:
+def opened(browser, page):
     """The page, loaded once at desktop width, logs of earlier pages dropped."""
     return load(browser, page)
 
 
 @pytest.fixture
-def front(browser: Any, folder: Path) -> Any:
+def front(browser, folder):
     """The front page, freshly loaded at desktop width, its lookup answered."""
     return load(browser, folder / "index.html")
 
 
 @pytest.fixture
-def drawn(browser: Any, folder: Path) -> Any:
+def drawn(browser, folder):
     """The study's first page, freshly loaded at desktop width."""
     return load(browser, folder / "acoustic_tile" / "index.html")
 
@@ -69,7 +66,7 @@ def drawn(browser: Any, folder: Path) -> Any:
 # Tests of one page look at one load of it, in this order.
 
 
-def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened: Any, page: Path) -> None:
+def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened, page):
     # Buttons that save a figure or a table stand after each of them.
     own = "main :is(select, input, textarea, button):not(.save button)"
     controls = opened.execute_script("return document.querySelectorAll(arguments[0]).length", own)
@@ -86,13 +83,13 @@ def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened: Any, p
     assert len(reached) == controls
 
 
-def test_paper_takes_few_pages(opened: Any, page: Path) -> None:
+def test_paper_takes_few_pages(opened, page):
     printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(printed)))
     assert 1 <= pages <= 12
 
 
-def test_every_table_has_a_caption_and_cells(opened: Any) -> None:
+def test_every_table_has_a_caption_and_cells(opened):
     script = """
         return [...document.querySelectorAll('table')].map((table) => [
           table.caption ? table.caption.textContent.trim() : '',
@@ -105,7 +102,7 @@ def test_every_table_has_a_caption_and_cells(opened: Any) -> None:
     assert [table for table in tables if not table[0] or not table[1] or table[2]] == []
 
 
-def test_contents_lead_to_their_sections(opened: Any, page: Path) -> None:
+def test_contents_lead_to_their_sections(opened, page):
     script = """
         document.documentElement.style.scrollBehavior = 'auto';
         return [...document.querySelectorAll('nav.contents a')].map((link) => {
@@ -121,7 +118,7 @@ def test_contents_lead_to_their_sections(opened: Any, page: Path) -> None:
     assert [link for link, works in links if not works] == []
 
 
-def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path) -> None:
+def test_loads_without_an_error_and_without_the_network(opened, page):
     opened.execute_script("return window.launchwiseDrawAll()")
     assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
     events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
@@ -139,7 +136,7 @@ def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path)
     assert outside - {page.as_uri()} <= inside
 
 
-def test_every_plot_has_marks(opened: Any, page: Path) -> None:
+def test_every_plot_has_marks(opened, page):
     count = opened.execute_script("return window.launchwiseDrawAll()")
     assert count > 1 or page.parent.name != "acoustic_tile" or page.name == "paper.html"
     script = """
@@ -160,7 +157,7 @@ def test_every_plot_has_marks(opened: Any, page: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
+def test_axe_finds_no_violation(opened, page, scheme):
     with in_scheme(opened, scheme):
         if scheme == "dark":
             load(opened, page)
@@ -171,7 +168,7 @@ def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
         assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 26)"}[scheme]
 
 
-def test_nothing_sticks_out_on_a_phone(opened: Any, page: Path) -> None:
+def test_nothing_sticks_out_on_a_phone(opened, page):
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     load(opened, page, desktop=False)
@@ -180,7 +177,7 @@ def test_nothing_sticks_out_on_a_phone(opened: Any, page: Path) -> None:
     assert opened.execute_script(script) <= 390
 
 
-def test_paper_keeps_what_was_asked(front: Any) -> None:
+def test_paper_keeps_what_was_asked(front):
     front.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         shown = front.execute_script(
@@ -192,7 +189,7 @@ def test_paper_keeps_what_was_asked(front: Any) -> None:
     assert {"study", "gpu", "p-n"} <= set(shown)
 
 
-def test_plots_in_view_are_drawn_without_being_asked(drawn: Any) -> None:
+def test_plots_in_view_are_drawn_without_being_asked(drawn):
     script = """
         const done = arguments[arguments.length - 1];
         const plot = document.querySelector('main > section .plot');
@@ -203,7 +200,7 @@ def test_plots_in_view_are_drawn_without_being_asked(drawn: Any) -> None:
     assert drawn.execute_async_script(script) is True
 
 
-def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn: Any) -> None:
+def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn):
     script = """
         const size = document.querySelector('.lookup select[name="n"]');
         return ['102', '202'].map((value) => {
@@ -218,7 +215,7 @@ def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn: Any) ->
     assert large[:4] == ["big", "2.00", "4.000", "block3d 64×2×1 row_padding=0"]
 
 
-def test_what_has_one_value_is_no_control(drawn: Any) -> None:
+def test_what_has_one_value_is_no_control(drawn):
     kinds = drawn.execute_script(
         "return [...document.querySelector('.lookup').elements]"
         ".map((one) => [one.name, one.tagName, one.value])"
@@ -231,7 +228,7 @@ def test_what_has_one_value_is_no_control(drawn: Any) -> None:
 LOOK = "launchwiseLook(arguments[0], arguments[1], arguments[2]).then(arguments[3])"
 
 
-def test_the_lookup_answers_as_the_product_does(front: Any) -> None:
+def test_the_lookup_answers_as_the_product_does(front):
     made = study(name="acoustic_tile")
     assert made.answers
     for entry in made.answers:
@@ -248,12 +245,12 @@ def test_the_lookup_answers_as_the_product_does(front: Any) -> None:
     assert front.execute_async_script(LOOK, made.name, "big", [102, "float64", 2]) is None
 
 
-def said(front: Any) -> str:
+def said(front):
     """What the lookup says."""
     return str(front.execute_script("return document.querySelector('.answer').innerText"))
 
 
-def choose(front: Any, name: str, value: str) -> str:
+def choose(front, name, value):
     """Change a field of the lookup; what it says then."""
     script = """
         const [name, value, done] = arguments;
@@ -266,7 +263,7 @@ def choose(front: Any, name: str, value: str) -> str:
     return said(front)
 
 
-def test_the_lookup_says_what_an_answer_rests_on(front: Any) -> None:
+def test_the_lookup_says_what_an_answer_rests_on(front):
     assert choose(front, "p-n", "102").startswith("Use block3d 32×4×1 row_padding=0")
     measured = said(front)
     assert "1 ms (0.998 to 1.002, 95 %)." in measured
@@ -307,9 +304,7 @@ def test_the_lookup_says_what_an_answer_rests_on(front: Any) -> None:
     assert choose(front, "gpu", "big.sm4").startswith("Use block3d 64×2×1 row_padding=0")
 
 
-def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(browser, tmp_path):
     """As ``recommend``: later ranks may have shorter times; held-out GPUs say how sure it is."""
     made = study(name="acoustic_tile")
     assert made.answers
@@ -334,9 +329,7 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(
     assert f"{held_out} 0.889 of the best speed" in shown
 
 
-def test_the_gain_is_given_over_a_configuration_of_the_readers_own(
-    front: Any, folder: Path
-) -> None:
+def test_the_gain_is_given_over_a_configuration_of_the_readers_own(front, folder):
     choose(front, "p-n", "202")
     # It begins with the baseline: 8 ms beside 4 ms.
     assert (
@@ -371,7 +364,7 @@ TAKEN = """
 """
 
 
-def test_an_answer_can_be_taken_along(front: Any) -> None:
+def test_an_answer_can_be_taken_along(front):
     choose(front, "p-n", "102")
     values, launch, macros, cpp, pycuda, cupy, plain = front.execute_script(TAKEN)
     assert values == "variant=block3d row_padding=0 bx=32 by=4 bz=1"
@@ -400,7 +393,7 @@ def test_an_answer_can_be_taken_along(front: Any) -> None:
     }
 
 
-def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, folder: Path) -> None:
+def test_macros_are_those_of_a_build_where_there_is_no_host_code(front, folder):
     data = folder / "data" / "acoustic_tile.js"
     text = data.read_text()
     macros = '[["REAL","float"],["RADIUS",["//",["name","order"],2]]]'
@@ -426,7 +419,7 @@ def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, fol
     assert "\nk<32, float><<<dim3(" in cpp
 
 
-def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder: Path) -> None:
+def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front, folder):
     choose(front, "p-n", "202")
     address = str(front.execute_script("return location.href"))
     assert "n=202" in address
@@ -443,14 +436,14 @@ def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder:
         assert "Use block3d" in said(front)
 
 
-def test_a_study_without_its_file_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
+def test_a_study_without_its_file_says_so(browser, folder, tmp_path):
     torn = shutil.copytree(folder, tmp_path / "torn")
     (torn / "data" / "acoustic_tile.js").unlink()
     load(browser, torn / "index.html")
     assert "the file data/acoustic_tile.js is missing" in said(browser)
 
 
-def test_a_figure_without_its_library_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
+def test_a_figure_without_its_library_says_so(browser, folder, tmp_path):
     torn = shutil.copytree(folder, tmp_path / "torn")
     (torn / "assets" / "plotly.js").unlink()
     load(browser, torn / "acoustic_tile" / "index.html")

@@ -1,9 +1,5 @@
 """The whole row of a point, by click and by keyboard, in Chromium."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from tests.support.axe import violations
@@ -19,12 +15,12 @@ ROW = """
 """
 
 
-def row(browser: Any) -> Any:
+def row(browser):
     browser.execute_async_script("launchwiseRow.then(() => arguments[0]())")
     return browser.execute_script(ROW)
 
 
-def click(browser: Any, figure: str, marker: int) -> None:
+def click(browser, figure, marker):
     """Press the mouse on the marker of a plot."""
     chains = pytest.importorskip("selenium.webdriver.common.action_chains")
     browser.execute_script("return launchwiseDrawAll()")
@@ -39,7 +35,7 @@ def click(browser: Any, figure: str, marker: int) -> None:
     chains.ActionChains(browser).move_to_element(point).pause(0.2).click().perform()
 
 
-def test_a_click_on_the_landscape_shows_the_row(opened: Any) -> None:
+def test_a_click_on_the_landscape_shows_the_row(opened):
     click(opened, "#fig-tiny-landscape .plot", 1)
     name, found, text = row(opened)
     assert name == "block3d 64×2×1 row_padding=0"
@@ -51,7 +47,7 @@ def test_a_click_on_the_landscape_shows_the_row(opened: Any) -> None:
     assert violations(opened) == []
 
 
-def test_another_gpu_and_other_axes_show_their_own_rows(opened: Any) -> None:
+def test_another_gpu_and_other_axes_show_their_own_rows(opened):
     opened.execute_async_script("""
         const [done] = arguments;
         const form = document.querySelector('.landscape');
@@ -66,7 +62,7 @@ def test_another_gpu_and_other_axes_show_their_own_rows(opened: Any) -> None:
     assert (found["GPU"], found["time"]) == ("big.sm4", "8 ms")
 
 
-def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened: Any) -> None:
+def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened):
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     figure = opened.find_element("css selector", "#fig-tiny-best-big .panels")
     opened.execute_script("arguments[0].focus()", figure)
@@ -81,7 +77,7 @@ def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened: Any)
     assert opened.switch_to.active_element == figure
 
 
-def test_a_row_is_closed_by_its_button_and_copied(opened: Any) -> None:
+def test_a_row_is_closed_by_its_button_and_copied(opened):
     click(opened, "#fig-tiny-landscape .plot", 0)
     row(opened)
     copy, close = opened.find_elements("css selector", ".row button")

@@ -1,13 +1,8 @@
 """Figures and tables that a reader takes from a page, as files, in Chromium."""
 
-from __future__ import annotations
-
 import csv
 import struct
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def saved(opened: Any, tmp_path: Path) -> Iterator[Path]:
+def saved(opened, tmp_path):
     """Folder that the browser saves files in."""
     allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
     opened.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
@@ -28,7 +23,7 @@ def saved(opened: Any, tmp_path: Path) -> Iterator[Path]:
     opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "default"})
 
 
-def press(browser: Any, inside: str, kind: str, folder: Path) -> Path:
+def press(browser, inside, kind, folder):
     """Save by keyboard; the file once it is whole."""
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     before = set(folder.iterdir())
@@ -50,12 +45,12 @@ def press(browser: Any, inside: str, kind: str, folder: Path) -> Path:
     return new.pop()
 
 
-def rows_of(path: Path) -> list[list[str]]:
+def rows_of(path):
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
 
 
-def test_a_figure_is_saved_with_its_panels_and_its_legend(opened: Any, saved: Path) -> None:
+def test_a_figure_is_saved_with_its_panels_and_its_legend(opened, saved):
     found = press(opened, "#fig-tiny-best-big", "SVG", saved)
     assert found.name == "tiny-best-big.svg"
     root = ElementTree.parse(found).getroot()
@@ -81,9 +76,7 @@ def test_a_figure_is_saved_with_its_panels_and_its_legend(opened: Any, saved: Pa
     assert (width, height) == (3 * int(root.get("width", 0)), 3 * int(root.get("height", 0)))
 
 
-def test_a_drawing_is_saved_with_the_colours_of_a_light_page(
-    browser: Any, folder: Path, saved: Path
-) -> None:
+def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, saved):
     try:
         dark = [{"name": "prefers-color-scheme", "value": "dark"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
@@ -100,7 +93,7 @@ def test_a_drawing_is_saved_with_the_colours_of_a_light_page(
     assert {text.get("fill") for text in texts} <= {"rgb(29, 39, 51)", "rgb(85, 96, 109)"}
 
 
-def test_the_landscape_is_named_by_study_gpu_and_problem(opened: Any, saved: Path) -> None:
+def test_the_landscape_is_named_by_study_gpu_and_problem(opened, saved):
     found = press(opened, "#fig-tiny-landscape", "SVG", saved)
     assert found.name == "tiny-landscape-big-n=202-dtype=float32-order=2.svg"
     opened.execute_async_script(
@@ -114,7 +107,7 @@ def test_the_landscape_is_named_by_study_gpu_and_problem(opened: Any, saved: Pat
     assert found.name == "tiny-landscape-big.sm4-n=202-dtype=float32-order=2-place-time.svg"
 
 
-def test_a_table_is_saved_as_csv_with_units(opened: Any, saved: Path) -> None:
+def test_a_table_is_saved_as_csv_with_units(opened, saved):
     found = press(opened, ".answers", "CSV", saved)
     assert found.name == (
         "tiny-n=202-dtype=float32-order=2-Fastest-configuration-of-the-chosen-problem.csv"
@@ -135,9 +128,7 @@ def test_a_table_is_saved_as_csv_with_units(opened: Any, saved: Path) -> None:
     assert all(detail for row in shown for detail in row)
 
 
-def test_a_table_built_by_a_script_is_named_by_what_was_asked(
-    browser: Any, folder: Path, saved: Path
-) -> None:
+def test_a_table_built_by_a_script_is_named_by_what_was_asked(browser, folder, saved):
     load(browser, folder / "gpus.html")
     browser.execute_async_script("launchwiseCompared.then(() => arguments[0]())")
     found = press(browser, ".compared table", "CSV", saved)
@@ -150,9 +141,7 @@ def test_a_table_built_by_a_script_is_named_by_what_was_asked(
     assert {row[0]: row[speed] for row in rows}["big"] == "1"
 
 
-def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(
-    browser: Any, folder: Path
-) -> None:
+def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(browser, folder):
     for page in sorted(folder.rglob("*.html")):
         load(browser, page)
         counts = browser.execute_script(

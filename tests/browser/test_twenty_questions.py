@@ -1,12 +1,8 @@
 """The twenty questions of docs/reference/report.md, by the clicks that it names."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ TITLE = "A tiny study"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The small study: with the energy of every run, a throttled sweep, a blind test."""
     made = study(name="acoustic_tile")
     sweeps = {
@@ -38,7 +34,7 @@ PAGES = {"front page": "index.html", "a study": "acoustic_tile/index.html", "Hea
 """Where a reader begins, to the page."""
 
 
-def ways() -> dict[str, tuple[str, str]]:
+def ways():
     """Question to where it begins and the way to its answer, from the documentation."""
     text = (ROOT / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
     table = text.split("## Twenty questions")[1].split("\n## ")[0]
@@ -78,23 +74,23 @@ SEEN = """
 """
 
 
-def seen(browser: Any, selector: str) -> str:
+def seen(browser, selector):
     """What elements say that begin on the screen as it is."""
     return "\n".join(browser.execute_script(SEEN, selector))
 
 
-def choose(browser: Any, name: str, option: str) -> None:
+def choose(browser, name, option):
     browser.execute_async_script(CHOOSE, name, option)
 
 
-def answered_for_a_size(browser: Any) -> None:
+def answered_for_a_size(browser):
     choose(browser, "kernel", TITLE)
     choose(browser, "GPU", "big")
     choose(browser, "n", "102")
     assert "Use block3d 32×4×1 row_padding=0" in seen(browser, ".answer .use")
 
 
-def sure(browser: Any) -> None:
+def sure(browser):
     choose(browser, "n", "102")
     said = seen(browser, ".answer p")
     assert "1 ms (0.998 to 1.002, 95 %)." in said
@@ -103,101 +99,101 @@ def sure(browser: Any) -> None:
     assert "block3d 64×2×1 row_padding=0" in table
 
 
-def gained(browser: Any) -> None:
+def gained(browser):
     choose(browser, "n", "102")
     assert "2 times the speed of the baseline." in seen(browser, ".answer p")
 
 
-def taken(browser: Any) -> None:
+def taken(browser):
     assert "#define VARIANT_BLOCK3D 1" in seen(browser, ".take textarea")
 
 
-def launched(browser: Any) -> None:
+def launched(browser):
     said = seen(browser, ".take textarea")
     assert re.match(r"block3d: block 64, 2, 1; grid \d+, \d+, \d+; ", said)
     assert said.endswith("dynamic shared memory 0 bytes")
 
 
-def worth(browser: Any) -> None:
+def worth(browser):
     assert "Gain from tuning" in seen(browser, "h2")
     assert "2.00×, too few problems to tell" in seen(browser, ".drawing text")
 
 
-def everywhere(browser: Any) -> None:
+def everywhere(browser):
     assert "× big, 2 problems" in seen(browser, "th")
     assert re.search(r"^big\.sm4 ?0\.50", seen(browser, "#kernels-by-gpu tbody tr"), re.M)
 
 
-def blindly(browser: Any) -> None:
+def blindly(browser):
     assert "0.974" in seen(browser, "#blind tbody tr")
 
 
-def faster(browser: Any) -> None:
+def faster(browser):
     assert "The same 2 problems on every GPU; speed relative to big" in seen(browser, "caption, p")
     assert re.search(r"^big\.sm4 ?0\.5 ?measured", seen(browser, ".compared tbody tr"), re.M)
 
 
-def least_energy(browser: Any) -> None:
+def least_energy(browser):
     rows = seen(browser, ".compared tbody tr").splitlines()
     # 2 J against a quarter of 4 ms: the slower one needs less.
     assert [re.match(r"big\.sm4|big", row)[0] for row in rows] == ["big.sm4", "big"]
     assert "energy" in seen(browser, ".compared th")
 
 
-def short_of_the_best(browser: Any) -> None:
+def short_of_the_best(browser):
     assert "What answers reach, on held-out sizes" in seen(browser, "caption")
     assert re.search(r"^big ?kNN ?0\.894", seen(browser, "#acoustic_tile-answer tbody tr"), re.M)
 
 
-def apart(browser: Any) -> None:
+def apart(browser):
     assert "configurations" in seen(browser, ".landscape-status")
     assert "times as long" in seen(browser, ".landscape-status")
 
 
-def matters(browser: Any) -> None:
+def matters(browser):
     assert "Sensitivity of the tunables" in seen(browser, "h2, h3")
     assert re.search(r"^(bx|by|variant)", seen(browser, "#acoustic_tile-tunables tbody tr"), re.M)
 
 
-def best_model(browser: Any) -> None:
+def best_model(browser):
     assert "regression tree" in seen(browser, "tbody tr")
 
 
-def cited(browser: Any) -> None:
+def cited(browser):
     to = "document.querySelector(arguments[0]).scrollIntoView({behavior: 'instant', block: 'end'})"
     for selector, words in ((".cite", "Cite as: "), ("figure .save button", "SVG")):
         browser.execute_script(to, selector)
         assert words in seen(browser, selector)
 
 
-def sound(browser: Any) -> None:
+def sound(browser):
     assert "A sweep is sound if" in seen(browser, "p")
     rows = seen(browser, "tbody tr")
     assert re.search(r"^stencil ?big(driver 1\.0)? ?sound", rows, re.M)
     assert re.search(r"^stencil ?big\.sm4(driver 1\.0)? ?doubtful", rows, re.M)
 
 
-def old(browser: Any) -> None:
+def old(browser):
     headings = seen(browser, "th")
     assert "age days" in headings
     assert "kernels changed commits since" in headings
 
 
-def again(browser: Any) -> None:
+def again(browser):
     rows = seen(browser, "tr.words")
     assert "data/recorded/big.sm4/stencil.parquet" in rows
     assert "min of the GPU" in seen(browser, "th")
 
 
-def provenance(browser: Any) -> None:
+def provenance(browser):
     assert "driver" in seen(browser, "#provenance th")
 
 
-def contradicted(browser: Any) -> None:
+def contradicted(browser):
     assert "No figure of this report contradicts another." in seen(browser, "#invariants p")
 
 
-ANSWERS: dict[str, Callable[[Any], None]] = {
+ANSWERS = {
     "Which configuration for a size on a GPU?": answered_for_a_size,
     "How sure is it, and what comes close?": sure,
     "What is the speed-up over the baseline?": gained,
@@ -221,14 +217,14 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
 }
 
 
-def test_the_documentation_lists_the_twenty_questions() -> None:
+def test_the_documentation_lists_the_twenty_questions():
     assert list(ways()) == list(ANSWERS)
     assert len(ANSWERS) == 20
     assert all(len(re.findall(r"\*\*(.+?)\*\*", way)) <= 1 for _, way in ways().values())
 
 
 @pytest.mark.parametrize("question", first_of(ANSWERS, every=2))
-def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) -> None:
+def test_the_way_leads_to_the_answer(browser, folder, question):
     begin, way = ways()[question]
     load(browser, folder / PAGES[begin])
     for words in re.findall(r"\*\*(.+?)\*\*", way):

@@ -4,12 +4,8 @@ Snakemake's own parser reads its lines. Apptainer and conda are not installed wi
 they are called with is held against the forms that they have.
 """
 
-from __future__ import annotations
-
-import argparse
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +22,7 @@ OTHERS = ("container.def", "environment.yaml", "profiles/slurm/config.yaml")
 PLACEHOLDERS = re.compile(r"\.\.\.|…|<\w+>|(?<![-\w])[A-Z]+\b")
 
 
-def commands() -> Iterator[tuple[str, list[str]]]:
+def commands():
     """Place and words of each documented command that starts with one of :data:`COMMANDS`."""
     for name in (*documents(), *OTHERS):
         if not (ROOT / name).is_file():
@@ -55,7 +51,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 FOUND = [*commands()]
 
 
-def test_commands_of_all_kinds_are_found() -> None:
+def test_commands_of_all_kinds_are_found():
     firsts = [words[0] for _, words in FOUND]
     assert len(firsts) > 60
     assert {"snakemake", "apptainer", "conda"} <= {*firsts}
@@ -63,16 +59,14 @@ def test_commands_of_all_kinds_are_found() -> None:
 
 
 @pytest.fixture(scope="module")
-def parser() -> argparse.ArgumentParser:
+def parser():
     """Snakemake's, with the options of its plugins."""
-    found: argparse.ArgumentParser = get_argument_parser()
+    found = get_argument_parser()
     return found
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in FOUND}))
-def test_documented_commands_parse(
-    name: str, parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documented_commands_parse(name, parser, capsys):
     for words in (words for place, words in FOUND if place == name):
         line = shlex.join(words)
         assert not (words[0] == "snakemake" and _refused(parser, words[1:])), (
@@ -84,23 +78,21 @@ def test_documented_commands_parse(
             assert _is_conda(words[1:]), f"{name}: {line}"
 
 
-def test_an_option_whose_value_looks_like_an_option_is_refused(
-    parser: argparse.ArgumentParser,
-) -> None:
+def test_an_option_whose_value_looks_like_an_option_is_refused(parser):
     assert _refused(parser, ["--sdm", "apptainer", "--apptainer-args", "--nv"])
     assert not _refused(parser, ["--sdm", "apptainer", "--apptainer-args=--nv"])
     assert not _is_apptainer(["run", "--nvidia", "launchwise.sif", "tune"])
     assert not _is_conda(["env", "create", "-f", "missing.yaml"])
 
 
-def _refused(parser: argparse.ArgumentParser, words: list[str]) -> bool:
+def _refused(parser, words):
     if len(words) == 1 and words[0].startswith("--"):
         # An option is named, which may want a value.
         return _ends_in_error(parser, words) and _ends_in_error(parser, [*words, "x"])
     return _ends_in_error(parser, words)
 
 
-def _ends_in_error(parser: argparse.ArgumentParser, words: list[str]) -> bool:
+def _ends_in_error(parser, words):
     try:
         parser.parse_args([PLACEHOLDERS.sub("1", word) for word in words])
     except SystemExit as ended:
@@ -108,7 +100,7 @@ def _ends_in_error(parser: argparse.ArgumentParser, words: list[str]) -> bool:
     return False
 
 
-def _is_apptainer(words: list[str]) -> bool:
+def _is_apptainer(words):
     """``build IMAGE DEFINITION``, or ``run|exec [--nv] [--bind A:B] IMAGE [COMMAND]``."""
     if words[0] == "build":
         return len(words) == 3 and words[1].endswith(".sif") and (ROOT / words[2]).is_file()
@@ -119,7 +111,7 @@ def _is_apptainer(words: list[str]) -> bool:
     return bool(found) and (words[0] != "run" or not ours or ours[0] in {*known, "--version"})
 
 
-def _is_conda(words: list[str]) -> bool:
+def _is_conda(words):
     """``env create -f FILE``, ``build FOLDER``, ``activate NAME`` or ``run -n NAME COMMAND``."""
     if words[:3] == ["env", "create", "-f"]:
         return (ROOT / words[3]).is_file()
@@ -128,7 +120,7 @@ def _is_conda(words: list[str]) -> bool:
     return words[0] == "activate" or (words[:2] == ["run", "-n"] and len(words) > 3)
 
 
-def test_every_target_and_variable_of_make_is_documented() -> None:
+def test_every_target_and_variable_of_make_is_documented():
     makefile = (ROOT / "Makefile").read_text()
     reference = (ROOT / "docs" / "reference" / "command_line.md").read_text()
     (targets,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.M)

@@ -1,10 +1,5 @@
 """Every measured figure of the documents comes from a file of the repository."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from samples import ROOT
 
@@ -15,13 +10,13 @@ from docs.generator.write_figures import documents
 
 
 @pytest.mark.parametrize("name", documents())
-def test_writing_the_figures_changes_nothing(name: str) -> None:
+def test_writing_the_figures_changes_nothing(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     # Each figure is as its source has it, so writing it anew changes nothing.
     assert check(name, text, ROOT) == []
 
 
-def test_many_documents_are_checked_and_no_generated_one() -> None:
+def test_many_documents_are_checked_and_no_generated_one():
     names = documents()
     assert len(names) > 30
     assert {"README.md", "benchmarks/README.md", "kernels/acoustic/README.md"} <= set(names)
@@ -47,7 +42,7 @@ def test_many_documents_are_checked_and_no_generated_one() -> None:
         ("| a | 12 |\n|---|---|\n| stage 1 | stages 1 and 3 of a long plan of work |\n", []),
     ],
 )  # fmt: skip
-def test_what_reads_like_a_measured_figure(sentence: str, wanted: list[str]) -> None:
+def test_what_reads_like_a_measured_figure(sentence, wanted):
     assert [figure.text for figure in figures(sentence)] == wanted
 
 
@@ -81,7 +76,7 @@ RESULT = """{"names": {"small": "tiny"}, "runs": [
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """A repository with one result."""
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)
@@ -89,7 +84,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_page_whose_figures_stand_in_a_file_passes(root: Path) -> None:
+def test_a_page_whose_figures_stand_in_a_file_passes(root):
     assert check("page.md", PAGE, root) == []
 
 
@@ -103,16 +98,14 @@ def test_a_page_whose_figures_stand_in_a_file_passes(root: Path) -> None:
         ("9.0<!", ".90<!", "'.90' is '9.00'"),
     ],
 )
-def test_a_planted_figure_is_noticed_and_written_anew(
-    right: str, planted: str, complaint: str, root: Path
-) -> None:
+def test_a_planted_figure_is_noticed_and_written_anew(right, planted, complaint, root):
     page = PAGE.replace(right, planted, 1)
     assert complaint in "".join(check("page.md", page, root))
     if right.startswith(("1", "3", "|")):
         assert rewritten(read_marks("page.md", page, root)) == PAGE
 
 
-def test_a_changed_result_is_noticed(root: Path) -> None:
+def test_a_changed_result_is_noticed(root):
     path = root / "benchmarks" / "results" / "changed.json"
     path.write_text(RESULT.replace("1.352", "1.25"))
     page = PAGE.replace("result.json", "changed.json")
@@ -144,9 +137,7 @@ def test_a_changed_result_is_noticed(root: Path) -> None:
         ("<!-- table result.json runs/*&n=2\n| {n} |\n-->\n| a |\n|---|\n", "no element"),
     ],
 )
-def test_a_figure_without_source_or_reason_is_refused(
-    text: str, complaint: str, root: Path
-) -> None:
+def test_a_figure_without_source_or_reason_is_refused(text, complaint, root):
     assert complaint in "".join(check("page.md", text, root))
 
 
@@ -161,7 +152,7 @@ def test_a_figure_without_source_or_reason_is_refused(
         (0.9999, ".98", "1.00"),
     ],
 )
-def test_a_figure_keeps_its_number_of_digits(value: float, figure: str, written: str) -> None:
+def test_a_figure_keeps_its_number_of_digits(value, figure, written):
     assert as_written(value, figure) == written
 
 
@@ -178,18 +169,18 @@ def test_a_figure_keeps_its_number_of_digits(value: float, figure: str, written:
         ("c961c09fe7", ".7", "c961c09"),
     ],
 )
-def test_how_tables_show_values(value: Any, form: str, shown: str) -> None:
+def test_how_tables_show_values(value, form, shown):
     assert formatted(value, form) == shown
 
 
-def test_values_compute_from_left_to_right() -> None:
+def test_values_compute_from_left_to_right():
     content = {"a": [{"n": 1, "k": "x", "s": 2.0}, {"n": 1, "k": "y", "s": 6.0}]}
     assert value_at("a/n=1&k=y/s minus a/0/s over a/0/s times 100", content) == 200
     assert value_at("a/*/s/max plus a/*/s/min", content) == 8
     assert value_at("s over /a/1/s times 3", {"s": 2.0}, content) == 1
 
 
-def test_elements_have_the_names_of_their_keys() -> None:
+def test_elements_have_the_names_of_their_keys():
     content = {"a": {"x": {"n": 1}, "y": {"n": 2}, "count": 2}}
     assert [(one.name, one.content) for one in elements_at("a/*&n=2", content)] == [("y", {"n": 2})]
     with pytest.raises(NoValueError, match="no 'b"):

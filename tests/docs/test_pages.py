@@ -1,10 +1,7 @@
 """Pages against what they describe: lists, tables, words, and examples of the repository."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 from samples import ROOT
@@ -13,7 +10,7 @@ from launchwise.cli.app import app
 from launchwise.workflow.targets import OF_STUDIES
 
 
-def test_every_kind_of_result_is_listed() -> None:
+def test_every_kind_of_result_is_listed():
     planned = [*(ROOT / "rules").glob("*.smk"), *(ROOT / "launchwise/workflow").glob("*.py")]
     named = "\n".join(path.read_text() for path in planned)
     kinds = set(re.findall(r"""["']results/(\w+)[/"']""", named))
@@ -23,7 +20,7 @@ def test_every_kind_of_result_is_listed() -> None:
     assert kinds - {"results"} <= rows
 
 
-def test_every_row_of_the_page_names_a_test() -> None:
+def test_every_row_of_the_page_names_a_test():
     page = (ROOT / "docs" / "explanation" / "safety.md").read_text(encoding="utf-8")
     # Those on the size of files stand together in one test, which the text names.
     page, _, _ = page.partition("## Reading is bounded")
@@ -41,7 +38,7 @@ def test_every_row_of_the_page_names_a_test() -> None:
 TASKS = ("Measure", "Learn", "Show")
 
 
-def test_each_task_names_ten_files_to_read_and_folders_to_ignore() -> None:
+def test_each_task_names_ten_files_to_read_and_folders_to_ignore():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for task in TASKS:
         part = text.partition(f"\n### {task}\n")[2].partition("\n## ")[0].partition("\n### ")[0]
@@ -57,7 +54,7 @@ def test_each_task_names_ten_files_to_read_and_folders_to_ignore() -> None:
         ] == []
 
 
-def test_the_index_lists_every_guide() -> None:
+def test_the_index_lists_every_guide():
     text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     guides = {path.name for path in (ROOT / "docs" / "how-to").glob("*.md")}
     assert {*re.findall(r"\(how-to/(\w+\.md)\)", text)} == guides
@@ -70,12 +67,12 @@ EXAMPLE = re.compile(
 EXAMPLES = [(match["spec"], match["text"]) for match in EXAMPLE.finditer(PAGE.read_text())]
 
 
-def test_every_example_names_its_workload() -> None:
+def test_every_example_names_its_workload():
     assert len(EXAMPLES) == PAGE.read_text().count("```yaml") > 5
 
 
 @pytest.mark.parametrize(("spec", "text"), EXAMPLES)
-def test_an_example_is_part_of_its_workload(spec: str, text: str) -> None:
+def test_an_example_is_part_of_its_workload(spec, text):
     verified = {line.strip() for line in (ROOT / spec).read_text().splitlines()}
     for line in text.splitlines():
         assert line.strip() in verified
@@ -84,13 +81,13 @@ def test_an_example_is_part_of_its_workload(spec: str, text: str) -> None:
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
 
-def entries() -> list[list[str]]:
+def entries():
     """Names that each row of the glossary explains, without marks."""
     rows = re.findall(r"^\| (.+?) \| .+ \|$", GLOSSARY.read_text(encoding="utf-8"), re.M)[1:]
     return [[name.strip("` /") for name in row.split(",")] for row in rows]
 
 
-def nouns() -> Iterator[tuple[str, str]]:
+def nouns():
     """Source and noun."""
     for path in [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
         text = path.read_text(encoding="utf-8")
@@ -109,14 +106,14 @@ def nouns() -> Iterator[tuple[str, str]]:
             yield f"{file}.yaml", key
 
 
-def test_every_noun_of_files_commands_and_settings_has_an_entry() -> None:
+def test_every_noun_of_files_commands_and_settings_has_an_entry():
     known = {name for row in entries() for name in row}
     sources = {noun: source for source, noun in nouns()}
     assert {"sweep", "launchwise tune", "fences", "sweeps", "blind_pairs"} <= sources.keys()
     assert {noun: source for noun, source in sources.items() if noun not in known} == {}
 
 
-def test_words_are_in_order_and_none_has_two_entries() -> None:
+def test_words_are_in_order_and_none_has_two_entries():
     words = [row[0].removeprefix("% of ").casefold() for row in entries()]
     assert words == sorted(words)
     names = [name for row in entries() for name in {*row}]

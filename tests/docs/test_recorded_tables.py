@@ -1,7 +1,5 @@
 """Tables of ``data/README.md`` against the recorded sweeps."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd
@@ -25,7 +23,7 @@ ROW = re.compile(
 )
 
 
-def stated(workload: str) -> dict[str, tuple[int, int | None, tuple[int, ...]]]:
+def stated(workload):
     """GPU to rows, problems (None: those of the row above) and rows by status, as documented."""
     text = (ROOT / "data" / "README.md").read_text()
     heading = next(name for name, each in HEADINGS.items() if each == workload)
@@ -41,7 +39,7 @@ def stated(workload: str) -> dict[str, tuple[int, int | None, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("workload", HEADINGS.values())
-def test_numbers_of_rows_are_those_of_the_files(workload: str) -> None:
+def test_numbers_of_rows_are_those_of_the_files(workload):
     files = sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet"))
     problem_columns = load_spec(ROOT / "kernels" / workload).problem_columns
     documented = stated(workload)

@@ -1,17 +1,13 @@
 """The reference: descriptions, JSON schemas and pages that come from the typed models."""
 
-from __future__ import annotations
-
 import copy
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from samples import ROOT
 
 from docs.generator import generating, markdown
@@ -55,17 +51,17 @@ EVERY_MODEL = list(
 GENERATED_PAGES = [*(page.name for page in MODEL_PAGES), EXPRESSIONS]
 
 
-def name_of(path: Any) -> str:
+def name_of(path):
     """A file of the project, for the names of tests."""
     return path.relative_to(ROOT).as_posix() if isinstance(path, Path) else str(path)
 
 
-def errors(name: str, value: Any) -> list[str]:
+def errors(name, value):
     """What the JSON schema of a file finds wrong with ``value``."""
     return [error.message for error in Draft202012Validator(SCHEMAS[name]).iter_errors(value)]
 
 
-def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+def changed(value, place, new):
     """A copy of ``value`` with ``new`` at ``place``."""
     copied = copy.deepcopy(value)
     inner = copied
@@ -78,26 +74,26 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 # Descriptions
 
 
-def described(model: type[BaseModel]) -> dict[str, str]:
+def described(model):
     """Keys of a model to what its JSON schema says of them."""
     properties = model.model_json_schema(schema_generator=Generator)["properties"]
     return {name: properties[name].get("description", "") for name in model.model_fields}
 
 
 @pytest.mark.parametrize("model", EVERY_MODEL, ids=lambda model: model.__name__)
-def test_every_field_is_described_and_every_model_has_a_title(model: type[BaseModel]) -> None:
+def test_every_field_is_described_and_every_model_has_a_title(model):
     assert model.__dict__["__doc__"], "a docstring of its own"
     assert "title" in model.model_config
     bare = [name for name, description in described(model).items() if not description]
     assert not bare, f"{model.__name__}: no description of {', '.join(bare)}"
 
 
-def test_no_two_models_have_the_same_title() -> None:
+def test_no_two_models_have_the_same_title():
     titles = [model.model_config["title"] for model in EVERY_MODEL]
     assert len(titles) == len(set(titles))
 
 
-def test_every_function_is_described() -> None:
+def test_every_function_is_described():
     assert set(FUNCTION_DESCRIPTIONS) == set(FUNCTIONS)
     for name, (example, text) in FUNCTION_DESCRIPTIONS.items():
         assert example.startswith(f"{name}(")
@@ -107,19 +103,17 @@ def test_every_function_is_described() -> None:
 # Generated files
 
 
-def test_schemas_and_pages_are_not_stale() -> None:
+def test_schemas_and_pages_are_not_stale():
     stale = stale_files(generated(ROOT))
     assert not stale, f"stale: {', '.join(map(name_of, stale))}: run `make reference`"
 
 
-def test_no_schema_is_left_over() -> None:
+def test_no_schema_is_left_over():
     there = {path for path in (ROOT / markdown.SCHEMAS).iterdir()}
     assert there == {path for path in generated(ROOT) if path.suffix == ".json"}
 
 
-def test_the_command_writes_files_and_names_stale_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_files_and_names_stale_ones(tmp_path, monkeypatch, capsys):
     shutil.copytree(EXAMPLES, tmp_path / generating.EXAMPLES)
     monkeypatch.chdir(tmp_path)
     assert main(["--check"]) == 1
@@ -140,12 +134,12 @@ def test_the_command_writes_files_and_names_stale_ones(
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_schemas_are_valid_json_schemas(name: str) -> None:
+def test_schemas_are_valid_json_schemas(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
     assert SCHEMAS[name]["title"] == f"{name}.yaml"
 
 
-def objects(schema: Any) -> Iterator[dict[str, Any]]:
+def objects(schema):
     """Every object with keys in a JSON schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
@@ -158,7 +152,7 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_schemas_describe_every_key_and_refuse_others(name: str) -> None:
+def test_schemas_describe_every_key_and_refuse_others(name):
     found = list(objects(SCHEMAS[name]))
     assert found
     for each in found:
@@ -171,12 +165,12 @@ def test_schemas_describe_every_key_and_refuse_others(name: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "name"), FILES, ids=name_of)
-def test_files_of_the_project_fit_their_schema(path: Path, name: str) -> None:
+def test_files_of_the_project_fit_their_schema(path, name):
     assert errors(name, read_yaml(path)) == []
 
 
 @pytest.mark.parametrize(("path", "name"), FILES, ids=name_of)
-def test_a_misspelt_key_in_a_file_of_the_project_is_refused(path: Path, name: str) -> None:
+def test_a_misspelt_key_in_a_file_of_the_project_is_refused(path, name):
     value = read_yaml(path)
     if name == FEATURES:
         key = next(iter(value))
@@ -206,15 +200,13 @@ def test_a_misspelt_key_in_a_file_of_the_project_is_refused(path: Path, name: st
         ("features", ("log_n",), 3),
     ],
 )
-def test_a_wrong_key_or_value_is_refused_deep_in_a_file(
-    name: str, place: tuple[Any, ...], new: Any
-) -> None:
+def test_a_wrong_key_or_value_is_refused_deep_in_a_file(name, place, new):
     example = read_yaml(EXAMPLES / f"{name}.yaml")
     assert errors(name, example) == []
     assert errors(name, changed(example, place, new))
 
 
-def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(value, above=()):
     """Every key of nested mappings."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -225,7 +217,7 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from places(inner, (*above, number))
 
 
-def without(value: Any, place: tuple[Any, ...]) -> Any:
+def without(value, place):
     """A copy of ``value`` without the key at ``place``."""
     copied = copy.deepcopy(value)
     inner = copied
@@ -236,7 +228,7 @@ def without(value: Any, place: tuple[Any, ...]) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_schema_and_model_agree_on_which_keys_are_required(name: str) -> None:
+def test_schema_and_model_agree_on_which_keys_are_required(name):
     example = read_yaml(EXAMPLES / f"{name}.yaml")
     missing = 0
     for place in places(example):
@@ -254,7 +246,7 @@ def test_schema_and_model_agree_on_which_keys_are_required(name: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "name"), OWN_FILES, ids=name_of)
-def test_editors_find_the_schema_of_a_file(path: Path, name: str) -> None:
+def test_editors_find_the_schema_of_a_file(path, name):
     first = path.read_text().splitlines()[0]
     if name == "spec":
         # Its bytes are part of the sweeps' fingerprints.
@@ -272,7 +264,7 @@ OVERRIDDEN = {"study": "studies", "sweep": "sweeps"}
 """File to the key of the settings that overrides keys of it."""
 
 
-def overriding(part: str, name: str, changes: Any) -> dict[str, Any]:
+def overriding(part, name, changes):
     """Settings that override keys of a file."""
     return {"gpus": {"local": {"source": "live"}}, part: {name: changes}}
 
@@ -282,7 +274,7 @@ def overriding(part: str, name: str, changes: Any) -> dict[str, Any]:
     [(path, OVERRIDDEN[name]) for path, name in FILES if name in OVERRIDDEN],
     ids=name_of,
 )
-def test_any_part_of_a_study_or_sweep_may_be_overridden_or_removed(path: Path, part: str) -> None:
+def test_any_part_of_a_study_or_sweep_may_be_overridden_or_removed(path, part):
     value = read_yaml(path)
     assert errors("config", overriding(part, "one", value)) == []
     for place in places(value):
@@ -311,7 +303,7 @@ def test_any_part_of_a_study_or_sweep_may_be_overridden_or_removed(path: Path, p
         ("sweeps", ["problems"]),
     ],
 )
-def test_wrong_overrides_are_refused(part: str, changes: Any) -> None:
+def test_wrong_overrides_are_refused(part, changes):
     assert errors("config", overriding(part, "one", {})) == []
     assert errors("config", overriding(part, "one", None)) == []
     assert errors("config", overriding(part, "one", changes))
@@ -321,7 +313,7 @@ def test_wrong_overrides_are_refused(part: str, changes: Any) -> None:
 
 
 @pytest.mark.parametrize("name", GENERATED_PAGES)
-def test_pages_have_one_title_and_begin_with_an_example(name: str) -> None:
+def test_pages_have_one_title_and_begin_with_an_example(name):
     text = (ROOT / PAGES / f"{name}.md").read_text()
     assert text.startswith("# ")
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
@@ -330,7 +322,7 @@ def test_pages_have_one_title_and_begin_with_an_example(name: str) -> None:
     assert f"```yaml\n{example}```\n" in text.partition("\n## ")[0]
 
 
-def test_links_between_pages_lead_to_headings() -> None:
+def test_links_between_pages_lead_to_headings():
     links = 0
     for name in GENERATED_PAGES:
         page = ROOT / PAGES / f"{name}.md"
@@ -344,7 +336,7 @@ def test_links_between_pages_lead_to_headings() -> None:
     assert links > 50
 
 
-def test_every_key_of_every_model_is_on_its_page() -> None:
+def test_every_key_of_every_model_is_on_its_page():
     for page in MODEL_PAGES:
         text = (ROOT / PAGES / f"{page.name}.md").read_text()
         for model in page.models:
@@ -359,16 +351,16 @@ def test_every_key_of_every_model_is_on_its_page() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_examples_fit_their_models(name: str) -> None:
+def test_examples_fit_their_models(name):
     MODELS[name].model_validate(read_yaml(EXAMPLES / f"{name}.yaml"))
 
 
-def test_the_example_of_features_fits_its_type() -> None:
+def test_the_example_of_features_fits_its_type():
     kind = TypeAdapter(Spec.model_fields[FEATURES].annotation)
     assert kind.validate_python(read_yaml(EXAMPLES / f"{FEATURES}.yaml"))
 
 
-def test_examples_together_are_an_experiment(tmp_path: Path) -> None:
+def test_examples_together_are_an_experiment(tmp_path):
     workload = tmp_path / "kernels" / "matmul"
     study = workload / "studies" / "matmul_tile"
     study.mkdir(parents=True)

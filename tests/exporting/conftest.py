@@ -1,28 +1,23 @@
 """A product of the tests' own workload, and the table of its answers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from exported import GPUS, SIZES, UNKNOWN
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.table import AnswerTable, answer_table
+from launchwise.exporting.table import answer_table
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, read_final
-from launchwise.workloads.spec import Spec
+from launchwise.learning.final import read_final
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {gpu: slice_of_card(gpu) for gpu in (*GPUS, UNKNOWN)})
 
 
 @pytest.fixture(scope="module")
-def sweeps(stencil_spec: Spec) -> dict[str, pd.DataFrame]:
+def sweeps(stencil_spec):
     """What the product learns from."""
     types = ("float32", "float64")
     return {
@@ -35,9 +30,7 @@ def sweeps(stencil_spec: Spec) -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def folder(
-    tmp_path_factory: pytest.TempPathFactory, domain: Domain, sweeps: dict[str, pd.DataFrame]
-) -> Path:
+def folder(tmp_path_factory, domain, sweeps):
     """The product of a study of a few sizes."""
     found = tmp_path_factory.mktemp("final") / "tiles"
     chosen = entry("committee", members="knn, lightgbm, nearest_size")
@@ -46,10 +39,10 @@ def folder(
 
 
 @pytest.fixture(scope="module")
-def final(folder: Path, domain: Domain) -> Final:
+def final(folder, domain):
     return read_final(folder, domain)
 
 
 @pytest.fixture(scope="module")
-def table(final: Final) -> AnswerTable:
+def table(final):
     return answer_table(final, "tiles", [UNKNOWN])

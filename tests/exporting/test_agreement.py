@@ -1,17 +1,11 @@
 """Lookup, ``recommend`` and every export give the same answer to any question."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
-from agreeing import Agreement, Made, Planted, asked_about
-
-from launchwise.learning.features import Domain
+from agreeing import Agreement, Planted, asked_about
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path, domain: Domain) -> Made:
+def made(folder, domain):
     return asked_about(folder, domain)
 
 

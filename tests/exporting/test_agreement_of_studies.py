@@ -1,9 +1,6 @@
 """Every form gives the same answer to any question, for products of every recorded study."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +21,7 @@ SEED = 7
 @pytest.mark.workloads
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("name", find_studies(ROOT))
-def test_every_form_gives_the_same_answer(name: str, tmp_path: Path) -> None:
+def test_every_form_gives_the_same_answer(name, tmp_path):
     material = material_of(name)
     domain, sweeps, folder = material.domain(), material.sweeps, tmp_path / name
     times = {gpu: judged_times(rows, None, material.spec) for gpu, rows in sweeps.items()}

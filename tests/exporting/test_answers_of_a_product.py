@@ -1,12 +1,9 @@
 """Answers of a product: from measurements, from its model, and in the lookup of the report."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from exported import GPUS, SIZES, UNKNOWN, problem
 
@@ -17,22 +14,19 @@ from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED
-from launchwise.learning.features import Domain
-from launchwise.learning.final import FACTS_FILE, Final, read_final
+from launchwise.learning.final import FACTS_FILE, read_final
 from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
 
 # Answers
 
 
-def cases_of(rows: pd.DataFrame) -> list[pd.Series]:
+def cases_of(rows):
     """What to group rows of a product by."""
     return [rows[name] for name in ("gpu", "n", "dtype", "order")]
 
 
-def test_a_measured_problem_is_answered_by_its_fastest_row(
-    final: Final, sweeps: dict[str, pd.DataFrame]
-) -> None:
+def test_a_measured_problem_is_answered_by_its_fastest_row(final, sweeps):
     found = answers(final, [Case("card", problem(400))])[0]
     rows = sweeps["card"]
     rows = rows[(rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
@@ -45,9 +39,7 @@ def test_a_measured_problem_is_answered_by_its_fastest_row(
     ("gpu", "n", "basis"),
     [("card", 300, "within"), ("card", 900, "beyond"), (UNKNOWN, 256, "new_gpu")],
 )
-def test_an_unmeasured_problem_says_what_its_answer_rests_on(
-    final: Final, gpu: str, n: int, basis: str
-) -> None:
+def test_an_unmeasured_problem_says_what_its_answer_rests_on(final, gpu, n, basis):
     found = answers(final, [Case(gpu, problem(n))], top=3)[0]
     assert found.basis == basis
     assert [each.rank for each in found.suggestions] == [1, 2, 3]
@@ -56,7 +48,7 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(
     assert not found.blind
 
 
-def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:
+def test_no_expected_time_is_shorter_than_a_run_can_be(final):
     card = final.domain.profiles["card"]
     second_us = 1e6
     slow = card.ceilings.model_copy(
@@ -72,7 +64,7 @@ def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:
             assert each.interval_ms is None or each.interval_ms[1] >= (each.expected_ms or 0.0)
 
 
-def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final: Final) -> None:
+def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final):
     case = Case("card", problem(300))
     first, second = answers(final, [case, case], 5)
     assert first == second == answers(final, [case], 5)[0]
@@ -80,7 +72,7 @@ def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final: Final) -
     assert len(set(named)) == 5
 
 
-def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
+def test_what_gains_nothing_is_answered_by_what_is_usual(final):
     rows = final.fastest
     usual_ms = rows["time_ms"].where(rows["is_usual"]).groupby(cases_of(rows)).transform("max")
     near = rows["time_ms"].where(rows["rank"] > 1, usual_ms / 1.01)
@@ -92,7 +84,7 @@ def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
         assert "usual choice" in found.why
 
 
-def test_times_that_do_not_ascend_with_their_ranks_are_explained(final: Final) -> None:
+def test_times_that_do_not_ascend_with_their_ranks_are_explained(final):
     cases = [Case(gpu, problem(n)) for gpu in final.domain.profiles for n in range(201, 512, 7)]
     said = {True: 0, False: 0}
     for found in answers(final, cases, 5):
@@ -105,7 +97,7 @@ def test_times_that_do_not_ascend_with_their_ranks_are_explained(final: Final) -
 
 
 @pytest.mark.parametrize("least_gain", [0.95, 1.1])
-def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_gain: float) -> None:
+def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final, least_gain):
     sizes = [*SIZES, 222, 300, 450, 900]
     gpus = ("card", UNKNOWN)
     cases = [
@@ -135,7 +127,7 @@ def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_ga
     assert 0 < kept < len(cases)
 
 
-def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: Final) -> None:
+def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final):
     careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
     assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
     assert all(each["is_usual"] for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
@@ -148,9 +140,7 @@ def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: F
     assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
 
 
-def test_a_missing_or_damaged_product_is_one_line(
-    folder: Path, domain: Domain, tmp_path: Path
-) -> None:
+def test_a_missing_or_damaged_product_is_one_line(folder, domain, tmp_path):
     with pytest.raises(UserError, match=r"is missing: make it with snakemake .* final_none"):
         read_final(tmp_path / "none", domain)
     copy = tmp_path / "tiles"
@@ -162,9 +152,7 @@ def test_a_missing_or_damaged_product_is_one_line(
 
 
 @pytest.mark.parametrize("name", [FACTS_FILE, "recommender/recommender.json"])
-def test_an_edited_product_is_one_line(
-    folder: Path, domain: Domain, tmp_path: Path, name: str
-) -> None:
+def test_an_edited_product_is_one_line(folder, domain, tmp_path, name):
     copy = tmp_path / "tiles"
     shutil.copytree(folder, copy)
     lines = (copy / name).read_text().splitlines(keepends=True)
@@ -185,7 +173,7 @@ def test_an_edited_product_is_one_line(
 # The lookup of the report
 
 
-def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
+def test_every_entry_is_the_answer_to_its_problem(final):
     entries = lookup_entries(final, [UNKNOWN])
     asked = asked_problems(final)
     # No sizes between where nothing was measured.
@@ -207,9 +195,7 @@ def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
         assert first.configuration not in [one.configuration for one in rest]
 
 
-def test_what_comes_after_a_measured_answer_was_measured_too(
-    final: Final, sweeps: dict[str, pd.DataFrame]
-) -> None:
+def test_what_comes_after_a_measured_answer_was_measured_too(final, sweeps):
     case = Case("card", problem(400))
     rows = sweeps["card"]
     of_case = (rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)
@@ -224,9 +210,7 @@ def test_what_comes_after_a_measured_answer_was_measured_too(
         assert not each.paired
 
 
-def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(
-    final: Final,
-) -> None:
+def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(final):
     rows = final.fastest
     usual_ms, baseline_ms = (
         rows[rows[name]].set_index(["gpu", "n", "dtype"])["time_ms"]
@@ -248,9 +232,7 @@ def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice
     assert ratios == {"linear": 1.0}
 
 
-def test_answers_do_not_depend_on_the_number_of_processes(
-    final: Final, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_do_not_depend_on_the_number_of_processes(final, monkeypatch):
     monkeypatch.setattr(answering, "CASES_AT_ONCE", 3)
     cases = [Case(gpu, problem(n)) for gpu in GPUS for n in (*SIZES, 210, 300, 333, 450, 500)]
     alone = answers(final, cases, 2)

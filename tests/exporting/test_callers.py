@@ -1,14 +1,10 @@
 """The examples of "Call tuned kernels from other code": each reads a real answer."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import runpy
 import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from samples import ROOT
 from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import macros_text
-from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.workloads.spec import load_spec
 
@@ -28,7 +23,7 @@ WIDTH, HEIGHT = 1000, 300
 
 
 @pytest.fixture(scope="module")
-def answer() -> Answer:
+def answer():
     """An answer for the kernel of the tutorial."""
     best = Suggestion(1, BEST, 0.01, None, None, None, None, None, is_usual=False)
     usual = {**BEST, "items": 8}
@@ -36,23 +31,23 @@ def answer() -> Answer:
 
 
 @pytest.fixture(scope="module")
-def printed(answer: Answer) -> str:
+def printed(answer):
     """What ``launchwise recommend --json`` prints."""
     return as_json_text(answer, load_spec(SMOOTH))
 
 
 @pytest.fixture(scope="module")
-def macros(answer: Answer) -> str:
+def macros(answer):
     """What ``launchwise recommend --macros`` prints."""
     return macros_text(answer, load_spec(SMOOTH))
 
 
-def smoothed(image: np.ndarray) -> np.ndarray:
-    expected: np.ndarray = runpy.run_path(str(SMOOTH / "reference.py"))["expected"](image)
+def smoothed(image):
+    expected = runpy.run_path(str(SMOOTH / "reference.py"))["expected"](image)
     return expected
 
 
-def needs(name: str) -> Any:
+def needs(name):
     missing = importlib.util.find_spec(name) is None
     return pytest.mark.skipif(missing, reason=f"{name} is not installed")
 
@@ -60,7 +55,7 @@ def needs(name: str) -> Any:
 # CuPy
 
 
-def test_cupy_gets_macros_grid_and_block(printed: str) -> None:
+def test_cupy_gets_macros_grid_and_block(printed):
     example = runpy.run_path(str(CALLERS / "cupy_smooth.py"))
     options, grid, block, shared_bytes = example["options_and_launch"](json.loads(printed))
     (launch,) = json.loads(printed)["suggestions"][0]["launches"]
@@ -71,7 +66,7 @@ def test_cupy_gets_macros_grid_and_block(printed: str) -> None:
     assert shared_bytes == 0
 
 
-def test_a_template_is_named_with_its_arguments() -> None:
+def test_a_template_is_named_with_its_arguments():
     spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
     best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
     sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
@@ -83,7 +78,7 @@ def test_a_template_is_named_with_its_arguments() -> None:
 
 @pytest.mark.gpu
 @needs("cupy")
-def test_cupy_launches_the_answer(printed: str) -> None:
+def test_cupy_launches_the_answer(printed):
     import cupy
 
     example = runpy.run_path(str(CALLERS / "cupy_smooth.py"))
@@ -96,7 +91,7 @@ def test_cupy_launches_the_answer(printed: str) -> None:
 # PyTorch
 
 
-def test_the_extension_defines_every_macro_before_it_is_used(macros: str) -> None:
+def test_the_extension_defines_every_macro_before_it_is_used(macros):
     example = runpy.run_path(str(CALLERS / "torch_smooth.py"))
     source = example["extension_source"](macros, (SMOOTH / "smooth.cu").read_text())
     assert "#pragma once" not in source
@@ -107,9 +102,7 @@ def test_the_extension_defines_every_macro_before_it_is_used(macros: str) -> Non
 
 @pytest.mark.gpu
 @needs("torch")
-def test_pytorch_launches_the_answer(
-    macros: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pytorch_launches_the_answer(macros, tmp_path, monkeypatch):
     import torch
 
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
@@ -123,7 +116,7 @@ def test_pytorch_launches_the_answer(
 # CMake
 
 
-def run(*words: str | Path, folder: Path) -> str:
+def run(*words, folder):
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -131,7 +124,7 @@ def run(*words: str | Path, folder: Path) -> str:
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_a_project_of_cmake_finds_the_answers(table: AnswerTable, tmp_path: Path) -> None:
+def test_a_project_of_cmake_finds_the_answers(table, tmp_path):
     write_answers(tmp_path / "export", table)
     # Spaces in the path: nothing may fall apart.
     project = tmp_path / "a project"
@@ -153,7 +146,7 @@ def test_a_project_of_cmake_finds_the_answers(table: AnswerTable, tmp_path: Path
 
 
 @pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
-def test_fortran_reads_the_tunables_of_an_answer(printed: str, tmp_path: Path) -> None:
+def test_fortran_reads_the_tunables_of_an_answer(printed, tmp_path):
     (tmp_path / "answer.json").write_text(printed)
     flags = ("-std=f2008", "-Wall", "-Wextra", "-Werror")
     run("gfortran", *flags, CALLERS / "read_answer.f90", "-o", "read_answer", folder=tmp_path)

@@ -1,10 +1,6 @@
 """Answers as configuration files that kernel libraries look up by device and size."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grouped_table, problem
@@ -12,16 +8,15 @@ from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grou
 from launchwise.base.errors import UserError
 from launchwise.exporting.files import write_config_files
 from launchwise.importing.shipped import shipped_choices
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import read_config_files, usual_configuration
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> Spec:
+def spec(tmp_path):
     return grouped_spec(tmp_path / "grouped")
 
 
-def written(spec: Spec, folder: Path, mapping: str, *listed: Any) -> dict[str, Any]:
+def written(spec, folder, mapping, *listed):
     """Name of each file below ``folder`` to its content."""
     path = folder / "mapping.yaml"
     path.write_text(mapping)
@@ -34,11 +29,11 @@ def written(spec: Spec, folder: Path, mapping: str, *listed: Any) -> dict[str, A
 HALF = "bfloat16"
 
 
-def theirs(**changed: int) -> dict[str, int]:
+def theirs(**changed):
     return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
 
 
-def test_files_of_vllm_have_its_names_and_keys(spec: Spec, tmp_path: Path) -> None:
+def test_files_of_vllm_have_its_names_and_keys(spec, tmp_path):
     listed = [
         ("big", problem(64, dtype=HALF), {"BLOCK_M": 64}),
         ("big", problem(4, dtype=HALF), {}),
@@ -62,15 +57,13 @@ def test_files_of_vllm_have_its_names_and_keys(spec: Spec, tmp_path: Path) -> No
     assert known[min(known, key=lambda key: abs(key - 40))]["BLOCK_SIZE_M"] == 64
 
 
-def test_files_of_sglang_lie_below_a_release_and_hold_sizes_alone(
-    spec: Spec, tmp_path: Path
-) -> None:
+def test_files_of_sglang_lie_below_a_release_and_hold_sizes_alone(spec, tmp_path):
     mapping = documented_mappings()["sglang.yaml"]
     files = written(spec, tmp_path, mapping, ("big", problem(4, dtype=HALF), {}))
     assert files == {"triton_3_6_0/E=8,N=1024,device_name=Made-up_Big_80GB.json": {"4": theirs()}}
 
 
-def test_any_library_is_another_mapping(spec: Spec, tmp_path: Path) -> None:
+def test_any_library_is_another_mapping(spec, tmp_path):
     mapping = """\
 file: "{device}/rows-{tokens * experts}.json"
 key: n // 16
@@ -90,7 +83,7 @@ key: tokens
 """
 
 
-def test_a_part_of_a_name_may_depend_on_the_problem(spec: Spec, tmp_path: Path) -> None:
+def test_a_part_of_a_name_may_depend_on_the_problem(spec, tmp_path):
     listed = [("big", problem(4), {}), ("big", problem(4, dtype=HALF), {"num_warps": 8})]
     files = written(spec, tmp_path, SELECTED, *listed)
     name = "N=2048,Made-up_Big_80GB"
@@ -108,7 +101,7 @@ def test_a_part_of_a_name_may_depend_on_the_problem(spec: Spec, tmp_path: Path) 
         assert found["num_warps"] == warps
 
 
-def test_of_devices_with_one_name_the_first_has_the_file(spec: Spec, tmp_path: Path) -> None:
+def test_of_devices_with_one_name_the_first_has_the_file(spec, tmp_path):
     listed = [
         ("big", problem(4, dtype=HALF), {}),
         ("slice", problem(4, dtype=HALF), {"BLOCK_M": 64}),
@@ -117,7 +110,7 @@ def test_of_devices_with_one_name_the_first_has_the_file(spec: Spec, tmp_path: P
     assert content["4"] == theirs()
 
 
-def test_answers_that_differ_in_what_the_file_lacks_are_refused(spec: Spec, tmp_path: Path) -> None:
+def test_answers_that_differ_in_what_the_file_lacks_are_refused(spec, tmp_path):
     mapping = 'file: "{device}.json"\nkey: tokens\n'
     listed = [("big", problem(4), {}), ("big", problem(4, k=64), {"BLOCK_M": 64})]
     with pytest.raises(UserError) as caught:
@@ -148,7 +141,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("mapping", WRONG)
-def test_a_wrong_mapping_is_one_line(spec: Spec, tmp_path: Path, mapping: str) -> None:
+def test_a_wrong_mapping_is_one_line(spec, tmp_path, mapping):
     with pytest.raises(UserError) as caught:
         written(spec, tmp_path, mapping, ("big", problem(4), {}))
     assert str(caught.value).startswith(f"{tmp_path / 'mapping.yaml'}: {WRONG[mapping]}")

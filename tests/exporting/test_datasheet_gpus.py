@@ -1,10 +1,7 @@
 """Datasheet-only GPUs: lookup, exports and ``recommend`` ask the same model."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,12 +12,11 @@ from studies import entry, fit_product
 from launchwise.exporting.files import wisdom_text
 from launchwise.exporting.lookup import SUGGESTIONS, UNMEASURED, lookup_entries
 from launchwise.exporting.table import answer_table
-from launchwise.gpus.profile import GpuProfile
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, read_final
+from launchwise.learning.final import read_final
 from launchwise.learning.splits import Case
 from launchwise.report.front import finder
 from launchwise.workloads.spec import load_spec
@@ -29,7 +25,7 @@ from tests.support.report_study import sized_study
 GPUS, SIZES = ("card", "card.sm16"), (200, 256, 300, 400, 512)
 
 
-def measured_card(gpu: str) -> GpuProfile:
+def measured_card(gpu):
     """A card or a slice whose link to the host was measured."""
     found = slice_of_card(gpu)
     link = {"to_device_gbs": 50.0, "to_host_gbs": 40.0}
@@ -37,12 +33,12 @@ def measured_card(gpu: str) -> GpuProfile:
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kernel(tmp_path_factory):
     return copying_stencil(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture(scope="module")
-def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
+def final(kernel, tmp_path_factory):
     """A product, asked about a T4 whose host is unknown and about one in a known host."""
     domain = Domain(load_spec(kernel), {gpu: measured_card(gpu) for gpu in GPUS})
     sweeps = {
@@ -59,7 +55,7 @@ def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
     return read_final(folder, replace(domain, profiles={**domain.profiles, **profiles}))
 
 
-def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Final) -> None:
+def test_lookup_and_exports_hold_what_the_model_answers(kernel, final):
     gpus = ["t4", "t4.pcie"]
     entries = [each for each in lookup_entries(final, gpus) if each["gpu"] in gpus]
     assert 0 < len(entries) <= 2 * UNMEASURED
@@ -92,7 +88,7 @@ def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Fin
     assert chosen == [each["configuration"] for each in entries]
 
 
-def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
+def test_a_card_is_found_by_what_cuda_calls_it(final):
     table = answer_table(final, "tiles", ["t4", "t4.pcie"], cuda_names=cuda_names())
     problem = next(one["problem"] for one in lookup_entries(final, ["t4"]) if one["gpu"] == "t4")
     found = table.lookup("Tesla T4", problem)
@@ -108,7 +104,7 @@ def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
     assert "Made-up GPU" in {line["environment"]["device_name"] for line in lines}
 
 
-def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> None:
+def test_nothing_is_expected_of_copies_over_an_unknown_link(final):
     every = [each["problem"] for each in lookup_entries(final)]
     problems = [each for each in every if each["memory"] == "pinned"][:6]
     resident = next(each for each in every if each["memory"] == "device")

@@ -1,16 +1,10 @@
 """Answers that leave the project: every exported form says what the Python answer says."""
 
-from __future__ import annotations
-
 import json
 import runpy
-from collections.abc import Iterable
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
 
 import foreign
-import pandas as pd
 import pytest
 from exported import GPUS, SIZES, STRICT, UNKNOWN, needs_gxx, problem, said_by_cpp
 from samples import ROOT, STENCIL
@@ -19,16 +13,15 @@ import launchwise
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
 from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
-from launchwise.exporting.table import AnswerTable, answer_table
+from launchwise.exporting.table import answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
-from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
 """The usual choice of the stencil, beside neutral values."""
@@ -36,7 +29,7 @@ USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
 # The table
 
 
-def test_the_table_holds_measured_sizes_and_sizes_between(table: AnswerTable, final: Final) -> None:
+def test_the_table_holds_measured_sizes_and_sizes_between(table, final):
     sizes = {entry.problem[0] for entry in table.entries}
     assert set(SIZES) < sizes
     assert {min(sizes), max(sizes)} == {200, 512}
@@ -46,9 +39,7 @@ def test_the_table_holds_measured_sizes_and_sizes_between(table: AnswerTable, fi
     assert {table.devices[entry.device].name for entry in table.entries} == {*GPUS, UNKNOWN}
 
 
-def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
-    table: AnswerTable,
-) -> None:
+def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(table):
     near = table.lookup("card", problem(10_000))
     assert near is not None
     assert near.problem[0] == 512
@@ -57,12 +48,12 @@ def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
     assert table.configuration(None) == space.baseline(final_spec(table))
 
 
-def final_spec(table: AnswerTable) -> Spec:
+def final_spec(table):
     assert table.workload == STENCIL.name
     return load_spec(STENCIL)
 
 
-def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
+def asked(table):
     """Every listed problem, and sizes and devices that are not listed."""
     devices = [name for one in table.devices for name in one.names] + ["no such card"]
     # Sizes below 20 and above 2048, and halves, are outside the ranges.
@@ -72,11 +63,11 @@ def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
     return [(device, problem(n, dtype)) for device in devices for n in sizes for dtype in types]
 
 
-def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict[str, Any] | None:
+def expected(table, device, asked_for):
     if not table.limits.hold(asked_for):
         return None
     entry = table.lookup(device, asked_for)
-    found: dict[str, Any] = dict(time_ms=None, gain=None, basis="usual", problem=asked_for)
+    found = dict(time_ms=None, gain=None, basis="usual", problem=asked_for)
     chosen = table.configuration(entry)
     if entry is None:
         chosen = usual = {**chosen, **USUAL}
@@ -91,7 +82,7 @@ def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict
     return {**chosen, **found, "launches": launches}
 
 
-def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path: Path) -> None:
+def test_the_python_module_says_the_same_everywhere(table, tmp_path):
     write_answers(tmp_path / "out", table)
     module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
     for device, wanted in asked(table):
@@ -100,7 +91,7 @@ def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path
         module["recommend"]("card", n=1)
 
 
-def test_the_python_module_is_indented_by_steps_of_four(table: AnswerTable, tmp_path: Path) -> None:
+def test_the_python_module_is_indented_by_steps_of_four(table, tmp_path):
     write_answers(tmp_path / "out", table)
     text = (tmp_path / "out" / "tiles.py").read_text()
     launches = text[text.index("_LAUNCHES = {") :].partition("\n}\n")[0].splitlines()
@@ -122,14 +113,14 @@ NEAREST = {
 
 
 @pytest.fixture
-def few(table: AnswerTable) -> AnswerTable:
+def few(table):
     """Few and far entries, all of one device."""
     assert table.parameters == ("n", "dtype", "order")
     one = table.entries[0]
     return replace(table, entries=tuple(replace(one, problem=each) for each in NEAREST.values()))
 
 
-def test_the_nearest_size_is_nearest_in_proportion(few: AnswerTable, tmp_path: Path) -> None:
+def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
     write_answers(tmp_path / "out", few)
     recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
     device = few.devices[few.entries[0].device].name
@@ -142,9 +133,7 @@ def test_the_nearest_size_is_nearest_in_proportion(few: AnswerTable, tmp_path: P
 
 
 @needs_gxx
-def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
-    few: AnswerTable, tmp_path: Path
-) -> None:
+def test_the_nearest_size_of_the_header_is_nearest_in_proportion(few, tmp_path):
     device = few.devices[few.entries[0].device].name
     said = "\n".join(
         f'static_assert(tiles::recommend("{device}", {{{n}, "{dtype}", {order}}})'
@@ -156,7 +145,7 @@ def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
     said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n")
 
 
-def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
+def main_of(table, questions):
     """A program that prints one answer per line."""
     numbers = table.tunables[1:]
     values = ", ".join(f"long(c.{name})" for name in numbers)
@@ -198,9 +187,7 @@ int main() {{
 
 
 @needs_gxx
-def test_the_header_compiles_alone_and_says_the_same_everywhere(
-    table: AnswerTable, tmp_path: Path
-) -> None:
+def test_the_header_compiles_alone_and_says_the_same_everywhere(table, tmp_path):
     write_answers(tmp_path, table)
     questions = asked(table)
     said = said_by_cpp(tmp_path, main_of(table, questions), *STRICT)
@@ -227,13 +214,13 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
         assert not shapes
 
 
-def test_names_that_cpp_reserves_are_changed() -> None:
+def test_names_that_cpp_reserves_are_changed():
     assert [cpp_name(name) for name in ("n", "register", "2d", "a-b")] == [
         "n", "register_", "_2d", "a_b"
     ]  # fmt: skip
 
 
-def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> None:
+def test_json_wisdom_and_t4_can_be_read(table, tmp_path):
     write_answers(tmp_path, table)
     assert {path.name for path in tmp_path.iterdir()} == {
         file.format(study="tiles") for file in FORMATS.values()
@@ -254,7 +241,7 @@ def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> N
         assert [row.time_ms for row in sweep.rows] == pytest.approx(times)
 
 
-def test_macros_name_every_tunable_and_are_those_of_a_build(final: Final) -> None:
+def test_macros_name_every_tunable_and_are_those_of_a_build(final):
     found = answers(final, [Case("card", problem(512))])[0]
     configuration = found.suggestions[0].configuration
     _, _, *lines = macros_text(found, final.spec).splitlines()
@@ -267,7 +254,7 @@ def test_macros_name_every_tunable_and_are_those_of_a_build(final: Final) -> Non
     assert {*build.defines} <= {*written.items()}
 
 
-def test_macros_for_host_code_are_in_capitals() -> None:
+def test_macros_for_host_code_are_in_capitals():
     best = Suggestion(
         1, {"variant": "a-b", "bx": 8, "kind": "x y"}, 1.0, *[None] * 5, is_usual=True
     )
@@ -279,7 +266,7 @@ def test_macros_for_host_code_are_in_capitals() -> None:
 
 
 @pytest.mark.workloads
-def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
+def test_the_default_experiment_has_an_answering_model_in_every_study():
     from launchwise.experiment.loading import load_experiment
     from launchwise.learning.recommenders import COMMITTEE, answering_model
 
@@ -289,9 +276,7 @@ def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
         assert models[answering_model(models)]["kind"] == COMMITTEE
 
 
-def test_files_say_when_and_with_what_was_measured(
-    table: AnswerTable, final: Final, sweeps: dict[str, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_files_say_when_and_with_what_was_measured(table, final, sweeps, tmp_path):
     rows = sweeps["card"]
     device = table.devices[GPUS.index("card")]
     assert device.days == (rows["measured_at"].min()[:10], rows["measured_at"].max()[:10])

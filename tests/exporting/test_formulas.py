@@ -1,11 +1,7 @@
 """Which expressions leave the project, and that every language gives them the same values."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
-from collections.abc import Mapping
-from pathlib import Path
 
 import yaml
 from exported import CONDITIONS, needs_gxx, said_by_cpp
@@ -13,14 +9,14 @@ from samples import ROOT
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
-from launchwise.exporting.formulas import ExportedFormulas, Kind, is_condition, kind_of
+from launchwise.exporting.formulas import ExportedFormulas, is_condition, kind_of
 from launchwise.exporting.languages import cpp_expression, python_expression
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
 from tests.workloads.test_described_specs import CONVOLUTION
 
-KINDS: Mapping[str, Kind] = {"a": "number", "b": "number", "c": "text"}
-EXPORTED: dict[str, Kind] = {
+KINDS = {"a": "number", "b": "number", "c": "text"}
+EXPORTED = {
     "ceil_div(a, 3) + round_up(b, 4) - abs(a)": "number",
     "next_power_of_2(a) + next_power_of_2(b - 3)": "number",
     "max(a, b, 3) // min(a, -5) % 7": "number",
@@ -40,16 +36,16 @@ KEPT = (
 VALUES = [{"a": a, "b": b, "c": c} for a in range(-9, 10, 3) for b in (-4, 0, 1, 6) for c in "xyz"]
 
 
-def test_kinds_of_what_leaves() -> None:
+def test_kinds_of_what_leaves():
     assert {text: kind_of(text, KINDS) for text in EXPORTED} == EXPORTED
     assert [text for text in KEPT if kind_of(text, KINDS) is not None] == []
 
 
-def test_powers_that_integers_hold_leave() -> None:
+def test_powers_that_integers_hold_leave():
     assert kind_of("a ** 0", KINDS) == kind_of("a ** 16", KINDS) == "number"
 
 
-def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path: Path) -> None:
+def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path):
     for folder in ("whole", "half"):
         shutil.copytree(CONVOLUTION, tmp_path / folder / CONVOLUTION.name)
     path = tmp_path / "half" / CONVOLUTION.name / "spec.yaml"
@@ -65,11 +61,11 @@ def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path: Path) ->
     assert half.launches == {}
 
 
-def test_usual_choices_leave_all_together_or_not_at_all() -> None:
+def test_usual_choices_leave_all_together_or_not_at_all():
     spec = load_spec(CONVOLUTION)
     sizes = {"variant": "tiled", "block_size_y": 4, "tile_size_x": 1, "tile_size_y": 1}
 
-    def exported(when: str, block_size_x: str) -> int:
+    def exported(when, block_size_x):
         widths = {when: block_size_x, "w >= 16": "16"}
         rules = [
             {"when": each, "configuration": {**sizes, "block_size_x": width}, "reason": "usual"}
@@ -82,7 +78,7 @@ def test_usual_choices_leave_all_together_or_not_at_all() -> None:
     assert exported("w / 100 > 1", "w // 100 * 16") == 0
 
 
-def test_a_condition_may_join_numbers() -> None:
+def test_a_condition_may_join_numbers():
     assert is_condition("a or (b and c == 'x')", KINDS)
     assert is_condition("not (a or b)", KINDS)
     assert kind_of("1 if a or b else 0", KINDS) == "number"
@@ -91,7 +87,7 @@ def test_a_condition_may_join_numbers() -> None:
     assert not is_condition("a / 2 > 1", KINDS)
 
 
-def test_python_says_the_same(tmp_path: Path) -> None:
+def test_python_says_the_same(tmp_path):
     lines = ["def _ceil_div(a, b): return -(-a // b)", "def _round_up(a, b): return -(-a // b) * b"]
     lines += ["def _next_power_of_2(a): return 1 << max(a - 1, 0).bit_length()"]
     listed = ", ".join(f"lambda names: {python_expression(text, [])}" for text in EXPORTED)
@@ -102,7 +98,7 @@ def test_python_says_the_same(tmp_path: Path) -> None:
 
 
 @needs_gxx
-def test_cpp_says_the_same(tmp_path: Path) -> None:
+def test_cpp_says_the_same(tmp_path):
     members = {name: name for name in KINDS}
     expressions = [
         cpp_expression(text, members, lambda value: f"std::string_view({cpp_text(value)})")

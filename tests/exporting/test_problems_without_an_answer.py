@@ -1,12 +1,9 @@
 """Problems that no configuration may run: what answers and exports say of them."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
@@ -22,7 +19,7 @@ from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.answering import why_none
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, read_final
+from launchwise.learning.final import read_final
 from launchwise.learning.splits import Case
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -35,7 +32,7 @@ FEASIBLE = {**INFEASIBLE, "n": 100}
 
 
 @pytest.fixture(scope="module")
-def fits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fits_folder(tmp_path_factory):
     """A project with the product of a workload that rules problems out: :data:`RULE`."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(STENCIL, root / "kernels" / "stencil")
@@ -58,27 +55,25 @@ def fits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def fits_domain(root: Path) -> Domain:
+def fits_domain(root):
     """What may be asked of the product."""
     spec = load_spec(root / "kernels" / "stencil")
     return Domain(spec, {"card": slice_of_card("card")})
 
 
 @pytest.fixture(scope="module")
-def fits(fits_folder: Path) -> Final:
+def fits(fits_folder):
     return read_final(fits_folder / "results" / "final" / "stencil_block", fits_domain(fits_folder))
 
 
-def test_a_problem_that_nothing_may_run_says_why(fits: Final) -> None:
+def test_a_problem_that_nothing_may_run_says_why(fits):
     domain = fits.recommender.domain
     assert why_none(domain, Case("card", FEASIBLE)) is None
     said = why_none(domain, Case("card", INFEASIBLE))
     assert said == "no configuration may run it: n >= 8 * order does not hold"
 
 
-def test_recommend_refuses_such_a_problem_in_one_line(
-    fits_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recommend_refuses_such_a_problem_in_one_line(fits_folder, monkeypatch, capsys):
     monkeypatch.chdir(fits_folder)
     words = {name: f"{name}={value}" for name, value in FEASIBLE.items()}
     assert main(["recommend", "stencil_block", *words.values()]) == 0
@@ -97,7 +92,7 @@ def test_recommend_refuses_such_a_problem_in_one_line(
             assert said in told.err
 
 
-def test_exports_hold_no_answer_to_such_problems(fits: Final, tmp_path: Path) -> None:
+def test_exports_hold_no_answer_to_such_problems(fits, tmp_path):
     bare = replace(fits, fastest=fits.fastest.assign(n=8 * fits.fastest["order"] - 1))
     everything = answer_table(fits, "fits")
     assert everything.entries
@@ -116,7 +111,7 @@ def test_exports_hold_no_answer_to_such_problems(fits: Final, tmp_path: Path) ->
         assert result["configuration"]["n"] >= 8 * result["configuration"]["order"]
 
 
-def test_the_python_module_answers_such_problems_by_none(fits: Final, tmp_path: Path) -> None:
+def test_the_python_module_answers_such_problems_by_none(fits, tmp_path):
     write_answers(tmp_path, answer_table(fits, "fits"))
     module = runpy.run_path(str(tmp_path / "fits.py"))
     assert module["recommend"]("card", **FEASIBLE)["variant"]
@@ -127,7 +122,7 @@ def test_the_python_module_answers_such_problems_by_none(fits: Final, tmp_path: 
 
 
 @needs_gxx
-def test_the_header_answers_such_problems_by_an_empty_optional(fits: Final, tmp_path: Path) -> None:
+def test_the_header_answers_such_problems_by_an_empty_optional(fits, tmp_path):
     write_answers(tmp_path, answer_table(fits, "fits"))
     text = """\
 #include "fits.hpp"

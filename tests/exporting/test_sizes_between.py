@@ -1,9 +1,6 @@
 """Problems that exported tables and the lookup hold: sizes between, and fewer without a sweep."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -14,13 +11,12 @@ from launchwise.exporting.lookup import (
     distance,
     spread_problems,
 )
-from launchwise.learning.final import Final
 from launchwise.workloads.spec import Spec
 
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
 
 
-def spec_with(own: list[str], variant: list[str]) -> Spec:
+def spec_with(own, variant):
     """A workload with constraints of the problem, and of its variant."""
     return Spec.model_validate(
         {
@@ -50,17 +46,15 @@ def spec_with(own: list[str], variant: list[str]) -> Spec:
         (["n % (512 * k) == 0"], [], [2048]),
     ],
 )
-def test_sizes_between_measured_ones_fit(
-    own: list[str], variant: list[str], between: list[int]
-) -> None:
+def test_sizes_between_measured_ones_fit(own, variant, between):
     measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final: Any = SimpleNamespace(spec=spec_with(own, variant), measured=measured)
-    found = asked_problems(cast(Final, final))
+    final = SimpleNamespace(spec=spec_with(own, variant), measured=measured)
+    found = asked_problems(final)
     assert [problem["n"] for problem in found] == [1024, *between, 3072]
     assert {problem["k"] for problem in found} == {2}
 
 
-def test_without_measurements_few_problems_cover_all_that_were_measured() -> None:
+def test_without_measurements_few_problems_cover_all_that_were_measured():
     sizes = [2**k for k in range(20)]
     measured = pd.DataFrame([{"n": n, "k": k} for n in sizes for k in (1, 8, 64)])
     final = product(measured.assign(gpu="card"))
@@ -76,15 +70,15 @@ def test_without_measurements_few_problems_cover_all_that_were_measured() -> Non
     assert len(spread_problems(product(final.measured.head(5)))) == 5
 
 
-def product(measured: pd.DataFrame) -> Final:
+def product(measured):
     """What a product knows of two cards and a slice."""
     profiles = {name: SimpleNamespace(is_slice="." in name) for name in ("card", "other", "card.7")}
     domain = SimpleNamespace(profiles=profiles)
-    made: Any = SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
-    return cast(Final, made)
+    made = SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
+    return made
 
 
-def test_problems_that_all_cards_measured_come_first() -> None:
+def test_problems_that_all_cards_measured_come_first():
     sizes = {"card": range(1, 400), "other": range(100, 108), "card.7": range(1, 50)}
     rows = [{"n": n, "k": 1, "gpu": gpu} for gpu, some in sizes.items() for n in some]
     found = [each["n"] for each in spread_problems(product(pd.DataFrame(rows)))]

@@ -1,7 +1,5 @@
 """Problems of a blind test are answered by what was measured of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd
@@ -14,23 +12,22 @@ from launchwise.exporting.table import answer_table
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, read_final
+from launchwise.learning.final import read_final
 from launchwise.learning.product import fastest_measured
 from launchwise.learning.splits import cases_in
 from launchwise.tables.times import judged_times
-from launchwise.workloads.spec import Spec
 
 GPU, OTHER = "card", "card.sm16"
 SWEPT, TESTED = (200, 256, 300, 400, 512), range(210, 410, 5)
 
 
 @pytest.fixture(scope="module")
-def sweeps(stencil_spec: Spec) -> dict[str, pd.DataFrame]:
+def sweeps(stencil_spec):
     return {gpu: sweep(stencil_spec, SWEPT, gpu) for gpu in (GPU, OTHER)}
 
 
 @pytest.fixture(scope="module")
-def times(stencil_spec: Spec, sweeps: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def times(stencil_spec, sweeps):
     """Judged times of both cards; those of one of them with its blind test."""
     found = {gpu: judged_times(rows, None, stencil_spec) for gpu, rows in sweeps.items()}
     blind = sweep(stencil_spec, [n for n in TESTED if n not in SWEPT], GPU)
@@ -39,21 +36,14 @@ def times(stencil_spec: Spec, sweeps: dict[str, pd.DataFrame]) -> dict[str, pd.D
 
 
 @pytest.fixture(scope="module")
-def final(
-    stencil_spec: Spec,
-    sweeps: dict[str, pd.DataFrame],
-    times: dict[str, pd.DataFrame],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Final:
+def final(stencil_spec, sweeps, times, tmp_path_factory):
     domain = Domain(stencil_spec, {gpu: slice_of_card(gpu) for gpu in times})
     folder = tmp_path_factory.mktemp("final") / "tiles"
     fit_product(folder, domain, sweeps, entry("knn"), times)
     return read_final(folder, domain)
 
 
-def test_they_are_answered_by_their_fastest_configuration(
-    final: Final, times: dict[str, pd.DataFrame]
-) -> None:
+def test_they_are_answered_by_their_fastest_configuration(final, times):
     blind = times[GPU][times[GPU]["blind"]]
     cases = cases_in(blind, final.spec)
     assert len(cases) == len(TESTED) - 2
@@ -72,9 +62,9 @@ def test_they_are_answered_by_their_fastest_configuration(
         assert found.why.endswith("in a blind test of answers to this problem")
 
 
-def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
+def test_they_are_listed_for_their_gpu_alone(final):
     tested = {tuple(each) for each in final.tested[final.spec.problem_columns].to_numpy().tolist()}
-    by_gpu: dict[str, set[tuple[object, ...]]] = {GPU: set(), OTHER: set()}
+    by_gpu = {GPU: set(), OTHER: set()}
     for each in lookup_entries(final):
         by_gpu[each["gpu"]].add((*each["problem"].values(),))
     assert tested <= by_gpu[GPU]
@@ -85,7 +75,7 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
     )
 
 
-def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final: Final) -> None:
+def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final):
     asked = asked_cases(final, [GPU])
     between = next(case.problem for case in asked if case.key not in final.places)
     blind = final.tested.iloc[:1].assign(**between)
@@ -96,9 +86,7 @@ def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final: Final) -> N
     assert {case.gpu for case in asked_cases(both, [OTHER])} == {OTHER}
 
 
-def test_what_was_swept_since_needs_no_blind_test(
-    final: Final, times: dict[str, pd.DataFrame]
-) -> None:
+def test_what_was_swept_since_needs_no_blind_test(final, times):
     blind = times[GPU][times[GPU]["blind"]]
     swept = blind.assign(blind=False, time_ms=2 * blind["time_ms"])
     both = pd.concat([blind, swept], ignore_index=True)

@@ -1,7 +1,5 @@
 """Answers where Triton kernels are launched: the file, its lookup, the decorator."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import pydoc
@@ -9,7 +7,6 @@ import runpy
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,49 +22,48 @@ from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError, Answers
 from launchwise.exporting.languages import python_module
-from launchwise.exporting.table import AnswerTable
 from launchwise.exporting.triton import MODULE, write_triton
 
 BIG = "Made-up Big 80GB"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[AnswerTable, Path]:
+def made(tmp_path_factory):
     return scaled_answers(tmp_path_factory.mktemp("answers"))
 
 
 class Jit:
     """What ``triton.jit`` returns, as far as decorators see it: it notes its launches."""
 
-    def __init__(self, fn: Callable[..., Any], fixed: tuple[str, ...]) -> None:
+    def __init__(self, fn, fixed):
         self.fn, self.launches = fn, list[dict[str, Any]]()
         self.arg_names = list(fn.__code__.co_varnames)
         self.params = [SimpleNamespace(name=n, is_constexpr=n in fixed) for n in self.arg_names]
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> str:
+    def run(self, *args, grid, warmup, **kwargs):
         bound = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         size = grid(bound) if callable(grid) else grid
         self.launches.append({**kwargs, "grid": size, "warmup": warmup})
         return "launched"
 
 
-def scaled(y: Any, x: Any, rows: int, n: int, factor: float, BLOCK: int, HALF: int) -> None:
+def scaled(y, x, rows, n, factor, BLOCK, HALF):
     """Takes the place of a kernel's function."""
 
 
-def kernel() -> Jit:
+def kernel():
     return Jit(scaled, ("BLOCK", "HALF"))
 
 
-def tensor(dtype: str, *shape: int) -> SimpleNamespace:
+def tensor(dtype, *shape):
     return SimpleNamespace(dtype=f"torch.{dtype}", shape=shape)
 
 
-def arguments(rows: int, n: int, dtype: str = "float32") -> tuple[Any, ...]:
+def arguments(rows, n, dtype="float32"):
     return tensor(dtype, rows, n), tensor(dtype, rows, n), rows, n, 2.0
 
 
-def test_a_file_says_what_its_answers_rest_on(made: tuple[AnswerTable, Path]) -> None:
+def test_a_file_says_what_its_answers_rest_on(made):
     _, path = made
     content = json.loads(path.read_text())
     assert content["problem"] == {"rows": "rows", "n": "n", "dtype": "y.dtype"}
@@ -90,9 +86,7 @@ sizes = st.integers(min_value=1, max_value=100_000)
 
 
 @given(rows=sizes, n=sizes, dtype=st.sampled_from(["float32", "float16"]))
-def test_every_size_has_the_answer_of_the_python_module(
-    made: tuple[AnswerTable, Path], rows: int, n: int, dtype: str
-) -> None:
+def test_every_size_has_the_answer_of_the_python_module(made, rows, n, dtype):
     table, path = made
     recommend = module_of(table, path)
     answers = Answers(path)
@@ -109,16 +103,16 @@ def test_every_size_has_the_answer_of_the_python_module(
         )
 
 
-def module_of(table: AnswerTable, path: Path) -> Callable[..., dict[str, Any]]:
+def module_of(table, path):
     """``recommend`` of the table's Python module."""
     module = path.with_suffix(".py")
     if not module.is_file():
         module.write_text(python_module(table))
-    found: Callable[..., dict[str, Any]] = runpy.run_path(str(module))["recommend"]
+    found = runpy.run_path(str(module))["recommend"]
     return found
 
 
-def test_a_launch_takes_the_configuration_of_its_arguments(made: tuple[AnswerTable, Path]) -> None:
+def test_a_launch_takes_the_configuration_of_its_arguments(made):
     _, path = made
     jit = kernel()
     decorated = launchwise.autotuned(path, device=BIG)(jit)
@@ -139,9 +133,7 @@ def test_a_launch_takes_the_configuration_of_its_arguments(made: tuple[AnswerTab
     assert (answer["basis"], answer["problem"]["n"]) == ("nearest", 1000)
 
 
-def test_parameters_may_be_read_from_shapes_and_by_functions(
-    made: tuple[AnswerTable, Path],
-) -> None:
+def test_parameters_may_be_read_from_shapes_and_by_functions(made):
     _, path = made
     jit = kernel()
     places = {"rows": "x.shape[0]", "n": lambda given: given["x"].shape[1] // 2}
@@ -151,9 +143,7 @@ def test_parameters_may_be_read_from_shapes_and_by_functions(
         assert jit.launches[-1]["BLOCK"] == block
 
 
-def test_each_device_has_its_own_answers(
-    made: tuple[AnswerTable, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_device_has_its_own_answers(made, monkeypatch):
     """PyTorch, which names devices, is not among the libraries of the tests."""
     names, current = [BIG, "Made-up Small"], [0]
     cuda = SimpleNamespace(
@@ -173,9 +163,7 @@ def test_each_device_has_its_own_answers(
     triton_answers._name_of.cache_clear()
 
 
-def test_an_unknown_device_takes_the_fallback_and_says_so_once(
-    made: tuple[AnswerTable, Path],
-) -> None:
+def test_an_unknown_device_takes_the_fallback_and_says_so_once(made):
     _, path = made
     jit = kernel()
     decorated = launchwise.autotuned(path, device="no such card")(jit)
@@ -190,7 +178,7 @@ def test_an_unknown_device_takes_the_fallback_and_says_so_once(
     assert {each["BLOCK"] for each in jit.launches} == {64}
 
 
-def test_a_launch_that_does_not_fit_is_one_line(made: tuple[AnswerTable, Path]) -> None:
+def test_a_launch_that_does_not_fit_is_one_line(made):
     _, path = made
     decorated = launchwise.autotuned(path, device=BIG)(kernel())
     with pytest.raises(AnswerError, match=r"json: problem\.n: this launch of scaled has no n$"):
@@ -201,7 +189,7 @@ def test_a_launch_that_does_not_fit_is_one_line(made: tuple[AnswerTable, Path]) 
         decorated[(1,)](*arguments(16, 1000), BLOCK=64)
 
 
-WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+WRONG = {
     "an argument that the kernel lacks": (
         lambda content: content["problem"].update(rows="m"),
         "problem.rows: scaled has no argument m (its own: y, x, rows, n, factor, BLOCK, HALF)",
@@ -269,9 +257,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_file_is_one_line(
-    made: tuple[AnswerTable, Path], tmp_path: Path, case: str
-) -> None:
+def test_a_wrong_file_is_one_line(made, tmp_path, case):
     change, said = WRONG[case]
     content = json.loads(made[1].read_text())
     change(content)
@@ -283,7 +269,7 @@ def test_a_wrong_file_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_one_line(tmp_path):
     with pytest.raises(AnswerError, match=r"none\.json: No such file or directory$"):
         launchwise.autotuned(tmp_path / "none.json")(kernel())
     (tmp_path / "cut.json").write_text('{"format": ')
@@ -307,7 +293,7 @@ print(json.dumps(found, sort_keys=True))
 """
 
 
-def test_ranks_agree_and_need_nothing_but_the_two_files(made: tuple[AnswerTable, Path]) -> None:
+def test_ranks_agree_and_need_nothing_but_the_two_files(made):
     folder = made[1].parent
     assert {path.name for path in folder.iterdir()} >= {MODULE, made[1].name}
     program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{RANK}"
@@ -325,7 +311,7 @@ def test_ranks_agree_and_need_nothing_but_the_two_files(made: tuple[AnswerTable,
     assert len(json.loads(said.pop())) == 9 * 31 * 2
 
 
-def test_the_decorator_loads_no_library_of_launchwise(made: tuple[AnswerTable, Path]) -> None:
+def test_the_decorator_loads_no_library_of_launchwise(made):
     program = (
         "import sys, launchwise, launchwise.base.triton_answers\n"
         "heavy = {'numpy', 'pandas', 'sklearn', 'pydantic', 'yaml', 'typer', 'torch', 'triton'}\n"
@@ -334,7 +320,7 @@ def test_the_decorator_loads_no_library_of_launchwise(made: tuple[AnswerTable, P
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_answers_with_another_language_are_refused(tmp_path: Path) -> None:
+def test_answers_with_another_language_are_refused(tmp_path):
     spec = scaled_spec(tmp_path / "scaled")
     table = scaled_table(spec)
     first = replace(table.entries[0], configuration=("cuda", 64, 1))
@@ -346,15 +332,15 @@ def test_answers_with_another_language_are_refused(tmp_path: Path) -> None:
 class Heuristics:
     """What ``triton.heuristics`` returns: it computes constexprs at each launch."""
 
-    def __init__(self, fn: Any, values: dict[str, Callable[[dict[str, Any]], Any]]) -> None:
+    def __init__(self, fn, values):
         self.fn, self.values, self.arg_names = fn, values, fn.arg_names
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, *args, **kwargs):
         given = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         return self.fn.run(*args, **kwargs, **{n: one(given) for n, one in self.values.items()})
 
 
-def with_even(made: tuple[AnswerTable, Path], folder: Path) -> Path:
+def with_even(made, folder):
     """The file of a study with the macro ``EVEN`` in the place of ``HALF``."""
     content = json.loads(made[1].read_text())
     content["computed"] = {"EVEN": "n % BLOCK == 0"}
@@ -366,18 +352,14 @@ def with_even(made: tuple[AnswerTable, Path], folder: Path) -> Path:
     return path
 
 
-def even() -> Jit:
-    def scaled(
-        y: Any, x: Any, rows: int, n: int, factor: float, BLOCK: int, EVEN: bool, MODE: int = 0
-    ) -> None:
+def even():
+    def scaled(y, x, rows, n, factor, BLOCK, EVEN, MODE=0):
         """Takes the place of a kernel's function."""
 
     return Jit(scaled, ("BLOCK", "EVEN", "MODE"))
 
 
-def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(
-    made: tuple[AnswerTable, Path], tmp_path: Path
-) -> None:
+def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(made, tmp_path):
     path = with_even(made, tmp_path)
     jit = even()
     below = Heuristics(jit, {"EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
@@ -396,9 +378,7 @@ def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(
         stated[(1,)](*arguments(16, 2000))
 
 
-def test_decorators_in_a_wrong_order_are_one_line_at_import(
-    made: tuple[AnswerTable, Path], tmp_path: Path
-) -> None:
+def test_decorators_in_a_wrong_order_are_one_line_at_import(made, tmp_path):
     first = r"scaled: autotuned is the first decorator: @triton\.heuristics stands below it"
     decorated = launchwise.autotuned(made[1])(kernel())
     with pytest.raises(AnswerError, match=first):
@@ -408,13 +388,13 @@ def test_decorators_in_a_wrong_order_are_one_line_at_import(
         r"scaled: another decorator below chooses configurations, too: remove @triton\.autotune"
     )
     tuned = kernel()
-    tuned.configs = []  # type: ignore[attr-defined]
+    tuned.configs = []
     for below in (tuned, Heuristics(tuned, {}), decorated):
         with pytest.raises(AnswerError, match=remove):
             launchwise.autotuned(made[1])(below)
 
 
-def test_help_shows_arguments_and_what_they_mean() -> None:
+def test_help_shows_arguments_and_what_they_mean():
     for name, wanted in (
         ("autotuned", ["file", "problem", "device"]),
         ("warm_autotune_cache", ["kernel", "file", "values", "device"]),
@@ -428,9 +408,7 @@ def test_help_shows_arguments_and_what_they_mean() -> None:
         launchwise.tuned  # noqa: B018
 
 
-def test_a_cache_without_triton_is_one_line(
-    made: tuple[AnswerTable, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_without_triton_is_one_line(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(AnswerError, match="Triton cannot be imported"):
         launchwise.warm_autotune_cache(kernel(), made[1])

@@ -1,10 +1,7 @@
 """Exported answers with Triton itself: its interpreter launches them, its autotuner finds them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 import triton_examples
@@ -64,7 +61,7 @@ print(json.dumps([launched, timed]))
 """
 
 
-def ran(program: str, folder: Path, *arguments: str, **variables: str) -> str:
+def ran(program, folder, *arguments, **variables):
     """What a Python process in ``folder`` prints."""
     done = triton_examples.ran(program, folder, *arguments, **variables)
     if "0-dimensional arrays can be converted" in done.stderr:
@@ -73,13 +70,13 @@ def ran(program: str, folder: Path, *arguments: str, **variables: str) -> str:
     return done.stdout
 
 
-def test_the_interpreter_launches_a_decorated_kernel(tmp_path: Path) -> None:
+def test_the_interpreter_launches_a_decorated_kernel(tmp_path):
     scaled_answers(tmp_path)
     (tmp_path / "plain.py").write_text(KERNEL)
     ran(LAUNCHED, tmp_path, TRITON_INTERPRET="1")
 
 
-def test_the_autotuner_finds_answers_in_its_cache_and_times_nothing(tmp_path: Path) -> None:
+def test_the_autotuner_finds_answers_in_its_cache_and_times_nothing(tmp_path):
     _, path = scaled_answers(tmp_path)
     (tmp_path / "tuned.py").write_text(TUNED)
     assert ran(HERE + WARMED, tmp_path, str(path)) == "4\n"
@@ -95,7 +92,7 @@ def test_the_autotuner_finds_answers_in_its_cache_and_times_nothing(tmp_path: Pa
     assert len(timed) == 3 * 6
 
 
-def test_an_import_reads_what_was_written(tmp_path: Path) -> None:
+def test_an_import_reads_what_was_written(tmp_path):
     _, path = scaled_answers(tmp_path)
     (tmp_path / "tuned.py").write_text(TUNED)
     ran(HERE + WARMED, tmp_path, str(path))
@@ -125,7 +122,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_the_cache_cannot_hold_is_one_line(tmp_path: Path, case: str) -> None:
+def test_what_the_cache_cannot_hold_is_one_line(tmp_path, case):
     text, said = WRONG[case]
     _, path = scaled_answers(tmp_path)
     (tmp_path / "tuned.py").write_text(text)
@@ -151,9 +148,7 @@ TUNE = 'triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])'
         ((DECORATED, HALF), "fine"),
     ],
 )
-def test_a_wrong_order_of_decorators_is_told_at_import(
-    tmp_path: Path, order: tuple[str, ...], said: str
-) -> None:
+def test_a_wrong_order_of_decorators_is_told_at_import(tmp_path, order, said):
     scaled_answers(tmp_path)
     stack = "\n".join(f"@{each}" for each in (*order, "triton.jit"))
     text = KERNEL.replace("@triton.jit", stack).replace("import triton\n", IMPORTS, 1)
@@ -169,9 +164,7 @@ def test_a_wrong_order_of_decorators_is_told_at_import(
         (', device="big"', "Triton finds no GPU ("),
     ],
 )
-def test_a_machine_without_a_gpu_is_told_in_one_line(
-    tmp_path: Path, device: str, said: str
-) -> None:
+def test_a_machine_without_a_gpu_is_told_in_one_line(tmp_path, device, said):
     _, path = scaled_answers(tmp_path)
     (tmp_path / "tuned.py").write_text(TUNED)
     program = (
@@ -184,7 +177,7 @@ def test_a_machine_without_a_gpu_is_told_in_one_line(
     assert out.count("\n") == 1
 
 
-def test_a_device_without_answers_is_warned_of(tmp_path: Path) -> None:
+def test_a_device_without_answers_is_warned_of(tmp_path):
     _, path = scaled_answers(tmp_path)
     (tmp_path / "tuned.py").write_text(TUNED)
     program = WARMED.replace("Made-up Big 80GB", "other card")

@@ -1,10 +1,6 @@
 """What an exported file of answers says of the launches of its Triton kernel."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from triton_examples import KERNEL, SPEC, scaled_answers
@@ -13,10 +9,10 @@ ARGUMENT = "  n: {type: int32, value: n}\n"
 TUNED = "@triton.autotune([], key=[{}])\n@triton.jit"
 
 
-def content_of(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> dict[str, Any]:
+def content_of(folder, spec=SPEC, kernel=KERNEL):
     """The exported file."""
     _, path = scaled_answers(folder, spec, kernel)
-    found: dict[str, Any] = json.loads(path.read_text())
+    found = json.loads(path.read_text())
     return found
 
 
@@ -33,7 +29,7 @@ def content_of(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> dict[str
         ("stride_x stride_y", "", "y.shape[1]"),
     ],
 )
-def test_a_stride_is_taken_for_no_size(tmp_path: Path, names: str, key: str, wanted: str) -> None:
+def test_a_stride_is_taken_for_no_size(tmp_path, names, key, wanted):
     own = names.split()
     spec = SPEC.replace(ARGUMENT, "".join(ARGUMENT.replace("n:", f"{one}:") for one in own))
     kernel = KERNEL.replace("rows, n, factor", f"rows, {', '.join(own)}, factor")
@@ -43,14 +39,14 @@ def test_a_stride_is_taken_for_no_size(tmp_path: Path, names: str, key: str, wan
     assert problem == {"rows": "rows", "n": wanted, "dtype": "y.dtype"}
 
 
-def test_a_stride_states_a_size_where_nothing_else_does(tmp_path: Path) -> None:
+def test_a_stride_states_a_size_where_nothing_else_does(tmp_path):
     spec = SPEC.replace(ARGUMENT, ARGUMENT.replace("n:", "stride_y:"))
     spec = spec.replace("shape: [rows, n]", 'shape: ["rows * n"]')
     kernel = KERNEL.replace("rows, n, factor", "rows, stride_y, factor")
     assert content_of(tmp_path, spec, kernel)["problem"]["n"] == "stride_y"
 
 
-def test_a_file_holds_no_macro_that_reads_the_problem(tmp_path: Path) -> None:
+def test_a_file_holds_no_macro_that_reads_the_problem(tmp_path):
     macros = (
         "macros: {HALF: 'BLOCK // 2', EVEN: 'n % BLOCK == 0', WIDE: 'n > 512', KIND: \"'a'\", "
         "TYPE: \"'tl.float16' if BLOCK > 64 else 'tl.float32'\"}"

@@ -1,10 +1,6 @@
 """Benchmarks that need a GPU run at their smallest size. Run with -m gpu."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmark_runs import ON_GPU, result_of
@@ -17,7 +13,7 @@ from launchwise.workloads.spec import load_spec
 pytestmark = pytest.mark.gpu
 
 
-def result_on_gpu(name: str, folder: Path) -> dict[str, Any]:
+def result_on_gpu(name, folder):
     """Result of a benchmark at its smallest size, where its package is installed."""
     if find_spec(ON_GPU[name]) is None:
         pytest.skip(f"{ON_GPU[name]} is not installed")
@@ -26,7 +22,7 @@ def result_on_gpu(name: str, folder: Path) -> dict[str, Any]:
     return result
 
 
-def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
+def test_calls_of_both_solvers_are_timed(tmp_path):
     (row,) = result_on_gpu("solve_as_called", tmp_path)["results"]
     assert (row["n"], row["dtype"], row["calls_in_a_row"]) == (10_000, "float64", 100)
     assert row["largest_difference"] < 1e-10
@@ -35,7 +31,7 @@ def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
         assert row[side]["wall_ms"] > 0
 
 
-def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
+def test_one_file_is_tuned_beside_kernel_tuner(tmp_path):
     (result,) = result_on_gpu("tune_own_kernel", tmp_path)["results"].values()
     assert result["space"] == result["ours"]["configurations"] == 8
     assert result["ours"]["statuses"].keys() <= {"ok", "slow"}
@@ -44,7 +40,7 @@ def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
     assert len(result["pairs"]) == 5
 
 
-def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path: Path) -> None:
+def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path):
     result = result_on_gpu("tune_small_space", tmp_path)
     (one,) = result["rounds"]
     assert one["configurations"] == one["kernel_tuner_configurations"] == 2
@@ -52,9 +48,7 @@ def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path:
     assert 0 < one["nothing_to_do_s"] < one["launchwise_s"]
 
 
-def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
-    tmp_path: Path,
-) -> None:
+def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(tmp_path):
     pytest.importorskip("torch")
     from kernels.sentiment.host.eigen import NoEigen, library
 
@@ -71,7 +65,7 @@ def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
     assert all(each["logit_error"] < 0.04 for name, each in compared.items() if name != "float64")
 
 
-def test_each_precision_has_its_modes(tmp_path: Path) -> None:
+def test_each_precision_has_its_modes(tmp_path):
     result = result_on_gpu("pytorch_modes", tmp_path)
     assert {precision.split()[0] for precision in result["pytorch"]} == {
         *("float32", "tf32", "bf16", "fp16")
@@ -85,7 +79,7 @@ def test_each_precision_has_its_modes(tmp_path: Path) -> None:
     assert min(faster.values()) > 0
 
 
-def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
+def test_a_sweep_on_one_card_has_its_rate(tmp_path):
     (run,) = result_on_gpu("scaling", tmp_path)["runs"]
     assert (run["cards"], run["shards"], run["cards_seen"]) == (1, 1, 1)
     spec, problem = (
@@ -99,7 +93,7 @@ def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0
 
 
-def test_triton_chooses_for_problems_of_a_blind_test(tmp_path: Path) -> None:
+def test_triton_chooses_for_problems_of_a_blind_test(tmp_path):
     result = result_on_gpu("autotuned_blind", tmp_path)
     for mode in ("tutorial", "all"):
         (choice,) = result["choices"][mode]
@@ -108,7 +102,7 @@ def test_triton_chooses_for_problems_of_a_blind_test(tmp_path: Path) -> None:
     assert result["choices"]["tutorial"][0]["problem"]["k"] >= 512
 
 
-def test_a_shipped_configuration_is_timed_beside_a_swept_one(tmp_path: Path) -> None:
+def test_a_shipped_configuration_is_timed_beside_a_swept_one(tmp_path):
     result = result_on_gpu("shipped_configurations", tmp_path)
     (case,) = result["results"]
     assert case["times_ms"].keys() == {"launchwise", "shipped", "default"}
@@ -116,7 +110,7 @@ def test_a_shipped_configuration_is_timed_beside_a_swept_one(tmp_path: Path) -> 
     assert min(each["worst_time_over_fastest"] for each in result["figures"].values()) == 1
 
 
-def test_devito_and_launchwise_step_the_same_equation(tmp_path: Path) -> None:
+def test_devito_and_launchwise_step_the_same_equation(tmp_path):
     for row in result_on_gpu("against_devito", tmp_path)["results"]:
         assert row["devito"]["step_ms"] > 0
         assert row["ratio"] > 0

@@ -1,7 +1,5 @@
 """The describe stage on a real GPU: are the ceilings in an order that can be? Run with -m gpu."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,14 +10,14 @@ import pytest
 from gpu_runs import described
 from samples import ROOT
 
-from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.gpus.profile import Ceilings
 from launchwise.measuring.cards import cards
 
 pytestmark = [pytest.mark.gpu, pytest.mark.times]
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     """The first card, described by the real stage."""
     begin = time.perf_counter()
     found = described(None)
@@ -28,7 +26,7 @@ def profile() -> GpuProfile:
 
 
 @pytest.fixture(scope="session")
-def ceilings(profile: GpuProfile) -> dict[str, float]:
+def ceilings(profile):
     """Its ceilings; NaN, which is in no order, where there is none."""
     for name, value in profile.ceilings.model_dump().items():
         print(f"{name:24} {value}")
@@ -36,14 +34,14 @@ def ceilings(profile: GpuProfile) -> dict[str, float]:
     return {name: float("nan") if found[name] is None else found[name] for name in found}
 
 
-def test_everything_is_measured(profile: GpuProfile) -> None:
+def test_everything_is_measured(profile):
     if profile.compute_capability < (8, 0):
         pytest.skip("older cards lack types of tensor cores")
     found = profile.ceilings.model_dump()
     assert [name for name in Ceilings.model_fields if found[name] is None] == []
 
 
-def test_memory_is_slower_the_farther_it_is(ceilings: dict[str, float]) -> None:
+def test_memory_is_slower_the_farther_it_is(ceilings):
     near = [ceilings["l1_latency_ns"], ceilings["shared_latency_ns"]]
     # Both are parts of one memory in an SM; either may be a little ahead.
     assert max(near) < 2 * min(near)
@@ -52,7 +50,7 @@ def test_memory_is_slower_the_farther_it_is(ceilings: dict[str, float]) -> None:
     assert 1.3 * ceilings["l2_latency_ns"] < ceilings["dram_latency_ns"] < 3000
 
 
-def test_arithmetic_waits_some_cycles(profile: GpuProfile, ceilings: dict[str, float]) -> None:
+def test_arithmetic_waits_some_cycles(profile, ceilings):
     cycle_ns = 1e3 / profile.clock_mhz
     assert 3.5 * cycle_ns < ceilings["float32_latency_ns"] < 12 * cycle_ns
     assert ceilings["float64_latency_ns"] > 0.95 * ceilings["float32_latency_ns"]
@@ -63,7 +61,7 @@ def test_arithmetic_waits_some_cycles(profile: GpuProfile, ceilings: dict[str, f
     assert 3 * cycle_ns < ceilings["barrier_ns"] < 200 * cycle_ns
 
 
-def test_rates_are_in_an_order_that_can_be(profile: GpuProfile, ceilings: dict[str, float]) -> None:
+def test_rates_are_in_an_order_that_can_be(profile, ceilings):
     assert ceilings["l2_bandwidth_gbs"] > ceilings["copy_bandwidth_gbs"]
     # An SM draws at most 64 bytes from L2 in a cycle.
     assert ceilings["l2_bandwidth_gbs"] < 1.05 * 64 * profile.sms * profile.clock_mhz / 1e3
@@ -75,7 +73,7 @@ def test_rates_are_in_an_order_that_can_be(profile: GpuProfile, ceilings: dict[s
         assert 0.8 < ceilings["bfloat16_gflops"] / ceilings["float16_gflops"] < 1.25
 
 
-def test_the_host_costs_what_it_may(ceilings: dict[str, float]) -> None:
+def test_the_host_costs_what_it_may(ceilings):
     for name in ("to_device", "to_host"):
         # Where the host is slow to copy, pageable memory loses; it never wins by more than noise.
         assert ceilings[f"{name}_gbs"] > 0.95 * ceilings[f"pageable_{name}_gbs"]
@@ -87,7 +85,7 @@ def test_the_host_costs_what_it_may(ceilings: dict[str, float]) -> None:
     assert 1 < ceilings["host_solve_ns"] < 500
 
 
-def test_two_descriptions_agree(ceilings: dict[str, float]) -> None:
+def test_two_descriptions_agree(ceilings):
     again = described(None).ceilings.model_dump()
     for name in Ceilings.model_fields:
         if name.endswith("_ns") and name != "host_solve_ns":
@@ -95,9 +93,7 @@ def test_two_descriptions_agree(ceilings: dict[str, float]) -> None:
             assert 0.9 < again[name] / ceilings[name] < 1.1, name
 
 
-def test_a_slice_is_described_with_its_own_sms(
-    profile: GpuProfile, ceilings: dict[str, float]
-) -> None:
+def test_a_slice_is_described_with_its_own_sms(profile, ceilings):
     if profile.compute_capability < (9, 0):
         pytest.skip("green contexts of 16 SMs need a larger card")
     part = described(16)
@@ -119,7 +115,7 @@ runpy.run_module("launchwise.cuda.ceilings", run_name="__main__")
 """
 
 
-def test_an_illegal_address_ends_it_and_is_told() -> None:
+def test_an_illegal_address_ends_it_and_is_told():
     present = cards()
     job = {"name": "test", "card": present[0].mark, "driver": "", "slice_sms": None}
     done = subprocess.run(

@@ -3,14 +3,11 @@
 The same faults as in tests/measuring, where a CPU plays the card. Run with -m gpu.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gpu_runs import described, measured
@@ -18,7 +15,6 @@ from samples import ROOT
 from stencil import small_stencil
 from supervising import Supervisor, has_ended, until
 
-from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.compile import left_out
 from launchwise.workloads import space
 from launchwise.workloads.loading import load_workload
@@ -35,22 +31,20 @@ MEASURED = {"ok", "slow"}
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     """The first card, described by the real stage."""
     return described(None)
 
 
 @pytest.fixture
-def workload(tmp_path: Path) -> Path:
+def workload(tmp_path):
     """A copy of the acoustic workload, free to be spoilt."""
     folder = tmp_path / "acoustic"
     shutil.copytree(ACOUSTIC, folder)
     return folder
 
 
-def checked(
-    folder: Path, profile: GpuProfile, problems: list[dict[str, Any]], scratch: Path, **how: Any
-) -> list[dict[str, Any]]:
+def checked(folder, profile, problems, scratch, **how):
     """Rows of a sweep, with each configuration there once whose compiler the machine has."""
     rows = measured(folder, profile, problems, scratch, **how)
     spec = load_spec(folder)
@@ -79,7 +73,7 @@ FAULTS = {
 """Points that a thread of ``faulty_column.cu`` walks, to what comes of it."""
 
 
-def test_seven_kernels_misbehave_in_seven_ways(profile: GpuProfile, tmp_path: Path) -> None:
+def test_seven_kernels_misbehave_in_seven_ways(profile, tmp_path):
     workload = small_stencil(tmp_path)
     shutil.copy(HERE / "faulty_column.cu", workload / "column.cu")
     rows = checked(workload, profile, [PROBLEM], tmp_path, timeout_s=10.0)
@@ -93,9 +87,7 @@ def test_seven_kernels_misbehave_in_seven_ways(profile: GpuProfile, tmp_path: Pa
         assert bad[shape]["times_ms"] == []
 
 
-def test_a_launch_with_too_many_registers_is_refused_and_costs_its_row(
-    profile: GpuProfile, workload: Path, tmp_path: Path
-) -> None:
+def test_a_launch_with_too_many_registers_is_refused_and_costs_its_row(profile, workload, tmp_path):
     shutil.copy(HERE / "greedy_block3d.cu", workload / "block3d.cu")
     rows = checked(workload, profile, [PROBLEM], tmp_path)
     greedy = [row for row in rows if row["variant"] == "block3d"]
@@ -106,9 +98,7 @@ def test_a_launch_with_too_many_registers_is_refused_and_costs_its_row(
     assert {row["status"] for row in rows if row not in large} <= MEASURED
 
 
-def test_a_launch_with_too_many_threads_is_refused_and_costs_its_row(
-    profile: GpuProfile, workload: Path, tmp_path: Path
-) -> None:
+def test_a_launch_with_too_many_threads_is_refused_and_costs_its_row(profile, workload, tmp_path):
     # A profile that promises twice the threads that a block of this card may have.
     limit = profile.max_threads_per_block
     boastful = profile.model_copy(update={"max_threads_per_block": 2 * limit})
@@ -122,8 +112,8 @@ def test_a_launch_with_too_many_threads_is_refused_and_costs_its_row(
 
 
 def test_a_problem_that_does_not_fit_is_out_of_memory_and_the_next_one_is_measured(
-    profile: GpuProfile, workload: Path, tmp_path: Path
-) -> None:
+    profile, workload, tmp_path
+):
     # The largest grid takes 344 GB; a profile that hides how small the card is lets it be tried.
     huge = {"n": 2048, "dtype": "float64", "order": 2}
     boundless = profile.model_copy(update={"memory_bytes": 1 << 60})
@@ -136,9 +126,7 @@ def test_a_problem_that_does_not_fit_is_out_of_memory_and_the_next_one_is_measur
     assert {row["status"] for row in rows if row["n"] == 64} <= MEASURED
 
 
-def test_a_killed_supervisor_takes_its_endless_kernel_along(
-    profile: GpuProfile, workload: Path, tmp_path: Path
-) -> None:
+def test_a_killed_supervisor_takes_its_endless_kernel_along(profile, workload, tmp_path):
     spoilt = tmp_path / "spoilt" / "acoustic"
     shutil.copytree(workload, spoilt)
     kernel = (spoilt / "linear.cu").read_text()
@@ -153,7 +141,7 @@ def test_a_killed_supervisor_takes_its_endless_kernel_along(
     note = f'        (self.workload.folder / "launched").touch()\n{spot}'
     (spoilt / "host" / "workload.py").write_text(host.replace(spot, note))
 
-    def work() -> int:
+    def work():
         measured(spoilt, profile, [PROBLEM], tmp_path / "spoilt", timeout_s=300.0)
         return 0
 

@@ -3,13 +3,10 @@
 Run with -m gpu.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -22,7 +19,7 @@ EXAMPLES = ROOT / "docs" / "tutorial" / "example"
 SIZES = {"convolution": ["w=1000", "h=700"], "smooth": ["width=1000", "height=700"]}
 
 
-def tuned(folder: Path, problem: list[str], place: Path) -> dict[str, int]:
+def tuned(folder, problem, place):
     """Rows of each status, over all problems."""
     done = subprocess.run(
         [sys.executable, "-m", "launchwise", "tune", str(folder), *problem, "--json"],
@@ -33,7 +30,7 @@ def tuned(folder: Path, problem: list[str], place: Path) -> dict[str, int]:
         timeout=500,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    counts: dict[str, int] = {}
+    counts = {}
     for answer in json.loads(done.stdout)["answers"]:
         assert answer["configuration"] is not None
         for status, count in answer["statuses"].items():
@@ -42,12 +39,12 @@ def tuned(folder: Path, problem: list[str], place: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_what_one_file_can_say_runs_on_the_gpu(name: str, tmp_path: Path) -> None:
+def test_what_one_file_can_say_runs_on_the_gpu(name, tmp_path):
     assert tuned(written(name, tmp_path / "own"), SMALL[name], tmp_path).keys() <= {"ok", "slow"}
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_the_examples_of_the_documents_run_on_the_gpu(name: str, tmp_path: Path) -> None:
+def test_the_examples_of_the_documents_run_on_the_gpu(name, tmp_path):
     counts = tuned(EXAMPLES / name, SIZES[name], tmp_path)
     assert counts.keys() <= {"ok", "slow"}
     assert counts["ok"] > 10
@@ -56,7 +53,7 @@ def test_the_examples_of_the_documents_run_on_the_gpu(name: str, tmp_path: Path)
     assert pd.read_parquet(sweep)["occupancy"].between(0.01, 1).all()
 
 
-def test_the_example_in_triton_runs_on_the_gpu(tmp_path: Path) -> None:
+def test_the_example_in_triton_runs_on_the_gpu(tmp_path):
     pytest.importorskip("triton")
     example = from_guide("triton", tmp_path / "matmul")
     counts = tuned(example, ["m=1000", "n=777", "k=512"], tmp_path)

@@ -1,10 +1,7 @@
 """Exported answers where Triton kernels are launched on a real GPU. Run with -m gpu."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import triton_examples
@@ -66,7 +63,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Answers whose first device is this machine's, and both kernels."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("triton")
@@ -79,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ran(program: str, folder: Path, **variables: str) -> str:
+def ran(program, folder, **variables):
     """What a process prints that has the answers as its argument."""
     answers = str(folder / "out" / "scaled_sizes.json")
     done = triton_examples.ran(program, folder, answers, **variables)
@@ -87,17 +84,17 @@ def ran(program: str, folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-def test_a_decorated_kernel_launches_the_answers_of_this_gpu(folder: Path) -> None:
+def test_a_decorated_kernel_launches_the_answers_of_this_gpu(folder):
     assert json.loads(ran(LAUNCHED, folder)) == [128, 256, 256] * 2
 
 
-def test_the_autotuner_launches_answers_of_its_cache_and_times_nothing(folder: Path) -> None:
+def test_the_autotuner_launches_answers_of_its_cache_and_times_nothing(folder):
     assert ran(WARMED, folder) == "4\n"
     found = json.loads(ran(FOUND, folder, TRITON_CACHE_AUTOTUNING="1"))
     assert found == [[128, 1], [256, 4], [256, 1]]
 
 
-def test_a_launch_through_the_decorator_is_timed_beside_others(tmp_path: Path) -> None:
+def test_a_launch_through_the_decorator_is_timed_beside_others(tmp_path):
     pytest.importorskip("torch")
     result = result_of("triton_decorator", tmp_path)
     assert {"device", "driver"} <= result.keys()

@@ -1,13 +1,10 @@
 """The clone's environment after the clone was moved, and with a broken or half-made `.venv`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from pathlib import Path
 
 import pytest
 from installed import shared_packages
@@ -25,7 +22,7 @@ for folder in "$3"/lib/python*/site-packages; do printf '{packages}\\n' > "$fold
 """A Python whose environments are made at once: no pip, the packages of this one, with uv."""
 
 
-def make(clone: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def make(clone, *words, **variables):
     """Run make in a clone, with this interpreter; nothing is fetched."""
     interpreter = clone.parent / "python"
     packages = "\\n".join(shared_packages())
@@ -46,7 +43,7 @@ def make(clone: Path, *words: str, **variables: str) -> subprocess.CompletedProc
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path):
     """What counts of a clone, installed as make does, its packages shared with this interpreter."""
     folder = tmp_path / "clone"
     for name in ("Makefile", ".ci/environment.py", "launchwise/__init__.py"):
@@ -68,7 +65,7 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-def says(clone: Path, command: str) -> str:
+def says(clone, command):
     """What a command of the activated environment prints."""
     line = f". .venv/bin/activate && {command}"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -80,7 +77,7 @@ def says(clone: Path, command: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["renamed", "with a space"])
-def test_a_moved_clone_is_adapted(clone: Path, name: str) -> None:
+def test_a_moved_clone_is_adapted(clone, name):
     assert make(clone, "-n", "figures").stdout.startswith(".venv/bin/python -m docs")
     moved = clone.rename(clone.parent / name)
     done = make(moved, "-n", "figures")
@@ -92,7 +89,7 @@ def test_a_moved_clone_is_adapted(clone: Path, name: str) -> None:
     assert make(moved, "-n", "figures").stdout.startswith(".venv/bin/python -m docs")
 
 
-def test_an_environment_without_its_interpreter_is_made_anew(clone: Path) -> None:
+def test_an_environment_without_its_interpreter_is_made_anew(clone):
     pytest.importorskip("uv", reason="uv installs; make test brings it")
     python = clone / ".venv" / "bin" / "python"
     python.unlink()
@@ -104,7 +101,7 @@ def test_an_environment_without_its_interpreter_is_made_anew(clone: Path) -> Non
     assert says(clone, "launchwise") == str(clone / "launchwise" / "__init__.py")
 
 
-def test_what_cannot_be_installed_is_said_and_begun_anew(clone: Path) -> None:
+def test_what_cannot_be_installed_is_said_and_begun_anew(clone):
     pytest.importorskip("uv", reason="uv installs; make test brings it")
     (clone / "requirements.lock").write_text("nosuchpackage==1 --hash=sha256:" + "0" * 64 + "\n")
     done = make(clone, ".venv/.stamp-run")
@@ -118,7 +115,7 @@ def test_what_cannot_be_installed_is_said_and_begun_anew(clone: Path) -> None:
     assert says(clone, "launchwise") == str(clone / "launchwise" / "__init__.py")
 
 
-def test_an_old_interpreter_is_one_line(clone: Path, tmp_path: Path) -> None:
+def test_an_old_interpreter_is_one_line(clone, tmp_path):
     (clone / ".venv" / ".stamp-run").unlink()
     old = tmp_path / "python3.8"
     old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.1 && exit\nexit 1\n')

@@ -1,15 +1,11 @@
 """``launchwise data``: recorded sweeps from an archive, an address or a clone, each checked."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import http.server
 import json
 import threading
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from command_line import line_of
@@ -21,7 +17,7 @@ SWEEP = "data/recorded/a100/saxpy.parquet"
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path):
     """What counts of a clone."""
     folder = tmp_path / "clone"
     for name in (SWEEP, "data/recorded/a100/profile.json", "data/public/gpus/x/blur.parquet"):
@@ -31,13 +27,13 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def archive(clone: Path, tmp_path: Path) -> Path:
+def archive(clone, tmp_path):
     """The archive of the clone."""
     return write_archive(tmp_path / "dist", clone)
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """A project's folder, where the command is run."""
     folder = tmp_path / "project"
     folder.mkdir()
@@ -46,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def server(archive: Path) -> Iterator[str]:
+def server(archive):
     """Address of the archive."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(archive.parent))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
@@ -56,9 +52,7 @@ def server(archive: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["archive", "clone", "server"])
-def test_sweeps_are_taken_in_once(
-    kind: str, request: pytest.FixtureRequest, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweeps_are_taken_in_once(kind, request, here, capsys):
     source = str(request.getfixturevalue(kind))
     assert main(["data", source]) == 0
     assert capsys.readouterr().out == "data: 3 files are new, 0 were there\n"
@@ -70,31 +64,25 @@ def test_sweeps_are_taken_in_once(
     assert sorted(path.name for path in here.iterdir()) == ["data"]
 
 
-def test_an_archive_is_the_same_bytes_for_the_same_data(archive: Path, clone: Path) -> None:
+def test_an_archive_is_the_same_bytes_for_the_same_data(archive, clone):
     before = archive.read_bytes()
     assert write_archive(archive.parent, clone).read_bytes() == before
 
 
-def test_a_checksum_of_the_whole_is_compared(
-    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_checksum_of_the_whole_is_compared(archive, here, capsys):
     own = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert main(["data", str(archive), "--sha256", own]) == 0
     assert "fetch the archive again" in line_of(capsys, "data", str(archive), "--sha256", "0" * 64)
 
 
-def test_a_file_that_differs_is_kept(
-    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_differs_is_kept(archive, here, capsys):
     (here / SWEEP).parent.mkdir(parents=True)
     (here / SWEEP).write_text("mine")
     assert f"{SWEEP}: exists and differs" in line_of(capsys, "data", str(archive))
     assert (here / SWEEP).read_text() == "mine"
 
 
-def test_a_damaged_archive_is_one_line(
-    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_archive_is_one_line(archive, here, capsys):
     content = archive.read_bytes()
     place = content.rindex(SWEEP.encode(), 0, content.index(b"PK\x01\x02"))
     archive.write_bytes(content[:place] + b"X" + content[place + 1 :])
@@ -104,9 +92,7 @@ def test_a_damaged_archive_is_one_line(
     assert "is damaged" in line_of(capsys, "data", str(archive))
 
 
-def test_nothing_is_written_outside_of_data(
-    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_outside_of_data(tmp_path, here, capsys):
     for name in ("../mine", "config.yaml", "data/recorded/../../x", "data/recordedx/y", "/etc/x"):
         entry = {"sha256": hashlib.sha256(b"x").hexdigest(), "bytes": 1}
         with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
@@ -125,15 +111,11 @@ def test_nothing_is_written_outside_of_data(
         (".", "holds no sweeps in data/recorded or data/public/gpus"),
     ],
 )
-def test_a_wrong_source_is_one_line(
-    source: str, wanted: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_source_is_one_line(source, wanted, here, capsys):
     assert wanted in line_of(capsys, "data", source)
 
 
-def test_a_zip_of_something_else_is_one_line(
-    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_zip_of_something_else_is_one_line(tmp_path, here, capsys):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("a", "b")
     assert f"holds no {MANIFEST}" in line_of(capsys, "data", str(tmp_path / "a.zip"))

@@ -4,13 +4,9 @@ Those of `make` are in test_clone.py, those of `launchwise data` in test_data.py
 versions in test_other_folders.py. All run in one project, which `launchwise init` made.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from command_line import launchwise
@@ -24,7 +20,7 @@ SAXPY = ("n=64", "dtype=float32")
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(tmp_path_factory):
     """A new project, with a CUDA file and a kernel of the tutorial beside it."""
     folder = tmp_path_factory.mktemp("new user")
     done = launchwise("init", "project", folder=folder)
@@ -33,7 +29,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "project"
 
 
-COMMANDS: dict[str, tuple[list[str], str]] = {
+COMMANDS = {
     "a forgotten argument": (["tune"], "tune: Missing argument 'workload'"),
     "a workload that is nowhere": (["tune", "nothing"], "neither a folder with spec.yaml nor a"),
     "a kernel in place of a workload": (
@@ -75,7 +71,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_mistake_of_a_command(name: str, here: Path) -> None:
+def test_a_mistake_of_a_command(name, here):
     words, wanted = COMMANDS[name]
     done = launchwise(*words, folder=here, **NO_GPU)
     said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
@@ -85,12 +81,12 @@ def test_a_mistake_of_a_command(name: str, here: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_workload_of_the_project_is_found_by_its_name(here: Path) -> None:
+def test_a_workload_of_the_project_is_found_by_its_name(here):
     done = launchwise("check", "saxpy", folder=here, PATH="/usr/bin:/bin")
     assert "expressions: have values" in done.stdout, done.stderr
 
 
-def test_commands_outside_of_a_project_name_the_ways_into_one(tmp_path: Path) -> None:
+def test_commands_outside_of_a_project_name_the_ways_into_one(tmp_path):
     words = ("recommend", "saxpy_block", "--gpu", "local", *SAXPY)
     done = launchwise(*words, folder=tmp_path)
     assert done.returncode == 2
@@ -99,39 +95,39 @@ def test_commands_outside_of_a_project_name_the_ways_into_one(tmp_path: Path) ->
     assert "launchwise init DIR" in done.stderr
 
 
-def _linked(folder: Path) -> None:
+def _linked(folder):
     (folder / "results").symlink_to("/nowhere/results")
 
 
-def _a_file(folder: Path) -> None:
+def _a_file(folder):
     (folder / "results").write_text("")
 
 
-def _no_settings(folder: Path) -> None:
+def _no_settings(folder):
     (folder / "config.yaml").unlink()
 
 
-def _misspelt(folder: Path) -> None:
+def _misspelt(folder):
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("seed:", "sead:"))
 
 
-def _one_gpu(folder: Path) -> None:
+def _one_gpu(folder):
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("gpus:", "gpu:"))
 
 
-def _tabs(folder: Path) -> None:
+def _tabs(folder):
     with (folder / "config.yaml").open("a") as file:
         file.write("\tseed: 1\n")
 
 
-def _recorded(folder: Path) -> None:
+def _recorded(folder):
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("{source: live}", "{source: recorded}"))
 
 
-PROJECTS: dict[str, tuple[Callable[[Path], None], str]] = {
+PROJECTS = {
     "no GPU here": (lambda folder: None, "this machine has no NVIDIA GPU; give its arch"),
     "results that a link loses": (_linked, "results: is a link to /nowhere/results, which is"),
     "results that are a file": (_a_file, "results: is no folder: move it away"),
@@ -144,7 +140,7 @@ PROJECTS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
+def test_a_mistake_in_a_project(name, here, tmp_path):
     spoil, wanted = PROJECTS[name]
     folder = tmp_path / "project"
     shutil.copytree(here, folder, ignore=shutil.ignore_patterns("smooth", ".snakemake", "tuned"))
@@ -157,7 +153,7 @@ def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_project_as_it_is_made_has_a_default_target(here: Path, tmp_path: Path) -> None:
+def test_a_project_as_it_is_made_has_a_default_target(here, tmp_path):
     (tmp_path / "cards.json").write_text(json.dumps({"here": [CARD]}))
     done = snakemake(
         here, "-n", PYTHONPATH=NO_GPU["PYTHONPATH"], FAKE_CARDS=str(tmp_path / "cards.json")
@@ -165,7 +161,7 @@ def test_a_project_as_it_is_made_has_a_default_target(here: Path, tmp_path: Path
     assert "results/report/index.html" in done.stdout, done.stderr
 
 
-def test_a_home_that_cannot_be_written_costs_speed_alone(here: Path) -> None:
+def test_a_home_that_cannot_be_written_costs_speed_alone(here):
     """Caches are missing; Snakemake, which insists on one, gets a folder for the moment."""
     nowhere = {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none", **NO_GPU}
     done = launchwise("export", "saxpy_block", "--format", "json", folder=here, **nowhere)
@@ -173,13 +169,13 @@ def test_a_home_that_cannot_be_written_costs_speed_alone(here: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def _filled(disk: Path) -> str:
+def _filled(disk):
     free = os.statvfs(disk)
     (disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
     return str(disk)
 
 
-def test_a_home_that_is_full_costs_speed_alone(here: Path, small_disk: Path) -> None:
+def test_a_home_that_is_full_costs_speed_alone(here, small_disk):
     full = _filled(small_disk)
     for variables in ({"HOME": full, "XDG_CACHE_HOME": ""}, {"XDG_CACHE_HOME": full}):
         words = ("export", "saxpy_block", "--format", "json")
@@ -188,7 +184,7 @@ def test_a_home_that_is_full_costs_speed_alone(here: Path, small_disk: Path) -> 
         assert "Traceback" not in done.stderr
 
 
-def test_a_full_folder_for_temporary_files_is_one_line(here: Path, small_disk: Path) -> None:
+def test_a_full_folder_for_temporary_files_is_one_line(here, small_disk):
     full = _filled(small_disk)
     done = snakemake(here, "-n", TMPDIR=full, **NO_GPU)
     said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]

@@ -1,13 +1,10 @@
 """The workflow in folders of others: as a module, deployed, by options, of two versions."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -37,7 +34,7 @@ use rule * from other{name}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def here(tmp_path):
     """The folder of somebody else's workflow."""
     folder = tmp_path / "my own"
     (folder / "config").mkdir(parents=True)
@@ -46,15 +43,13 @@ def here(tmp_path: Path) -> Path:
     return folder
 
 
-def makes(folder: Path, *words: str, **variables: str) -> None:
+def makes(folder, *words, **variables):
     """Check that a job runs, and that everything can be planned."""
     done = snakemake(folder, "--cores", "1", *words, "--", MADE, **variables)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_an_other_folder_by_an_option_and_results_elsewhere_by_a_link(
-    here: Path, tmp_path: Path
-) -> None:
+def test_an_other_folder_by_an_option_and_results_elsewhere_by_a_link(here, tmp_path):
     (tmp_path / "scratch").mkdir()
     (here / "results").symlink_to(tmp_path / "scratch")
     makes(tmp_path, "--snakefile", str(SNAKEFILE), "--directory", str(here))
@@ -62,7 +57,7 @@ def test_an_other_folder_by_an_option_and_results_elsewhere_by_a_link(
     assert (here / "results").is_symlink()
 
 
-def test_a_node_without_network(here: Path) -> None:
+def test_a_node_without_network(here):
     """Not even the node itself can be reached by an address."""
     apart = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode:
@@ -84,7 +79,7 @@ def test_a_node_without_network(here: Path) -> None:
     ("config", "name"),
     [("config", " as other_*"), (repr(SETTINGS), "")],
 )
-def test_a_module_of_another_workflow(config: str, name: str, here: Path) -> None:
+def test_a_module_of_another_workflow(config, name, here):
     (here / "config.yaml").unlink()
     text = MODULE.format(snakefile=f'"{SNAKEFILE}"', config=config, name=name)
     (here / "Snakefile").write_text(text)
@@ -92,7 +87,7 @@ def test_a_module_of_another_workflow(config: str, name: str, here: Path) -> Non
     assert "results/report/index.html" in planned.stdout, planned.stderr[-3000:]
 
 
-def test_a_mistake_in_settings_of_a_module_names_their_file(here: Path) -> None:
+def test_a_mistake_in_settings_of_a_module_names_their_file(here):
     (here / "config.yaml").unlink()
     (here / "config" / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, "gpu": {}}))
     text = MODULE.format(snakefile=f'"{SNAKEFILE}"', config="config", name="")
@@ -103,7 +98,7 @@ def test_a_mistake_in_settings_of_a_module_names_their_file(here: Path) -> None:
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> dict[str, str]:
+def hosted(tmp_path):
     """Variables by which git finds a tagged repository of this workflow in place of GitHub's."""
     repository = tmp_path / "hosted" / "o" / "launchwise"
     for name in ("workflow", "rules", "scripts", "report", "config", "profiles"):
@@ -121,14 +116,14 @@ def hosted(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_module_at_a_tag_of_a_repository(here: Path, hosted: dict[str, str]) -> None:
+def test_a_module_at_a_tag_of_a_repository(here, hosted):
     source = 'github("o/launchwise", path="workflow/Snakefile", tag="v1")'
     text = MODULE.format(snakefile=source, config="config", name="")
     (here / "Snakefile").write_text(text)
     makes(here, **hosted)
 
 
-def test_a_deployed_workflow(tmp_path: Path, hosted: dict[str, str]) -> None:
+def test_a_deployed_workflow(tmp_path, hosted):
     if shutil.which("snakedeploy") is None:
         pytest.skip("snakedeploy is not installed")
     words = ["deploy-workflow", "https://github.com/o/launchwise", "deployed", "--tag", "v1"]
@@ -143,7 +138,7 @@ def test_a_deployed_workflow(tmp_path: Path, hosted: dict[str, str]) -> None:
     makes(tmp_path / "deployed", **hosted)
 
 
-def test_results_say_their_version_and_refuse_an_older_one(here: Path) -> None:
+def test_results_say_their_version_and_refuse_an_older_one(here):
     makes(here, "--snakefile", str(SNAKEFILE))
     record = here / "results" / "launchwise.json"
     assert json.loads(record.read_text()) == {"version": __version__}

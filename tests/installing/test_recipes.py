@@ -1,7 +1,5 @@
 """Recipes for conda and Apptainer hold the command and what `pyproject.toml` asks for."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 
@@ -20,25 +18,25 @@ CONDA_NAMES = {
 
 
 @pytest.fixture(scope="module")
-def project() -> dict[str, list[str]]:
+def project():
     """Table ``project`` of pyproject.toml."""
-    found: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return found
 
 
-def test_the_conda_recipe_lists_the_dependencies(project: dict[str, list[str]]) -> None:
+def test_the_conda_recipe_lists_the_dependencies(project):
     text = (ROOT / "conda" / "meta.yaml").read_text()
     plain = re.sub(r"^{%.*%}$|{{.*?}}", "x", text, flags=re.MULTILINE).replace("\nx\n", "\n", 1)
     listed = yaml.safe_load(plain)["requirements"]["run"]
     wanted = []
     for each in project["dependencies"]:
-        name, limits = re.fullmatch(r"([^<>=]+)(.*)", each).groups()  # type: ignore[union-attr]
+        name, limits = re.fullmatch(r"([^<>=]+)(.*)", each).groups()
         wanted.append(f"{CONDA_NAMES.get(name, name)} {limits}".strip())
     assert listed == ["python >=3.11", *wanted]
     assert "regex_pattern='__version__ = \"(.*)\"'" in text
 
 
-def test_the_version_stands_in_one_place(project: dict[str, list[str]]) -> None:
+def test_the_version_stands_in_one_place(project):
     assert "version" in project["dynamic"]
     assert f'__version__ = "{__version__}"' in (ROOT / "launchwise" / "__init__.py").read_text()
     # The newest section of the changes is that of the next release, or of this one.
@@ -47,7 +45,7 @@ def test_the_version_stands_in_one_place(project: dict[str, list[str]]) -> None:
     assert newest[1] == __version__.partition(".dev")[0]
 
 
-def test_conda_and_containers_hold_the_command() -> None:
+def test_conda_and_containers_hold_the_command():
     packages = yaml.safe_load((ROOT / "environment.yaml").read_text())["dependencies"]
     assert {"pip": ["."]} in packages
     definition = (ROOT / "container.def").read_text()

@@ -5,12 +5,9 @@ installs all packages for each interpreter. The interpreter of the tests is cove
 very clone, by test_wheel.py and by test_other_folders.py.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
@@ -22,13 +19,13 @@ PYTHONS = os.environ.get("SURROUNDINGS", "").split()
 KINDS = ("clone", "wheel", "module", "container")
 
 
-def wheel_environment(python: str, wheel: Path, folder: Path) -> None:
+def wheel_environment(python, wheel, folder):
     """What pip installs in an environment of its own."""
     run("uv", "venv", "--python", python, str(folder / "env"))
     run("uv", "pip", "install", "--python", str(folder / "env" / "bin" / "python"), str(wheel))
 
 
-def clone_environment(python: str, wheel: Path, folder: Path) -> None:
+def clone_environment(python, wheel, folder):
     """What make installs in a clone, which is moved afterwards."""
     clone = folder / "clone"
     run("git", "clone", "--shared", str(ROOT), str(clone))
@@ -38,7 +35,7 @@ def clone_environment(python: str, wheel: Path, folder: Path) -> None:
     (folder / "env").symlink_to(clone / ".venv")
 
 
-def container_environment(python: str, wheel: Path, folder: Path) -> None:
+def container_environment(python, wheel, folder):
     """What container.def makes, in a folder: packages of the lock file, the command beside them."""
     root = folder / "opt"
     run("uv", "venv", "--python", python, str(root / "venv"))
@@ -81,7 +78,7 @@ MAKE = {
 }
 
 
-def run(*words: str, folder: Path = ROOT) -> None:
+def run(*words, folder=ROOT):
     """Run a command that must succeed."""
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
@@ -89,9 +86,7 @@ def run(*words: str, folder: Path = ROOT) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("python", PYTHONS or ["none"])
-def test_the_tutorial(
-    python: str, kind: str, wheel: Path, kernel_cache: Path, tmp_path: Path
-) -> None:
+def test_the_tutorial(python, kind, wheel, kernel_cache, tmp_path):
     if not PYTHONS or shutil.which("uv") is None:
         pytest.skip("SURROUNDINGS names no interpreters, or there is no uv to install for them")
     MAKE[kind](python, wheel, tmp_path)

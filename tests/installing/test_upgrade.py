@@ -1,11 +1,8 @@
 """The wheel of the last tag, then that of this tree: it goes on with what the first measured."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,7 +17,7 @@ OLD = "0.1.9"
 """Number of the older version where this clone has no tag: the last commit gets it."""
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder, *words):
     """What git prints; empty where it fails."""
     who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     done = subprocess.run(
@@ -30,7 +27,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> tuple[Path, str]:
+def older(tmp_path):
     """A clone at the last tag, and the tag's version."""
     clone = tmp_path / "clone"
     git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(clone))
@@ -47,9 +44,7 @@ def older(tmp_path: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.slow
-def test_a_newer_version_goes_on_with_rows_of_the_last_tag(
-    wheel: Path, older: tuple[Path, str], kernel_cache: Path, tmp_path: Path
-) -> None:
+def test_a_newer_version_goes_on_with_rows_of_the_last_tag(wheel, older, kernel_cache, tmp_path):
     clone, number = older
     (tmp_path / "machine").mkdir()
     (tmp_path / "machine" / "kernels").symlink_to(kernel_cache)
@@ -62,7 +57,7 @@ def test_a_newer_version_goes_on_with_rows_of_the_last_tag(
     (here / "smooth" / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     results = here / "tuned" / "smooth" / "results"
 
-    def tuned(*words: str) -> pd.DataFrame:
+    def tuned(*words):
         done = installed.run("launchwise", "tune", "smooth", *words, folder=here, gpu=True)
         assert "fastest" in done.stdout, done.stdout + done.stderr[-3000:]
         return pd.read_parquet(results / "sweeps" / "local" / "smooth.parquet")

@@ -1,20 +1,16 @@
 """The wheel: what it holds, and the way from an empty folder to answers without a clone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shlex
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import foreign
 import pytest
 import yaml
-from installed import Installed
 from samples import ROOT
 
 from launchwise import __version__
@@ -26,7 +22,7 @@ SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
 
 
 @contextlib.contextmanager
-def next_version(installed: Installed) -> Iterator[str]:
+def next_version(installed):
     """The environment with a newer launchwise, whose number alone has changed."""
     path = installed.packages / "launchwise" / "__init__.py"
     before = path.read_text()
@@ -35,12 +31,12 @@ def next_version(installed: Installed) -> Iterator[str]:
     path.write_text(before)
 
 
-def names(wheel: Path) -> list[str]:
+def names(wheel):
     """Files of a wheel."""
     return zipfile.ZipFile(wheel).namelist()
 
 
-def test_it_is_small_and_holds_everything_but_sweeps_and_tests(wheel: Path) -> None:
+def test_it_is_small_and_holds_everything_but_sweeps_and_tests(wheel):
     assert wheel.stat().st_size < MOST_BYTES
     assert wheel.name == f"launchwise-{__version__}-py3-none-any.whl"
     held = {name.removeprefix("launchwise/shipped/") for name in names(wheel)}
@@ -61,9 +57,7 @@ def test_it_is_small_and_holds_everything_but_sweeps_and_tests(wheel: Path) -> N
     assert all(name.startswith("launchwise") for name in names(wheel))
 
 
-def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(
-    installed: Installed, tmp_path: Path
-) -> None:
+def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(installed, tmp_path):
     subprocess.run(["git", "init", "-q", str(installed.folder)], check=True)
     done = installed.run("launchwise", "--version", "--json", folder=tmp_path)
     found = json.loads(done.stdout)
@@ -72,7 +66,7 @@ def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(
     assert Path(found["files"]) == installed.packages / "launchwise" / "shipped"
 
 
-def test_from_an_empty_folder_to_the_answer(installed: Installed, tmp_path: Path) -> None:
+def test_from_an_empty_folder_to_the_answer(installed, tmp_path):
     before = sorted(
         path for path in installed.packages.rglob("*") if "__pycache__" not in str(path)
     )
@@ -95,9 +89,7 @@ def test_from_an_empty_folder_to_the_answer(installed: Installed, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_an_import_leads_to_recommendations_and_exports(
-    installed: Installed, tmp_path: Path
-) -> None:
+def test_an_import_leads_to_recommendations_and_exports(installed, tmp_path):
     files = []
     for name, scale in (("A4000", 1.0), ("A6000", 0.6)):
         path = foreign.write(tmp_path / f"{name}.json", foreign.cache(f"NVIDIA RTX {name}", scale))
@@ -124,7 +116,7 @@ def test_an_import_leads_to_recommendations_and_exports(
     assert json.loads((tmp_path / "results" / "launchwise.json").read_text())["version"] < number
 
 
-def test_a_new_project_is_begun_by_snakemake_alone(installed: Installed, tmp_path: Path) -> None:
+def test_a_new_project_is_begun_by_snakemake_alone(installed, tmp_path):
     done = installed.run("launchwise", "init", "my project", folder=tmp_path)
     assert [line.strip() for line in done.stdout.splitlines()][-2:] == [
         "cd 'my project'",
@@ -147,7 +139,7 @@ print(digest_of_sources(shipped("kernels/tridiagonal")))
 
 
 @pytest.mark.workloads
-def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_path: Path) -> None:
+def test_results_of_a_clone_are_those_of_its_wheel(installed, tmp_path):
     """Neither stages nor journals begin anew: their digests do not depend on where files lie."""
     (tmp_path / "digests.py").write_text(DIGESTS)
     done = installed.run("python", "digests.py", folder=tmp_path)
@@ -157,9 +149,7 @@ def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_pat
 
 
 @pytest.mark.workloads
-def test_data_that_the_wheel_leaves_out_are_asked_for_in_one_line(
-    installed: Installed, tmp_path: Path
-) -> None:
+def test_data_that_the_wheel_leaves_out_are_asked_for_in_one_line(installed, tmp_path):
     installed.run("launchwise", "init", "studies", "--studies", folder=tmp_path)
     done = installed.run("snakemake", "-n", folder=tmp_path / "studies")
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]

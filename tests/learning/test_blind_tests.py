@@ -1,10 +1,6 @@
 """Blind tests: problems that are drawn keep their constraints; figures, worked out by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,15 +11,12 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.study import Blind
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import Frozen, draw_problems, summarise
-from launchwise.learning.features import Domain
 from launchwise.workloads.spec import Spec
 
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
 
 
-def drawn(
-    constraints: list[str], count: int, measured: Sequence[int] = (), largest: int = 1 << 29
-) -> list[dict[str, Any]]:
+def drawn(constraints, count, measured=(), largest=1 << 29):
     """Problems of a blind test of a workload with constraints, beside measured sizes."""
     spec = Spec.model_validate(
         {
@@ -38,14 +31,14 @@ def drawn(
         }
     )
     profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
-    domain: Any = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
-    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": largest}}, problems=count)  # type: ignore[dict-item]
+    domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
+    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": largest}}, problems=count)
     tables = [pd.DataFrame({"n": [n]}) for n in measured]
-    return draw_problems(blind, cast(Domain, domain), "h200", tables, 1)
+    return draw_problems(blind, domain, "h200", tables, 1)
 
 
 @pytest.mark.parametrize("constraint", ["n % 3 == 0", "n % 4096 == 0", "log2(n) == log2(n) // 1"])
-def test_drawn_problems_fit(constraint: str) -> None:
+def test_drawn_problems_fit(constraint):
     spec_problems = drawn([constraint], 4)
     assert len({problem["n"] for problem in spec_problems}) == 4
     assert all(1000 <= problem["n"] <= 1 << 29 for problem in spec_problems)
@@ -55,12 +48,12 @@ def test_drawn_problems_fit(constraint: str) -> None:
         assert n % step == 0 if step else n & (n - 1) == 0
 
 
-def test_what_any_table_holds_is_not_drawn() -> None:
+def test_what_any_table_holds_is_not_drawn():
     problems = drawn([], 3, [1000, 1003, 1004], largest=1005)
     assert {problem["n"] for problem in problems} == {1001, 1002, 1005}
 
 
-def test_ranges_without_a_problem_that_fits_are_told() -> None:
+def test_ranges_without_a_problem_that_fits_are_told():
     with pytest.raises(UserError, match="hold 0 problems that were not measured, not 4"):
         drawn(["n == 7"], 4)
 
@@ -100,7 +93,7 @@ ROWS = pd.DataFrame(
 )
 
 
-def test_figures_of_a_blind_test_by_hand() -> None:
+def test_figures_of_a_blind_test_by_hand():
     found = summarise(FROZEN, ROWS)
     assert (found["problems"], found["new_gpu"], found["model"]) == (5, True, "chosen")
     # More than 2 % slower, or without a time; of the latter no interval says that it is slower.
@@ -118,6 +111,6 @@ def test_figures_of_a_blind_test_by_hand() -> None:
     assert len(found["fraction_interval"]) == 2
 
 
-def test_a_gpu_that_the_product_knew_is_no_new_one() -> None:
+def test_a_gpu_that_the_product_knew_is_no_new_one():
     frozen = FROZEN.model_copy(update={"gpu": "old"})
     assert not summarise(frozen, ROWS)["new_gpu"]

@@ -1,11 +1,7 @@
 """Boosted trees as arrays: the predictions of their libraries, without them."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import lightgbm
 import numpy as np
@@ -22,7 +18,6 @@ from launchwise.learning.boosters import (
     lightgbm_trees,
     xgboost_trees,
 )
-from launchwise.learning.trees import Trees
 
 ROUNDS = 20
 PARAMETERS = {
@@ -32,7 +27,7 @@ PARAMETERS = {
 
 
 @pytest.fixture(scope="module")
-def data() -> tuple[np.ndarray, np.ndarray]:
+def data():
     """Features, float32 (rows, features), one of them constant; target, float64 (rows,)."""
     dice = np.random.default_rng(5)
     features = np.column_stack([dice.random((400, 4)), dice.integers(0, 3, 400), np.ones(400)])
@@ -40,12 +35,12 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return features.astype(np.float32), target
 
 
-def of_xgboost(data: tuple[np.ndarray, np.ndarray], **more: Any) -> xgboost.Booster:
+def of_xgboost(data, **more):
     rows = xgboost.DMatrix(data[0], data[1])
     return xgboost.train({"tree_method": "hist", "nthread": 1, **more}, rows, ROUNDS)
 
 
-def on_thresholds(trees: Trees, features: np.ndarray) -> np.ndarray:
+def on_thresholds(trees, features):
     """The features, of each row one as large as a threshold of its own."""
     found, inner = features.copy(), np.flatnonzero(trees.feature >= 0)
     for row, node in enumerate(np.resize(inner, len(found))):
@@ -53,7 +48,7 @@ def on_thresholds(trees: Trees, features: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_sums_are_those_of_lightgbm(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_sums_are_those_of_lightgbm(data):
     booster = boosted(PARAMETERS, *data)
     trees = lightgbm_trees(booster.text)
     assert trees is not None
@@ -62,7 +57,7 @@ def test_sums_are_those_of_lightgbm(data: tuple[np.ndarray, np.ndarray]) -> None
         np.testing.assert_array_equal(trees.sum(rows), booster.predict(rows))
 
 
-def test_sums_are_those_of_xgboost(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_sums_are_those_of_xgboost(data):
     booster = of_xgboost(data)
     trees = xgboost_trees(XgboostBooster(booster).text)
     assert trees is not None
@@ -71,16 +66,14 @@ def test_sums_are_those_of_xgboost(data: tuple[np.ndarray, np.ndarray]) -> None:
         np.testing.assert_array_equal(trees.sum(rows), booster.inplace_predict(rows).astype(float))
 
 
-def test_a_constant_target_gives_trees_of_one_leaf(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_a_constant_target_gives_trees_of_one_leaf(data):
     booster = boosted(PARAMETERS, data[0], np.full(len(data[0]), 2.5))
     trees = lightgbm_trees(booster.text)
     assert trees is not None
     np.testing.assert_array_equal(trees.sum(data[0]), booster.predict(data[0]))
 
 
-def test_what_numpy_does_not_compare_is_left_to_the_library(
-    data: tuple[np.ndarray, np.ndarray],
-) -> None:
+def test_what_numpy_does_not_compare_is_left_to_the_library(data):
     features, target = data
     given = lightgbm.Dataset(features, target, categorical_feature=[4], params={"verbosity": -1})
     with_categories = lightgbm.train({**OPTIONS, "min_data_per_group": 1}, given, 3)
@@ -91,13 +84,11 @@ def test_what_numpy_does_not_compare_is_left_to_the_library(
     assert xgboost_trees(XgboostBooster(other).text) is None
 
 
-def test_many_rows_are_asked_of_the_library(
-    data: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_are_asked_of_the_library(data, monkeypatch):
     text = boosted(PARAMETERS, *data).text
     loaded = []
 
-    def load(text: str) -> lightgbm.Booster:
+    def load(text):
         loaded.append(text)
         return lightgbm.Booster(model_str=text)
 
@@ -114,9 +105,7 @@ def test_many_rows_are_asked_of_the_library(
 
 
 @pytest.mark.parametrize("kind", [LightgbmBooster, XgboostBooster])
-def test_a_file_is_what_was_written(
-    data: tuple[np.ndarray, np.ndarray], tmp_path: Path, kind: type[boosters.Booster]
-) -> None:
+def test_a_file_is_what_was_written(data, tmp_path, kind):
     first, second = tmp_path / "first.gz", tmp_path / "second.gz"
     fitted = boosted(PARAMETERS, *data) if kind is LightgbmBooster else kind(of_xgboost(data))
     fitted.write(first)
@@ -126,7 +115,7 @@ def test_a_file_is_what_was_written(
     assert kind.read(second).predict(data[0]).tolist() == fitted.predict(data[0]).tolist()
 
 
-def replaced(text: str, name: str, line: str) -> str:
+def replaced(text, name, line):
     return "\n".join(line if each.startswith(f"{name}=") else each for each in text.splitlines())
 
 
@@ -139,9 +128,7 @@ def replaced(text: str, name: str, line: str) -> str:
         ("max_feature_idx", ""),
     ],
 )
-def test_trees_that_are_none_are_refused(
-    data: tuple[np.ndarray, np.ndarray], tmp_path: Path, name: str, line: str
-) -> None:
+def test_trees_that_are_none_are_refused(data, tmp_path, name, line):
     parameters = {**PARAMETERS, "num_leaves": 2}
     text = boosted(parameters, *data).text
     path = tmp_path / "model.gz"
@@ -150,7 +137,7 @@ def test_trees_that_are_none_are_refused(
         LightgbmBooster.read(path)
 
 
-def test_json_that_is_no_model_is_refused(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_json_that_is_no_model_is_refused(data):
     content = XgboostBooster(of_xgboost(data)).text
     dice = np.random.default_rng(1)
     cut_off = (content[:-end] for end in (1, 9, 999))

@@ -1,9 +1,5 @@
 """What the compiler said of builds: known by code alone, kept in a file, and learnt from."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,26 +12,25 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommenders.learnt import BuildFacts
 from launchwise.learning.row_arrays import FACTS
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 
 SIZES = (64, 96, 128, 160, 192, 224)
 
 
 @pytest.fixture
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     gpus = {"a": profile("a"), "b": profile("b"), "old": profile("old")}
     gpus["old"] = gpus["old"].model_copy(update={"arch": "sm_75"})
     return Domain(stencil_spec, gpus)
 
 
-def rows(domain: Domain, gpu: str, sizes: tuple[int, ...], **changed: object) -> pd.DataFrame:
+def rows(domain, gpu, sizes, **changed):
     """The baseline at several sizes."""
     known = {"dtype": "float32", "order": 8, **space.baseline(domain.spec), **changed}
     return pd.DataFrame([{"gpu": gpu, "n": n, **known} for n in sizes])
 
 
-def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain: Domain) -> None:
+def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain):
     sweep = rows(domain, "a", (64, 96, 128)).assign(registers=[40, 40, 255], spill_bytes=8)
     facts = BuildFacts.of(domain, sweep)
     asked = pd.concat(
@@ -53,7 +48,7 @@ def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain: D
     assert np.isnan(found[2:]).all()
 
 
-def test_facts_come_back_from_their_file(domain: Domain, tmp_path: Path) -> None:
+def test_facts_come_back_from_their_file(domain, tmp_path):
     sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0)
     path = tmp_path / "builds.json"
     for spilled in (0, np.nan):
@@ -64,15 +59,13 @@ def test_facts_come_back_from_their_file(domain: Domain, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_rows_without_a_fact_are_refused_and_not_filled(domain: Domain, name: str) -> None:
+def test_rows_without_a_fact_are_refused_and_not_filled(domain, name):
     sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0, time_ms=1.0)
     with pytest.raises(UserError, match=f"{name}: is missing"):
         recommender_class("learnt")(domain).fit(sweep.drop(columns=name))
 
 
-def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(
-    domain: Domain,
-) -> None:
+def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(domain):
     sweep = rows(domain, "a", SIZES).assign(
         status=["ok"] * (len(SIZES) - 1) + ["slow"], time_ms=1.0, registers=40, spill_bytes=8
     )
@@ -81,18 +74,18 @@ def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(
     assert len(learnable) == 2 * (len(SIZES) - 1)
     predictor = fitted_predictors(domain, learnable)["learnt"]
     assert predictor.summary()["features"][-len(PARTS) - 3 :][:2] == list(FACTS)
-    assert predictor._builds.beside(sweep[:1]).tolist() == [[40, 8]]  # type: ignore[attr-defined]
+    assert predictor._builds.beside(sweep[:1]).tolist() == [[40, 8]]
 
 
 @pytest.mark.parametrize("text", ["{}", '{"arch": ["sm_90"]}', "[1, 2]", "no JSON"])
-def test_a_broken_file_of_facts_is_named(domain: Domain, tmp_path: Path, text: str) -> None:
+def test_a_broken_file_of_facts_is_named(domain, tmp_path, text):
     path = tmp_path / "builds.json"
     path.write_text(text)
     with pytest.raises(UserError, match=r"builds\.json"):
         BuildFacts.read(domain, path)
 
 
-def test_the_learnt_model_learns_from_the_build(domain: Domain) -> None:
+def test_the_learnt_model_learns_from_the_build(domain):
     # Builds that spill take four times as long: no feature of a configuration tells which.
     spilling = {("a", 2): 0, ("a", 4): 64, ("a", 8): 0, ("old", 2): 64, ("old", 4): 0}
     spilling["old", 8] = 64
@@ -105,7 +98,7 @@ def test_the_learnt_model_learns_from_the_build(domain: Domain) -> None:
     parameters = {"feature_fraction": 1.0, "bagging_fraction": 1.0, "rounds": 1, "num_leaves": 2}
     learnt = recommender_class("learnt")(domain, **parameters, learning_rate=1.0)
 
-    def cuts(table: pd.DataFrame) -> np.ndarray:
+    def cuts(table):
         """By what factor the tree changes the cost model's times, row by row."""
         asked = table.drop(columns=["time_ms", *FACTS])
         analytical = recommender_class("analytical")(domain).fit(table).predict(asked)

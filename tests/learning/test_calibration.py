@@ -1,7 +1,5 @@
 """Intervals of times are stretched by what blind tests measured, and by nothing else."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import asdict, replace
 
@@ -15,11 +13,10 @@ from studies import by_size, entry, fit_product
 
 from launchwise.learning.conformal import time_limits
 from launchwise.learning.features import Domain
-from launchwise.learning.final import FEWEST, Final, calibrate, stretched
+from launchwise.learning.final import FEWEST, calibrate, stretched
 from launchwise.learning.splits import cases_in
 from launchwise.learning.stored import Offsets
 from launchwise.tables.times import judged_times
-from launchwise.workloads.spec import Spec
 
 GPU = "card"
 SWEPT = (192, 200, 230, 256, 300, 333, 370, 400, 450, 512)
@@ -30,7 +27,7 @@ OFFSETS = Offsets(40, None, (-0.05, 0.05))
 
 
 @pytest.fixture(scope="module")
-def times(stencil_spec: Spec) -> pd.DataFrame:
+def times(stencil_spec):
     """Judged times with a blind test."""
     # As many cases as intervals need.
     alike = itertools.product(("float32", "float64"), (2, 8))
@@ -42,9 +39,7 @@ def times(stencil_spec: Spec) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def product(
-    stencil_spec: Spec, times: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
-) -> Final:
+def product(stencil_spec, times, tmp_path_factory):
     """A committee of few members, whose intervals of times are 5 % wide on either side."""
     domain = Domain(stencil_spec, {GPU: slice_of_card(GPU)})
     alike = itertools.product(("float32", "float64"), (2, 8))
@@ -57,9 +52,7 @@ def product(
     return replace(made, facts={**made.facts, "intervals": {"within": asdict(OFFSETS)}})
 
 
-def test_intervals_hold_as_many_blind_times_as_they_say(
-    product: Final, times: pd.DataFrame
-) -> None:
+def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
     made = calibrate(product, {GPU: times})
     assert made is not None
     assert FEWEST <= made.problems <= len(DRAWN)
@@ -75,7 +68,7 @@ def test_intervals_hold_as_many_blind_times_as_they_say(
     measured = rows[keys].merge(blind[[*keys, "time_ms"]], on=keys, how="left")["time_ms"]
     known = measured.notna().to_numpy() & np.isfinite(limits).all(axis=1)
 
-    def inside(limits: np.ndarray) -> float:
+    def inside(limits):
         held = (measured >= limits[:, 0]) & (measured <= limits[:, 1])
         return float(held[known].mean())
 
@@ -83,7 +76,7 @@ def test_intervals_hold_as_many_blind_times_as_they_say(
     assert 0.9 <= inside(stretched(limits, made.stretch)) <= 0.97
 
 
-def test_slower_cards_than_expected_stretch_more(product: Final, times: pd.DataFrame) -> None:
+def test_slower_cards_than_expected_stretch_more(product, times):
     slow = times.assign(time_ms=times["time_ms"] * 1.5)
     made, more = calibrate(product, {GPU: times}), calibrate(product, {GPU: slow})
     assert made is not None
@@ -91,7 +84,7 @@ def test_slower_cards_than_expected_stretch_more(product: Final, times: pd.DataF
     assert more.stretch > made.stretch
 
 
-def test_what_was_swept_and_what_is_few_says_nothing(product: Final, times: pd.DataFrame) -> None:
+def test_what_was_swept_and_what_is_few_says_nothing(product, times):
     blind = times[times["blind"]]
     assert calibrate(product, {GPU: times[~times["blind"]]}) is None
     without = replace(product, facts={**product.facts, "intervals": {}})
@@ -102,7 +95,7 @@ def test_what_was_swept_and_what_is_few_says_nothing(product: Final, times: pd.D
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1.0001, 10), st.floats(0.1, 4), st.floats(0.1, 4))
-def test_stretching_keeps_the_middle(low: float, ratio: float, one: float, two: float) -> None:
+def test_stretching_keeps_the_middle(low, ratio, one, two):
     limits = np.array([[low, low * ratio]])
     wide = stretched(limits, one)
     assert np.sqrt(wide.prod()) == pytest.approx(np.sqrt(limits.prod()))

@@ -1,9 +1,5 @@
 """Intervals hold as many held-out cases as they say, and none is told by itself."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,22 +18,21 @@ from launchwise.learning.conformal import (
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
 from launchwise.learning.stored import Offsets
-from launchwise.workloads.spec import Spec
 
 SIZES = list(range(100, 1100, 10))
 SPREAD = 0.04
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {name: slice_of_card(name) for name in ("card", "other")})
 
 
-def case(n: int, gpu: str = "card") -> Case:
+def case(n, gpu="card"):
     return Case(gpu, {"n": n, "dtype": "float32", "order": 2})
 
 
-def answers(errors: np.ndarray, sizes: list[int], split: str = "s", **more: Any) -> pd.DataFrame:
+def answers(errors, sizes, split="s", **more):
     """Answers whose gain is off by these errors, in units of their spread."""
     width = SPREAD + SPREAD_FLOOR
     table = pd.DataFrame({"n": sizes, "dtype": "float32", "order": 2, "gpu": "card"})
@@ -47,16 +42,16 @@ def answers(errors: np.ndarray, sizes: list[int], split: str = "s", **more: Any)
     return table.assign(**given, gain=1.5 * off, time_ms=2.0 / off, **more)
 
 
-def folds(split: str = "s", train: tuple[int, ...] = (10, 2000)) -> list[Fold]:
+def folds(split="s", train=(10, 2000)):
     return [Fold(split, "all", tuple(case(n) for n in train), tuple(case(n) for n in SIZES))]
 
 
-def covered(table: pd.DataFrame) -> float:
+def covered(table):
     inside = (table["gain"] >= table["least_gain"]) & (table["gain"] <= table["most_gain"])
     return float(inside.mean())
 
 
-def test_nine_of_ten_cases_lie_inside(domain: Domain) -> None:
+def test_nine_of_ten_cases_lie_inside(domain):
     shares = []
     for seed in range(20):
         table = answers(np.random.default_rng(seed).standard_t(4, len(SIZES)), SIZES)
@@ -64,7 +59,7 @@ def test_nine_of_ten_cases_lie_inside(domain: Domain) -> None:
     assert 0.88 < np.mean(shares) < 0.92
 
 
-def test_a_case_has_no_part_in_its_own_interval(domain: Domain) -> None:
+def test_a_case_has_no_part_in_its_own_interval(domain):
     """A problem that is off by far lies outside; on another GPU it does not help, either."""
     errors = np.random.default_rng(1).normal(size=len(SIZES))
     errors[7] = 40.0
@@ -75,10 +70,10 @@ def test_a_case_has_no_part_in_its_own_interval(domain: Domain) -> None:
     known = Errors.of(table, [Fold("s", "all", train, tests)], domain)
     found = with_limits(table, known)
     assert (found["most_gain"] < found["gain"])[[7, 7 + len(SIZES)]].all()
-    assert known.offsets("within").gain[1] >= known.offsets("within", 7).gain[1]  # type: ignore[index]
+    assert known.offsets("within").gain[1] >= known.offsets("within", 7).gain[1]
 
 
-def test_situations_have_intervals_of_their_own(domain: Domain) -> None:
+def test_situations_have_intervals_of_their_own(domain):
     """What was asked beyond the training sizes is off by more, and tells nothing of the others."""
     errors = np.random.default_rng(2).normal(size=len(SIZES))
     near, far = answers(errors, SIZES), answers(errors * 9, SIZES, "far")
@@ -96,7 +91,7 @@ def test_situations_have_intervals_of_their_own(domain: Domain) -> None:
     assert 0.85 < covered(limited[limited["split"] == "s"]) < 0.97
 
 
-def test_too_few_cases_take_those_of_all_situations_and_then_none(domain: Domain) -> None:
+def test_too_few_cases_take_those_of_all_situations_and_then_none(domain):
     errors = np.random.default_rng(3).normal(size=40)
     few = answers(errors[:10], SIZES[:10], "far")
     table = pd.concat([answers(errors[10:], SIZES[10:40]), few], ignore_index=True)
@@ -107,7 +102,7 @@ def test_too_few_cases_take_those_of_all_situations_and_then_none(domain: Domain
     assert alone.offsets("beyond") == Offsets(10, None, None)
 
 
-def test_the_usual_choice_gains_exactly_nothing(domain: Domain) -> None:
+def test_the_usual_choice_gains_exactly_nothing(domain):
     table = answers(np.zeros(len(SIZES)), SIZES)
     table.loc[:3, "is_usual"] = True
     known = Errors.of(table, folds(), domain)
@@ -117,14 +112,14 @@ def test_the_usual_choice_gains_exactly_nothing(domain: Domain) -> None:
 
 
 @given(st.lists(st.floats(-50, 50), max_size=60))
-def test_quantiles_need_nineteen_errors(errors: list[float]) -> None:
+def test_quantiles_need_nineteen_errors(errors):
     found = quantiles(np.array([*errors, np.nan]))
     assert (found is None) == (len(errors) < 19)
     if found is not None:
         assert min(errors) <= found[0] <= found[1] <= max(errors)
 
 
-def test_limits_are_around_what_is_expected() -> None:
+def test_limits_are_around_what_is_expected():
     asked = np.array(["within", "new_gpu", "beyond"], dtype=object)
     offsets = {"within": Offsets(20, (-1.0, 2.0), (-0.1, 0.2)), "beyond": Offsets(3)}
     values = np.array([2.0, 2.0, 2.0])

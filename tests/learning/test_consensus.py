@@ -1,15 +1,11 @@
 """A simple rule's choice is the answer, unless methods agree that another is faster."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.learning.recommenders.committee import Consensus, caution_of, consensus, first_rows
+from launchwise.learning.recommenders.committee import caution_of, consensus, first_rows
 
 CASES = np.repeat([0, 1, 2], [4, 3, 5])
 USUAL = np.isin(np.arange(12), [1, 4, 9])
@@ -20,23 +16,19 @@ LOSSES = st.lists(
 )
 
 
-def answered(
-    losses: list[Any], caution: float = 1.0, contenders: np.ndarray = RULES, **more: Any
-) -> Consensus:
+def answered(losses, caution=1.0, contenders=RULES, **more):
     named = {f"m{number}": np.asarray(each, dtype=float) for number, each in enumerate(losses)}
     given = {"log_times": (), "usual": USUAL, "baseline": NEVER, **more}
     limits = np.full(3, caution)
     return consensus(named, cases=CASES, contenders=contenders, caution=limits, **given)
 
 
-def chosen(found: Consensus) -> list[int]:
+def chosen(found):
     return np.flatnonzero(found.answers).tolist()
 
 
 @given(LOSSES, st.floats(0, 3))
-def test_each_case_has_one_answer_and_the_usual_choice_loses_nothing(
-    losses: list[list[float]], caution: float
-) -> None:
+def test_each_case_has_one_answer_and_the_usual_choice_loses_nothing(losses, caution):
     found = answered(losses, caution)
     assert CASES[found.answers].tolist() == [0, 1, 2]
     assert (found.loss[USUAL] == 0).all()
@@ -44,9 +36,7 @@ def test_each_case_has_one_answer_and_the_usual_choice_loses_nothing(
 
 
 @given(LOSSES, st.floats(0, 3), st.permutations(range(4)))
-def test_neither_the_order_of_members_nor_the_level_of_a_case_matters(
-    losses: list[list[float]], caution: float, order: list[int]
-) -> None:
+def test_neither_the_order_of_members_nor_the_level_of_a_case_matters(losses, caution, order):
     found = answered(losses, caution)
     levels = np.array([0.0, 8.0, -4.0])[CASES]
     shuffled = [np.asarray(losses[place]) + levels for place in order if place < len(losses)]
@@ -56,7 +46,7 @@ def test_neither_the_order_of_members_nor_the_level_of_a_case_matters(
 
 
 @given(LOSSES)
-def test_without_end_of_caution_a_contender_answers(losses: list[list[float]]) -> None:
+def test_without_end_of_caution_a_contender_answers(losses):
     found = answered(losses, np.inf)
     assert RULES[found.answers].all()
     # The one of the least mean.
@@ -64,7 +54,7 @@ def test_without_end_of_caution_a_contender_answers(losses: list[list[float]]) -
     assert found.loss[found.answers].tolist() == least
 
 
-def test_members_that_disagree_leave_the_reference_and_those_that_agree_do_not() -> None:
+def test_members_that_disagree_leave_the_reference_and_those_that_agree_do_not():
     agree, one, other = np.zeros(12), np.zeros(12), np.zeros(12)
     agree[0], one[0], other[0] = -0.3, -1.2, 0.6
     assert chosen(answered([agree, agree]))[0] == 0
@@ -73,7 +63,7 @@ def test_members_that_disagree_leave_the_reference_and_those_that_agree_do_not()
     assert chosen(answered([one, other], 0.0))[0] == 0
 
 
-def test_the_best_contender_is_what_must_be_beaten() -> None:
+def test_the_best_contender_is_what_must_be_beaten():
     """Row 2 is a rule's choice, row 0 nobody's: it is better than the usual choice alone."""
     one, other = np.zeros(12), np.zeros(12)
     one[[0, 2]], other[[0, 2]] = [-0.55, -0.45], [-0.40, -0.45]
@@ -82,7 +72,7 @@ def test_the_best_contender_is_what_must_be_beaten() -> None:
     assert chosen(answered([one, other], 2.0, USUAL))[0] == 0
 
 
-def test_what_is_missing_takes_no_part() -> None:
+def test_what_is_missing_takes_no_part():
     known, unknown = np.linspace(0, 1, 12), np.full(12, np.nan)
     alone = answered([known])
     both = answered([known, unknown], log_times=[np.log(known + 1), unknown])
@@ -96,12 +86,12 @@ def test_what_is_missing_takes_no_part() -> None:
     assert chosen(without) == [3, 6, 7]
 
 
-def test_caution_falls_with_the_root_of_the_problems() -> None:
+def test_caution_falls_with_the_root_of_the_problems():
     assert caution_of(6.0, 36) == 1.0
     assert caution_of(6.0, 0) == caution_of(6.0, 1) == 6.0
 
 
-def test_first_rows_go_by_one_criterion_after_the_other() -> None:
+def test_first_rows_go_by_one_criterion_after_the_other():
     cases, one, two = (
         np.array([1, 0, 1, 0, 1]),
         np.array([2, 1, 1, 1, 1]),

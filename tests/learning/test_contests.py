@@ -1,32 +1,26 @@
 """Contests: who takes part, with which roles, as JSON holds it."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.method import Confirmation, Role
-from launchwise.learning.blind import Frozen
+from launchwise.experiment.method import Confirmation
 from launchwise.learning.contests import contest_of, contests_of_blind, contests_of_sweep, plain
 from launchwise.learning.features import Domain
 from launchwise.workloads import space
-from launchwise.workloads.space import Configuration
-from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 from tests.support.studies import study
 
 
-def test_values_are_those_of_json() -> None:
+def test_values_are_those_of_json():
     row = pd.Series({"variant": "block", "bx": np.int64(32), "by": 4.0, "n": 1}, dtype=object)
     found = plain(row, ["variant", "bx", "by"])
     assert json.dumps(found) == '{"variant": "block", "bx": 32, "by": 4}'
 
 
-def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> None:
+def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec):
     problem = {"n": 64, "dtype": "float32", "order": 2}
     listed = space.configurations(stencil_spec, problem)[:6]
     rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
@@ -48,7 +42,7 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> 
     # have a time or not.
     usual_then, answer = (space.used(listed[place], stencil_spec) for place in (4, 5))
     asked = {"problem": problem, "usual": usual_then, "suggestions": [{"configuration": answer}]}
-    frozen = cast(Frozen, SimpleNamespace(answers=[asked]))
+    frozen = SimpleNamespace(answers=[asked])
     (found,) = contests_of_blind(frozen, domain, rows, Confirmation(near_percent=2))
     assert [(listed.index(each.configuration), each.roles) for each in found.entrants] == [
         *((0, ["baseline"]), (4, ["usual"]), (1, ["best"]), (5, ["recommended"])),
@@ -56,7 +50,7 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> 
     ]
 
 
-def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
+def test_the_fastest_of_each_design_takes_part(stencil_spec):
     problem = {"n": 64, "dtype": "float32", "order": 2}
     listed = space.configurations(stencil_spec, problem)[:40]
     rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
@@ -83,9 +77,9 @@ def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
     assert places == {int(wide["time_ms"].idxmin()), int(narrow["time_ms"].idxmin())}
 
 
-def test_roles_of_one_configuration_are_joined_and_the_last_are_left_out() -> None:
+def test_roles_of_one_configuration_are_joined_and_the_last_are_left_out():
     one, two, three = ({"variant": "block", "bx": bx} for bx in (1, 2, 3))
-    listed: list[tuple[Role, list[Configuration]]] = [
+    listed = [
         *(("baseline", [one]), ("usual", [two]), ("best", [one])),
         *(("near", [three, one, two]), ("recommended", [two])),
     ]

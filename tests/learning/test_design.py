@@ -1,7 +1,5 @@
 """Which problems to measure next: what is known of a case from others, and the greedy choice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,11 +17,11 @@ DOMAIN = Domain(SPEC, {gpu: profile(gpu) for gpu in ("one", "two")})
 SIZES = [2**power for power in range(4, 16)]
 
 
-def case(m: int, gpu: str = "one") -> Case:
+def case(m, gpu="one"):
     return Case(gpu, {"m": m})
 
 
-def landscapes(sizes: list[int], drift: float, gpus: tuple[str, ...] = ("one",)) -> Landscapes:
+def landscapes(sizes, drift, gpus=("one",)):
     """Times whose best width moves by ``drift`` steps from the smallest to the largest size."""
     rows = [
         {
@@ -37,18 +35,18 @@ def landscapes(sizes: list[int], drift: float, gpus: tuple[str, ...] = ("one",))
     return Landscapes.of(pd.DataFrame(rows).astype({"gpu": object, "variant": object}), DOMAIN)
 
 
-def fitted(known: Landscapes) -> Kriging:
+def fitted(known):
     return Kriging.fitted(known, Distances.over([case(SIZES[0]), case(SIZES[-1])]))
 
 
-def test_distances_are_of_logarithms_and_of_gpus() -> None:
+def test_distances_are_of_logarithms_and_of_gpus():
     distances = Distances.over([case(16), case(2**15)])
     assert distances.names == ["m", GPU]
     found = distances.between([case(16)], [case(16, "two"), case(2**15), case(32)])
     assert found[:, 0] == pytest.approx(np.array([[0, 1, 1 / 11], [1, 0, 0]]))
 
 
-def test_times_that_change_with_the_size_are_known_less_far() -> None:
+def test_times_that_change_with_the_size_are_known_less_far():
     still, moving = (fitted(landscapes(SIZES, drift)) for drift in (0.0, 8.0))
     assert still.rates[0] < RATE < moving.rates[0]
     # Nothing tells how GPUs differ.
@@ -57,14 +55,14 @@ def test_times_that_change_with_the_size_are_known_less_far() -> None:
     assert moving.posterior(measured, asked) > still.posterior(measured, asked)
 
 
-def test_what_another_gpu_measured_is_as_good_as_the_gpus_are_alike() -> None:
+def test_what_another_gpu_measured_is_as_good_as_the_gpus_are_alike():
     model = fitted(landscapes(SIZES, 8.0, ("one", "two")))
     assert model.rates[1] < RATE / 4
     (variance,) = model.posterior([case(64, "two")], [case(64)])[0]
     assert variance < 0.2
 
 
-def test_leaving_one_out_is_what_the_others_predict() -> None:
+def test_leaving_one_out_is_what_the_others_predict():
     known = landscapes(SIZES[::3], 8.0)
     model = fitted(known)
     deviations, regrets = model.left_out(known)
@@ -82,13 +80,13 @@ def test_leaving_one_out_is_what_the_others_predict() -> None:
     assert known.regret.min() == 0 <= regrets.min() < regrets.max()
 
 
-def test_without_measurements_everything_is_as_expected_beforehand() -> None:
+def test_without_measurements_everything_is_as_expected_beforehand():
     model = fitted(Landscapes((), np.zeros((0, 0))))
     assert (model.rates.tolist(), model.slope) == ([RATE, RATE], SLOPE)
     assert model.posterior([], [case(64)]) == pytest.approx(1.0)
 
 
-def test_steps_keep_to_the_budget_and_say_what_is_left() -> None:
+def test_steps_keep_to_the_budget_and_say_what_is_left():
     known = landscapes([16, 2**15], 8.0)
     model, targets = fitted(known), [case(size) for size in SIZES]
     candidates = [case(size) for size in SIZES[1:-1]]
@@ -104,12 +102,12 @@ def test_steps_keep_to_the_budget_and_say_what_is_left() -> None:
     assert found.gain == pytest.approx(regrets[0] - regrets[-1])
 
 
-def test_what_costs_less_comes_first_unless_one_dear_case_tells_more() -> None:
+def test_what_costs_less_comes_first_unless_one_dear_case_tells_more():
     known = landscapes([16, 2**15], 8.0)
     model, targets = fitted(known), [case(size) for size in SIZES]
     near, middle = case(20), case(2**9)
 
-    def chosen(dear: float, budget: float) -> list[Case]:
+    def chosen(dear, budget):
         costs = np.array([1.0, dear])
         steps = design(model, known.cases, [near, middle], targets, costs, budget).steps
         return [step.case for step in steps]
@@ -122,7 +120,7 @@ def test_what_costs_less_comes_first_unless_one_dear_case_tells_more() -> None:
     assert chosen(100.0, 0.5) == []
 
 
-def test_what_tells_nothing_new_is_not_measured() -> None:
+def test_what_tells_nothing_new_is_not_measured():
     known = landscapes(SIZES, 0.0)
     model, targets = fitted(known), [case(size) for size in SIZES]
     found = design(model, known.cases, [case(100)], targets, np.ones(1), 10.0)

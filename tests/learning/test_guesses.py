@@ -1,13 +1,9 @@
 """Guesses: what a fitted model recommends first, where it is found, and what may be measured."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,28 +27,24 @@ from launchwise.tables.learning import fastest_measured_schema
 from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
-from launchwise.workloads.space import Configuration, Problem
-from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 from tests.support.spaces import LARGE, PROBLEM, large, made
 from tests.support.studies import by_size, entry, fit_product
 
 GPU = "test"
-ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}
+ASKED = {"n": 200, "dtype": "float32", "order": 2}
 PRODUCTS = {"few": [64], "many": [72, 100, 130]}
 """Sizes that each product learns from."""
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     few_threads = profile("small", max_threads_per_block=128)
     return Domain(stencil_spec, {GPU: profile(), "small": few_threads})
 
 
 @pytest.fixture(scope="module", params=["tree", "knn"])
-def fitted(
-    request: pytest.FixtureRequest, domain: Domain, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def fitted(request, domain, tmp_path_factory):
     """A folder of two products; for the one of few rows another variant is good."""
     folder = tmp_path_factory.mktemp("fitted")
     for name, sizes in PRODUCTS.items():
@@ -64,7 +56,7 @@ def fitted(
     return folder
 
 
-def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
+def first(folder, domain, gpu=GPU):
     """Every recommendation of one fit, as its own protocol gives them."""
     ranked = read_final(folder, domain).recommender.recommend(gpu, [ASKED])
     rows = ranked[domain.spec.tunable_columns].to_dict("records")
@@ -73,9 +65,7 @@ def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("count", [1, 5, 10_000])
-def test_guesses_are_the_first_recommendations(
-    fitted: Path, domain: Domain, name: str, count: int
-) -> None:
+def test_guesses_are_the_first_recommendations(fitted, domain, name, count):
     found = recommended_guesses(fitted / name, domain, GPU, ASKED, count)
     assert found == first(fitted / name, domain)[:count]
     assert found[0]["variant"] == {"few": "column", "many": "block3d"}[name]
@@ -84,9 +74,7 @@ def test_guesses_are_the_first_recommendations(
     assert len(found) == min(count, len(space.configurations(domain.spec, ASKED, gpu)))
 
 
-def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(
-    fitted: Path, domain: Domain
-) -> None:
+def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(fitted, domain):
     facts = space.gpu_facts(domain.profiles["small"].model_dump())
     found = recommended_guesses(fitted / "many", domain, "small", ASKED, 8)
     assert len(found) == 8
@@ -106,7 +94,7 @@ def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(
     assert proposed[: len(guessed) + 1] == [baseline, *guessed]
 
 
-def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted: Path, domain: Domain) -> None:
+def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted, domain):
     spec = domain.spec.model_copy(update={"constraints": ["variant != 'linear'"]})
     strict = Domain(spec, domain.profiles)
     ranked = first(fitted / "many", strict)
@@ -115,13 +103,13 @@ def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted: Path, domain
     assert found == [each for each in ranked if each != space.baseline(spec)]
 
 
-def test_candidates_of_the_study_are_kept_to(fitted: Path, domain: Domain) -> None:
+def test_candidates_of_the_study_are_kept_to(fitted, domain):
     narrow = Domain(domain.spec, domain.profiles, {"variant": ["column"]})
     found = recommended_guesses(fitted / "many", narrow, GPU, ASKED, 10_000)
     assert {each["variant"] for each in found} == {"column", "linear"}
 
 
-def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_path: Path) -> None:
+def test_what_is_no_fitted_model_is_one_line(fitted, domain, tmp_path):
     copied = shutil.copytree(fitted / "many", tmp_path / "copied")
     for folder in (tmp_path / "gone", copied / MODEL_FOLDER, tmp_path):
         with pytest.raises(UserError, match=f"{folder.name}: is missing: make it"):
@@ -131,7 +119,7 @@ def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_p
         recommended_guesses(copied, domain, GPU, ASKED, 1)
 
 
-def test_unknown_gpus_problems_and_workloads_are_one_line(fitted: Path, domain: Domain) -> None:
+def test_unknown_gpus_problems_and_workloads_are_one_line(fitted, domain):
     with pytest.raises(UserError, match="unknown GPU 'tset', did you mean 'test'"):
         recommended_guesses(fitted / "many", domain, "tset", ASKED, 1)
     with pytest.raises(UserError, match="n: 3 is below the minimum"):
@@ -146,7 +134,7 @@ def test_unknown_gpus_problems_and_workloads_are_one_line(fitted: Path, domain: 
 LIMITS = ("time_low_ms", "time_high_ms", *GAIN_LIMITS)
 
 
-def time_ms(configuration: Configuration) -> float:
+def time_ms(configuration):
     """Shorter the larger ``a`` and the smaller ``b`` is; a plain one takes longest."""
     if configuration["variant"] == "plain":
         return 100.0
@@ -154,7 +142,7 @@ def time_ms(configuration: Configuration) -> float:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
+def measured(tmp_path_factory):
     """A model of a few hundred rows of millions."""
     spec = large(["a * b <= 256"])
     rows = Draws(spec, PROBLEM, None, 0).sample(random.Random(1), 400)
@@ -177,9 +165,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
     return spec, folder
 
 
-def test_the_best_of_a_sample_is_guessed_where_the_space_is_too_large_to_be_listed(
-    measured: tuple[Spec, Path],
-) -> None:
+def test_the_best_of_a_sample_is_guessed_where_the_space_is_too_large_to_be_listed(measured):
     spec, folder = measured
     domain = Domain(spec, {GPU: profile()})
     found = recommended_guesses(folder, domain, GPU, PROBLEM, 5)
@@ -192,9 +178,9 @@ def test_the_best_of_a_sample_is_guessed_where_the_space_is_too_large_to_be_list
         recommended_guesses(folder, domain, GPU, {}, 5)
 
 
-def test_few_candidates_are_found_among_millions(measured: tuple[Spec, Path]) -> None:
+def test_few_candidates_are_found_among_millions(measured):
     spec, folder = measured
-    wanted: dict[str, list[int | str]] = {name: [1, 2] for name in LARGE}
+    wanted = {name: [1, 2] for name in LARGE}
     domain = Domain(spec, {GPU: profile()}, wanted)
     found = recommended_guesses(folder, domain, GPU, PROBLEM, 1000)
     assert len(found) == 2**7 + 1  # All of them, and the baseline.

@@ -1,10 +1,6 @@
 """Hyper-parameters are checked by what a kind declares."""
 
-from __future__ import annotations
-
 import warnings
-from pathlib import Path
-from typing import Any
 
 import pytest
 from optuna.trial import FixedTrial
@@ -23,7 +19,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("kind", "workload"), EVERY)
-def test_the_search_may_propose_the_defaults(kind: str, workload: Path) -> None:
+def test_the_search_may_propose_the_defaults(kind, workload):
     own = recommender_class(kind, workload=workload)
     with warnings.catch_warnings():
         # A value out of the range of its parameter is a warning.
@@ -48,7 +44,7 @@ def test_the_search_may_propose_the_defaults(kind: str, workload: Path) -> None:
         ("committee", {"xgboost.rounds": 9}, "unknown key 'xgboost.rounds' (allowed: "),
     ],
 )
-def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str) -> None:
+def test_a_misfit_is_told(kind, parameters, said):
     found = recommender_class(kind).Parameters.misfit(parameters)
     assert found is not None
     assert found[0] == next(iter(parameters))
@@ -63,5 +59,5 @@ def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str) -> N
         ("committee", {"members": "knn, nearest_size", "caution": 0}),
     ],
 )
-def test_what_fits_is_no_matter(kind: str, parameters: dict[str, Any]) -> None:
+def test_what_fits_is_no_matter(kind, parameters):
     assert recommender_class(kind).Parameters.misfit(parameters) is None

@@ -1,42 +1,36 @@
 """Learning to rank: grades, lists, and an order that no target of times would give."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
 from stencil import cases, training_rows
 
 from launchwise.base.errors import UserError
-from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import lambdarank
 from launchwise.learning.recommenders.lambdarank import LambdarankRecommender, grades, lists_of
-from launchwise.learning.splits import Case, among, case_numbers
+from launchwise.learning.splits import among, case_numbers
 
 GPU = "card.sm72"
 TRAINED, ASKED = (cases(sizes, (GPU,)) for sizes in ((256, 300, 512), (500,)))
 
 
 @pytest.fixture(scope="module")
-def sweep(domain: Domain) -> pd.DataFrame:
+def sweep(domain):
     """Measured times of one GPU."""
     rows = training_rows(domain.spec, (256, 300, 500, 512))
     return rows[rows["gpu"] == GPU].reset_index(drop=True)
 
 
-def of(rows: pd.DataFrame, asked: list[Case], domain: Domain) -> pd.DataFrame:
+def of(rows, asked, domain):
     """Rows of some cases."""
     return rows[among(rows, asked, domain.spec)].reset_index(drop=True)
 
 
-def test_grades_fall_with_the_distance_from_the_best() -> None:
+def test_grades_fall_with_the_distance_from_the_best():
     times = np.array([1.0, 1.009, 1.015, 1.04, 1.08, 1.15, 1.4, 1.9, 2.5])
     assert grades(np.log(times)).tolist() == [7, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
-def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(monkeypatch):
     numbers = np.array([0] * 3 + [1] * 10 + [2] * 4)
     assert lists_of(numbers, 0).tolist() == numbers.tolist()
     monkeypatch.setattr(lambdarank, "LONGEST_LIST", 4)
@@ -49,14 +43,12 @@ def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(
     assert (found == lists_of(numbers, 0)).all()
 
 
-def test_no_list_is_longer_than_lightgbm_takes() -> None:
+def test_no_list_is_longer_than_lightgbm_takes():
     assert np.bincount(lists_of(np.zeros(10_000, np.int64), 0)).tolist() == [10_000]
     assert sorted(np.bincount(lists_of(np.zeros(10_001, np.int64), 0))) == [5000, 5001]
 
 
-def test_order_does_not_depend_on_how_long_a_problem_takes(
-    domain: Domain, sweep: pd.DataFrame
-) -> None:
+def test_order_does_not_depend_on_how_long_a_problem_takes(domain, sweep):
     train, asked = of(sweep, TRAINED, domain), of(sweep, ASKED, domain)
     factor = 1000.0 ** case_numbers(train, domain.spec)
     slower = train.assign(time_ms=train["time_ms"] * factor)
@@ -67,7 +59,7 @@ def test_order_does_not_depend_on_how_long_a_problem_takes(
     assert order == other
 
 
-def test_rows_in_any_order_teach_the_same_lists(domain: Domain, sweep: pd.DataFrame) -> None:
+def test_rows_in_any_order_teach_the_same_lists(domain, sweep):
     # Rows of a case need not lie together.
     train, asked = of(sweep, TRAINED, domain), of(sweep, ASKED, domain)
     mixed = train.sample(frac=1, random_state=3).reset_index(drop=True)
@@ -77,6 +69,6 @@ def test_rows_in_any_order_teach_the_same_lists(domain: Domain, sweep: pd.DataFr
         assert first <= 1.05 * asked["time_ms"].min()
 
 
-def test_a_list_without_a_place_is_refused(domain: Domain) -> None:
+def test_a_list_without_a_place_is_refused(domain):
     with pytest.raises(UserError, match="must be greater than or equal to 1"):
         LambdarankRecommender(domain, truncation=0)

@@ -1,13 +1,8 @@
 """One learning job a study: what is made, what stays, and that each file says what a model says."""
 
-from __future__ import annotations
-
 import json
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +14,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
-from launchwise.learning.learn import Asked, Learning, learn
+from launchwise.learning.learn import Asked, learn
 from launchwise.learning.learnt import read_learnt
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
@@ -27,7 +22,6 @@ from launchwise.learning.row_cap import RowCap
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.files import read_facts
-from launchwise.workloads.spec import Spec
 
 GPU = "test"
 MADE_FROM = "rows and folds"
@@ -38,7 +32,7 @@ MODELS = {
 }
 
 
-def cases(*sizes: int) -> tuple[Case, ...]:
+def cases(*sizes):
     return tuple(Case(GPU, {"n": n, "dtype": "float32", "order": 2}) for n in sizes)
 
 
@@ -47,27 +41,23 @@ FOLDS = [WAY, Fold("it", "other", cases(64, 100), cases(72, 130))]
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.fixture(scope="module")
-def sweep(stencil_spec: Spec) -> pd.DataFrame:
+def sweep(stencil_spec):
     blocks = [{"n": [64, 72, 100, 130], "dtype": ["float32"], "order": [2]}]
     rows = measurements(stencil_spec, blocks)
     noise = np.random.default_rng(5).lognormal(0, 0.3, len(rows))
     return rows.assign(time_ms=rows["time_ms"] * noise)
 
 
-def asked_of(
-    domain: Domain, sweep: pd.DataFrame, models: Mapping[str, Asked] = MODELS, **options: Any
-) -> Learning:
+def asked_of(domain, sweep, models=MODELS, **options):
     return learning(models, domain, {GPU: sweep}, FOLDS, **options)
 
 
-def one_model(
-    domain: Domain, sweep: pd.DataFrame, folder: Path, model: Asked, **options: Any
-) -> dict[str, Any]:
+def one_model(domain, sweep, folder, model, **options):
     """Facts of a model of one fold, in its file."""
     asked = learning({"t": model}, domain, {GPU: sweep}, [WAY], **options)
     learn(asked, folder, MADE_FROM)
@@ -76,7 +66,7 @@ def one_model(
     return {**facts, **of_fold}
 
 
-def content(folder: Path) -> dict[str, tuple[int, bytes]]:
+def content(folder):
     """Files with when they were written, and what they hold."""
     return {path.stem: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
 
@@ -84,29 +74,29 @@ def content(folder: Path) -> dict[str, tuple[int, bytes]]:
 # What is made, and what stays
 
 
-def changed(name: str, **changes: Any) -> Callable[[Learning, Path], Learning]:
-    def change(asked: Learning, _: Path) -> Learning:
+def changed(name, **changes):
+    def change(asked, _):
         models = {**asked.models, name: replace(asked.models[name], **changes)}
         return replace(asked, models=models)
 
     return change
 
 
-def deleted(name: str) -> Callable[[Learning, Path], Learning]:
-    def change(asked: Learning, folder: Path) -> Learning:
+def deleted(name):
+    def change(asked, folder):
         (folder / f"{name}.parquet").unlink()
         return asked
 
     return change
 
 
-def truncated(asked: Learning, folder: Path) -> Learning:
+def truncated(asked, folder):
     path = folder / "small.parquet"
     path.write_bytes(path.read_bytes()[:500])
     return asked
 
 
-def with_another(asked: Learning, _: Path) -> Learning:
+def with_another(asked, _):
     return replace(asked, models={**asked.models, "other": Asked(entry("knn"), "other today")})
 
 
@@ -128,13 +118,7 @@ def with_another(asked: Learning, _: Path) -> Learning:
         *("a rule's file", "the candidates", "a damaged file", "a further model", "the rules"),
     ),
 )
-def test_what_changed_is_made_again_alone(
-    domain: Domain,
-    sweep: pd.DataFrame,
-    tmp_path: Path,
-    change: Callable[[Learning, Path], Learning],
-    made: list[str],
-) -> None:
+def test_what_changed_is_made_again_alone(domain, sweep, tmp_path, change, made):
     asked = asked_of(domain, sweep)
     assert learn(asked, tmp_path, MADE_FROM) == [*BASELINES, *MODELS]
     before = content(tmp_path)
@@ -150,17 +134,13 @@ def test_what_changed_is_made_again_alone(
     assert learn(again, tmp_path, MADE_FROM) == []
 
 
-def test_other_training_rows_make_all_again(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_other_training_rows_make_all_again(domain, sweep, tmp_path):
     asked = asked_of(domain, sweep)
     learn(asked, tmp_path, MADE_FROM)
     assert learn(asked, tmp_path, "other rows") == [*BASELINES, *MODELS]
 
 
-def test_a_failing_model_leaves_the_files_that_were_there(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_failing_model_leaves_the_files_that_were_there(domain, sweep, tmp_path):
     asked = asked_of(domain, sweep)
     learn(asked, tmp_path, MADE_FROM)
     before = content(tmp_path)
@@ -176,13 +156,13 @@ def test_a_failing_model_leaves_the_files_that_were_there(
 
 
 @pytest.fixture(scope="module")
-def folder(domain: Domain, sweep: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(domain, sweep, tmp_path_factory):
     found = tmp_path_factory.mktemp("learnt")
     learn(asked_of(domain, sweep), found, MADE_FROM)
     return found
 
 
-def fitted(domain: Domain, rows: pd.DataFrame) -> CommitteeRecommender:
+def fitted(domain, rows):
     """The committee of the study, fitted in memory."""
     tree = recommender_class("tree")
     members = {
@@ -195,8 +175,8 @@ def fitted(domain: Domain, rows: pd.DataFrame) -> CommitteeRecommender:
 
 
 def test_the_committee_says_in_its_file_what_one_says_that_is_fitted_to_the_fold(
-    domain: Domain, sweep: pd.DataFrame, folder: Path
-) -> None:
+    domain, sweep, folder
+):
     learnt = read_learnt(folder, ["chosen"], domain.spec)
     known = asked_of(domain, sweep).known
     places = dict(learnt.by_fold())
@@ -223,9 +203,7 @@ def test_the_committee_says_in_its_file_what_one_says_that_is_fitted_to_the_fold
     assert left > 0
 
 
-def test_a_model_says_in_its_file_what_one_says_that_is_fitted_to_the_fold(
-    domain: Domain, sweep: pd.DataFrame, folder: Path
-) -> None:
+def test_a_model_says_in_its_file_what_one_says_that_is_fitted_to_the_fold(domain, sweep, folder):
     learnt = read_learnt(folder, ["small", "best_on_average"], domain.spec)
     known = asked_of(domain, sweep).known
     places = dict(learnt.by_fold())
@@ -247,9 +225,7 @@ def test_a_model_says_in_its_file_what_one_says_that_is_fitted_to_the_fold(
             assert losses == pytest.approx(model.losses(choices), rel=1e-6, abs=1e-6)
 
 
-def test_folds_that_are_fitted_side_by_side_say_the_same(
-    domain: Domain, sweep: pd.DataFrame, folder: Path, tmp_path: Path
-) -> None:
+def test_folds_that_are_fitted_side_by_side_say_the_same(domain, sweep, folder, tmp_path):
     learn(asked_of(domain, sweep), tmp_path, MADE_FROM, processes=2)
     names = [*BASELINES, *MODELS]
     one, other = (read_learnt(each, names, domain.spec) for each in (folder, tmp_path))
@@ -265,9 +241,7 @@ def test_folds_that_are_fitted_side_by_side_say_the_same(
     ("n", "message"),
     [(100, "a test problem is among the training rows"), (200, "a problem outside the split")],
 )
-def test_a_planted_row_of_another_problem_stops_learning(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path, n: int, message: str
-) -> None:
+def test_a_planted_row_of_another_problem_stops_learning(domain, sweep, tmp_path, n, message):
     asked = learning(MODELS, domain, {GPU: sweep}, [WAY])
     rows = asked.known.rows
     known = TrainingRows(pd.concat([rows, rows.iloc[:1].assign(n=n)]), [WAY])
@@ -277,18 +251,14 @@ def test_a_planted_row_of_another_problem_stops_learning(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_training_rows_there_is_one_line(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_without_training_rows_there_is_one_line(domain, sweep, tmp_path):
     asked = asked_of(domain, sweep)
     nothing = TrainingRows(asked.known.rows.iloc[:0], FOLDS)
     with pytest.raises(UserError, match="there are none"):
         learn(replace(asked, known=nothing), tmp_path, MADE_FROM)
 
 
-def test_a_file_says_how_many_rows_were_left_out(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_says_how_many_rows_were_left_out(domain, sweep, tmp_path, caplog):
     logging.getLogger("launchwise").propagate = True
     tree = Asked(entry("tree"))
     with caplog.at_level(logging.INFO, "launchwise"):
@@ -304,9 +274,7 @@ def test_a_file_says_how_many_rows_were_left_out(
         one_model(domain, sweep, tmp_path / "none", tree, cap=RowCap(9, 7, "x.yaml"))
 
 
-def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(domain, sweep, tmp_path):
     tree = Asked(entry("tree", max_depth=3))
     facts = one_model(domain, sweep, tmp_path, tree, options=Search(trials=5))
     wanted = recommender_class("tree").Parameters(seed=7).model_dump() | {"max_depth": 3}
@@ -319,13 +287,11 @@ def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
     assert facts["seconds_to_recommend"] > 0
 
 
-def test_trials_are_kept_in_the_journal_and_not_made_again(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_trials_are_kept_in_the_journal_and_not_made_again(domain, sweep, tmp_path):
     journal = tmp_path / "search" / "t.log"
     tree = Asked(entry("tree").model_copy(update={"trials": None}), journal=journal)
 
-    def trials(rows: pd.DataFrame, name: str) -> tuple[int, dict[str, Any]]:
+    def trials(rows, name):
         """Trials that stand in the journal after a search, and facts of it."""
         facts = one_model(domain, rows, tmp_path / name, tree, options=Search(trials=3))
         assert facts["trials"] == 3
@@ -353,14 +319,8 @@ def test_trials_are_kept_in_the_journal_and_not_made_again(
     [((), "the settings: models.t.parameters"), (("o.yaml", "own.t"), "o.yaml: own.t")],
 )
 def test_a_parameter_out_of_range_names_the_model_and_its_file(
-    domain: Domain,
-    sweep: pd.DataFrame,
-    tmp_path: Path,
-    parameters: dict[str, Any],
-    key: str,
-    blamed: tuple[str, ...],
-    where: str,
-) -> None:
+    domain, sweep, tmp_path, parameters, key, blamed, where
+):
     with pytest.raises(UserError) as caught:
         one_model(domain, sweep, tmp_path, Asked(entry("tree", **parameters), blamed=blamed))
     assert str(caught.value).startswith(f"{where}{key}: ")
@@ -368,8 +328,8 @@ def test_a_parameter_out_of_range_names_the_model_and_its_file(
 
 @pytest.mark.parametrize(("near_percent", "all_near"), [(2.0, False), (20.0, True)])
 def test_near_the_best_is_within_the_percentage_of_the_study(
-    stencil_spec: Spec, tmp_path: Path, near_percent: float, all_near: bool
-) -> None:
+    stencil_spec, tmp_path, near_percent, all_near
+):
     names = stencil_spec.tunable_columns
     blocks = [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}]
     sweep = measurements(stencil_spec, blocks)

@@ -1,10 +1,5 @@
 """Training rows and Tukey's fences, against hand computations and what must never change."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,8 +11,6 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.learning.training_rows import (
-    Cleaned,
-    Scope,
     check_training,
     clean,
     fences_ms,
@@ -27,20 +20,17 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
 from launchwise.workloads import space
 from launchwise.workloads.metrics import MEASURED
-from launchwise.workloads.spec import Spec
 
 GPU = stencil.GPUS[0]
 SCOPES = st.sampled_from(["problem", "global"])
 STATUSES = [*["ok"] * 6, "slow", "wrong", "failed", "timeout", "out_of_memory"]
 
 
-def problem(n: int) -> dict[str, Any]:
+def problem(n):
     return {"n": n, "dtype": "float32", "order": 2}
 
 
-def sweep(
-    spec: Spec, times: dict[int, list[float]], statuses: dict[int, list[str]] | None = None
-) -> pd.DataFrame:
+def sweep(spec, times, statuses=None):
     """Size to the times of its first configurations, all ok unless ``statuses`` says otherwise."""
     listed = space.configurations(spec, problem(100))
     rows = []
@@ -53,32 +43,30 @@ def sweep(
     return pd.DataFrame(rows)
 
 
-def fold(train: list[int], test: list[int]) -> Fold:
+def fold(train, test):
     cases = [tuple(Case("a", problem(n)) for n in sizes) for sizes in (train, test)]
     return Fold("it", ALL, *cases)
 
 
-def cleaned(
-    spec: Spec, rows: pd.DataFrame, one: Fold, scope: Scope = "problem", factor: float = 1.5
-) -> Cleaned:
+def cleaned(spec, rows, one, scope="problem", factor=1.5):
     fences = Fences(scope=scope, factor=factor, sides="both")
     return clean({"a": rows}, [one], spec, fences)
 
 
-def names(rows: pd.DataFrame, spec: Spec) -> set[tuple[Any, ...]]:
+def names(rows, spec):
     found = list(rows[spec.key_columns].itertuples(index=False, name=None))
     assert len(set(found)) == len(found)
     return set(found)
 
 
-def random_sweep(spec: Spec, seed: int, statuses: list[str]) -> pd.DataFrame:
+def random_sweep(spec, seed, statuses):
     """Three sizes of 30 heavy-tailed times each, so that fences have something to remove."""
     random = np.random.default_rng(seed)
     times = {n: np.exp(1.5 * random.standard_t(2, 30).clip(-20, 20)).tolist() for n in (64, 70, 80)}
     return sweep(spec, times, {n: random.choice(statuses, 30).tolist() for n in times})
 
 
-def test_fences_by_hand() -> None:
+def test_fences_by_hand():
     # Quartiles 3 and 7, so 4 between them: 3 - 6 and 7 + 6.
     assert tukey_fences(np.array([1, 2, 3, 4, 5, 6, 7, 8, 100.0])) == (-3.0, 13.0)
     assert tukey_fences(np.array([1, 2, 3, 4, 5, 6, 7, 8, 100.0]), 0.5) == (1.0, 9.0)
@@ -87,12 +75,12 @@ def test_fences_by_hand() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 2.0, 900.0], [5.0] * 9, [5.0] * 9 + [6.0]])
-def test_there_are_no_fences_for_few_values_or_without_spread(values: list[float]) -> None:
+def test_there_are_no_fences_for_few_values_or_without_spread(values):
     assert tukey_fences(np.array(values)) == (-np.inf, np.inf)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=80), st.integers(0, 10**6))
-def test_fences_of_many_cases_are_those_of_each(numbers: list[int], seed: int) -> None:
+def test_fences_of_many_cases_are_those_of_each(numbers, seed):
     cases = np.unique(numbers, return_inverse=True)[1]
     times = np.random.default_rng(seed).choice([1.0, 2.0, 2.5, 3.0, 7.0, 90.0], len(cases))
     low, high = fences_ms(times, cases, "problem", 0.7)
@@ -103,9 +91,7 @@ def test_fences_of_many_cases_are_those_of_each(numbers: list[int], seed: int) -
 
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
-def test_scaling_the_times_changes_nothing_within_a_problem(
-    stencil_spec: Spec, seed: int, factor: float
-) -> None:
+def test_scaling_the_times_changes_nothing_within_a_problem(stencil_spec, seed, factor):
     rows = random_sweep(stencil_spec, seed, ["ok"])
     # Each problem by a factor of its own.
     scale = rows["n"].map({64: factor, 70: 1.0, 80: 1 / factor})
@@ -114,7 +100,7 @@ def test_scaling_the_times_changes_nothing_within_a_problem(
     assert names(before.training, stencil_spec) == names(after.training, stencil_spec)
 
 
-def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec: Spec) -> None:
+def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec):
     rows = sweep(stencil_spec, {64: [1.0, 2.0, 3.0, 4.0], 70: [1.0, 2.0]})
     larger = rows.assign(time_ms=rows["time_ms"].where(rows["n"] == 64, rows["time_ms"] * 100))
     kept = [
@@ -127,8 +113,8 @@ def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
 def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
-    stencil_spec: Spec, seed: int, scope: Scope, factor: float
-) -> None:
+    stencil_spec, seed, scope, factor
+):
     rows = random_sweep(stencil_spec, seed, STATUSES)
     found = cleaned(stencil_spec, rows, fold([64, 80], [70]), scope, factor)
     kept = names(found.training, stencil_spec)
@@ -150,9 +136,7 @@ def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
 
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), SCOPES)
-def test_times_of_test_problems_have_no_part_in_the_fences(
-    stencil_spec: Spec, seed: int, scope: Scope
-) -> None:
+def test_times_of_test_problems_have_no_part_in_the_fences(stencil_spec, seed, scope):
     rows = random_sweep(stencil_spec, seed, ["ok"])
     other = rows.assign(time_ms=rows["time_ms"].where(rows["n"] != 70, 1e9))
     first, second = (
@@ -162,9 +146,7 @@ def test_times_of_test_problems_have_no_part_in_the_fences(
     pd.testing.assert_frame_equal(first.removed, second.removed)
 
 
-def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothing(
-    stencil_spec: Spec,
-) -> None:
+def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothing(stencil_spec):
     # Of 1 .. 8, 1000 and 2000 the quartiles are 3.25 and 7.75: fences at -3.5 and 14.5.
     rows = sweep(stencil_spec, {64: [float(i) for i in range(1, 9)], 400: [1000.0, 2000.0]})
     found = cleaned(stencil_spec, rows, fold([64, 400], []), "global")
@@ -180,7 +162,7 @@ def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothin
     assert len(cleaned(stencil_spec, rows, fold([64, 400], [])).training) == 10
 
 
-def test_the_problem_scope_has_its_fences_on_log_times(stencil_spec: Spec) -> None:
+def test_the_problem_scope_has_its_fences_on_log_times(stencil_spec):
     # log2: 0 .. 8 and 20; quartiles 2.25 and 6.75, so fences at 2^-4.5 and 2^13.5.
     times = [2.0**i for i in (*range(9), 20)]
     rows = sweep(stencil_spec, {64: times, 70: [1.0, 1.1, 1.2, 1.3, 1.4]})
@@ -193,8 +175,8 @@ def test_the_problem_scope_has_its_fences_on_log_times(stencil_spec: Spec) -> No
 
 @pytest.mark.parametrize(("sides", "kept"), [("upper", 9), ("both", 8)])
 def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
-    stencil_spec: Spec, sides: Any, kept: int
-) -> None:
+    stencil_spec, sides, kept
+):
     rows = sweep(stencil_spec, {64: [0.01, *(1 + i / 10 for i in range(8)), 1000.0]})
     found = clean({"a": rows}, [fold([64], [])], stencil_spec, Fences(sides=sides))
     assert len(found.training) == kept
@@ -203,14 +185,14 @@ def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
 
 
 @pytest.mark.parametrize("scope", ["problem", "global"])
-def test_constant_times_remove_nothing(stencil_spec: Spec, scope: Scope) -> None:
+def test_constant_times_remove_nothing(stencil_spec, scope):
     rows = sweep(stencil_spec, {64: [0.7] * 9, 70: [0.7] * 9})
     found = cleaned(stencil_spec, rows, fold([64, 70], []), scope)
     assert len(found.training) == 18
     assert found.removed.empty
 
 
-def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec: Spec) -> None:
+def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec):
     statuses = ["ok", "slow", "wrong", "failed", "timeout", "out_of_memory"]
     rows = sweep(stencil_spec, {64: [1.0] * 6}, {64: statuses})
     # Even a wrong row that has a time.
@@ -221,7 +203,7 @@ def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec: Spec) -> None:
     assert (found.counts[0]["rows"], found.counts[0]["measured"]) == (6, 2)
 
 
-def test_a_fold_of_failures_is_an_error(stencil_spec: Spec) -> None:
+def test_a_fold_of_failures_is_an_error(stencil_spec):
     rows = sweep(stencil_spec, {64: [1.0]}, {64: ["failed"]})
     with pytest.raises(UserError, match="no training row was measured") as caught:
         cleaned(stencil_spec, rows, fold([64], []))
@@ -235,9 +217,7 @@ def test_a_fold_of_failures_is_an_error(stencil_spec: Spec) -> None:
         ([64], [], "a problem outside the split is among the training rows: gpu=a, n=70"),
     ],
 )
-def test_rows_of_other_problems_are_refused_as_training_rows(
-    stencil_spec: Spec, train: list[int], test: list[int], message: str
-) -> None:
+def test_rows_of_other_problems_are_refused_as_training_rows(stencil_spec, train, test, message):
     rows = sweep(stencil_spec, {64: [1.0, 2.0], 70: [1.0]})
     one = fold(train, test)
     with pytest.raises(UserError, match=message):
@@ -245,9 +225,7 @@ def test_rows_of_other_problems_are_refused_as_training_rows(
     check_training(rows[rows["n"] == 64], one.train, one.test, stencil_spec, "rows.parquet")
 
 
-def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
-    stencil_spec: Spec, tmp_path: Path
-) -> None:
+def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(stencil_spec, tmp_path):
     staged = stencil_spec.model_copy(update={"stages": {"copy": "in", "run": "on the GPU"}})
     # Fences: 6 inliers and one outlier; test rows: a size that does not train.
     rows = sweep(stencil_spec, {64: [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 90.0], 70: [2.0]})
@@ -271,9 +249,7 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
         )
 
 
-def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
-    stencil_spec: Spec,
-) -> None:
+def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(stencil_spec):
     rows = sweep(stencil_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
     found = cleaned(stencil_spec, rows, fold([64], []))
     told = ["status", "time_ms", "registers", "spill_bytes"]
@@ -281,7 +257,7 @@ def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
     assert list(found.training.columns) == expected == list(training_schema(stencil_spec).columns)
 
 
-def test_a_sweep_falls_apart_without_loss(stencil_spec: Spec, tmp_path: Path) -> None:
+def test_a_sweep_falls_apart_without_loss(stencil_spec, tmp_path):
     rows = stencil.sweep(stencil_spec, (256, 300, 512, 550), GPU)
     asked = (tuple(stencil.cases(sizes, (GPU,))) for sizes in ((256, 300, 512), (550,)))
     one = Fold("it", ALL, *asked)

@@ -1,10 +1,6 @@
 """Evaluation: nothing is dropped, nothing leaks, and figures are those worked out by hand."""
 
-from __future__ import annotations
-
 import itertools
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,21 +25,20 @@ from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 
 GPU = "test"
 # Times of the baseline and three blocks, ms; None failed on the GPU.
-TIMES: dict[int, list[float | None]] = {64: [4.0, 1.0, 2.0, None], 100: [8.0, None, 16.0, 5.0]}
+TIMES = {64: [4.0, 1.0, 2.0, None], 100: [8.0, None, 16.0, 5.0]}
 NEVER = 4
 """A configuration that no sweep holds."""
 
 
-def problem(n: int) -> dict[str, Any]:
+def problem(n):
     return {"n": n, "dtype": "float32", "order": 2}
 
 
-def case(n: int) -> Case:
+def case(n):
     return Case(GPU, problem(n))
 
 
@@ -51,18 +46,18 @@ FOLD = Fold("it", ALL, (case(200),), (case(64), case(100)))
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.fixture(scope="module")
-def listed(stencil_spec: Spec) -> list[dict[str, Any]]:
+def listed(stencil_spec):
     """Five configurations, the baseline first."""
     return space.configurations(stencil_spec, problem(100))[:5]
 
 
 @pytest.fixture(scope="module")
-def truth(domain: Domain, listed: list[dict[str, Any]]) -> Truth:
+def truth(domain, listed):
     rows = [
         {
             "gpu": GPU,
@@ -78,12 +73,7 @@ def truth(domain: Domain, listed: list[dict[str, Any]]) -> Truth:
     return Truth({GPU: pd.DataFrame(rows)}, domain)
 
 
-def recommended(
-    listed: list[dict[str, Any]],
-    choices: dict[int, list[int]],
-    predicted: dict[int, list[float]] | None = None,
-    model: str = "mine",
-) -> pd.DataFrame:
+def recommended(listed, choices, predicted=None, model="mine"):
     """Size to the numbers of the configurations recommended for it, best first."""
     rows = [
         {
@@ -97,13 +87,7 @@ def recommended(
     return pd.DataFrame(rows)
 
 
-def evaluated(
-    recommendations: pd.DataFrame,
-    folds: list[Fold],
-    truth: Truth,
-    domain: Domain,
-    random_draws: list[int],
-) -> pd.DataFrame:
+def evaluated(recommendations, folds, truth, domain, random_draws):
     """Evaluation of recommendations and of the times predicted with them."""
     learnt = learnt_of(recommendations, domain.spec)
     timed = truth.timed(learnt.predicted_times)
@@ -111,15 +95,13 @@ def evaluated(
     return evaluate("s", learnt, folds, truth, *known, domain, random_draws, "chosen")[0]
 
 
-def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
+def of(table, model, n):
     found = table[(table["model"] == model) & (table["n"] == n)]
     assert len(found) == 1
     return found.iloc[0]
 
 
-def test_figures_of_a_recommendation_by_hand(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain
-) -> None:
+def test_figures_of_a_recommendation_by_hand(listed, truth, domain):
     table = evaluated(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
     small, large = of(table, "mine", 64), of(table, "mine", 100)
     assert (small["time_ms"], small["baseline_ms"], small["best_ms"]) == (2.0, 4.0, 1.0)
@@ -134,8 +116,8 @@ def test_figures_of_a_recommendation_by_hand(
     ("n", "number", "status"), [(64, 3, "failed"), (64, NEVER, NOT_MEASURED), (100, 1, "failed")]
 )
 def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain, n: int, number: int, status: str
-) -> None:
+    listed, truth, domain, n, number, status
+):
     other = 100 if n == 64 else 64
     table = evaluated(recommended(listed, {n: [number], other: [2]}), [FOLD], truth, domain, [])
     found = of(table, "mine", n)
@@ -154,9 +136,7 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
     assert figured["percent_improved"] == 50.0 * (ratio > 1)
 
 
-def test_a_recommendation_that_was_launched_once_has_that_time(
-    listed: list[dict[str, Any]], domain: Domain
-) -> None:
+def test_a_recommendation_that_was_launched_once_has_that_time(listed, domain):
     rows = pd.DataFrame(
         {
             "gpu": GPU,
@@ -180,9 +160,7 @@ def test_a_recommendation_that_was_launched_once_has_that_time(
     assert of(table, "random_1", 64)["time_ms"] == pytest.approx(7.0)
 
 
-def test_the_oracle_is_the_fastest_of_what_worked(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain
-) -> None:
+def test_the_oracle_is_the_fastest_of_what_worked(listed, truth, domain):
     table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [])
     for n, number, time_ms in ((64, 1, 1.0), (100, 3, 5.0)):
         found = of(table, ORACLE, n)
@@ -193,9 +171,7 @@ def test_the_oracle_is_the_fastest_of_what_worked(
     assert (untouched["improvement"], untouched["improved_runs"]) == (1.0, 0.0)
 
 
-def test_random_draws_are_expectations_over_what_was_measured(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain
-) -> None:
+def test_random_draws_are_expectations_over_what_was_measured(listed, truth, domain):
     table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [1, 2, 9])
     # Of 4, 1 and 2; then pairs (4, 1), (4, 2), (1, 2); then all of them.
     expected = {"random_1": 7 / 3, "random_2": 4 / 3, "random_9": 1.0}
@@ -208,9 +184,7 @@ def test_random_draws_are_expectations_over_what_was_measured(
         assert found["role"] == "baseline"
 
 
-def test_intervals_and_losses_of_answers_are_counted(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain
-) -> None:
+def test_intervals_and_losses_of_answers_are_counted(listed, truth, domain):
     table = evaluated(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
     of_one = table[table["model"] == "mine"].iloc[[0] * 8]
     rows = of_one.assign(
@@ -229,7 +203,7 @@ def test_intervals_and_losses_of_answers_are_counted(
     assert (found["kept_usual"], found["missed"], found["worthwhile"]) == (2, 1, 5)
 
 
-def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Domain) -> None:
+def test_summary_by_hand(listed, truth, domain):
     predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
     recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)
     table = evaluated(recommendations, [FOLD], truth, domain, [1])
@@ -266,9 +240,7 @@ def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Dom
 
 @settings(max_examples=10)
 @given(st.data())
-def test_no_recommendation_beats_the_oracle(
-    listed: list[dict[str, Any]], truth: Truth, domain: Domain, data: st.DataObject
-) -> None:
+def test_no_recommendation_beats_the_oracle(listed, truth, domain, data):
     numbers = st.permutations(range(5))
     tables = [
         recommended(listed, {n: list(data.draw(numbers)) for n in TIMES}, model=model)
@@ -295,20 +267,14 @@ def test_no_recommendation_beats_the_oracle(
     ],
 )
 def test_recommendations_for_other_problems_than_the_test_ones_are_refused(
-    listed: list[dict[str, Any]],
-    truth: Truth,
-    domain: Domain,
-    choices: dict[int, list[int]],
-    message: str,
-) -> None:
+    listed, truth, domain, choices, message
+):
     with pytest.raises(UserError, match=message) as caught:
         evaluated(recommended(listed, choices), [FOLD], truth, domain, [])
     assert caught.value.key == f"it.{ALL}"
 
 
-def test_only_candidates_count_as_the_best(
-    stencil_spec: Spec, listed: list[dict[str, Any]]
-) -> None:
+def test_only_candidates_count_as_the_best(stencil_spec, listed):
     narrow = Domain(stencil_spec, {GPU: profile()}, {"variant": ["column"]})
     sweep = measurements(stencil_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
     sweep.loc[sweep["variant"] == "block3d", "time_ms"] /= 100
@@ -325,14 +291,14 @@ def test_only_candidates_count_as_the_best(
 
 
 @pytest.fixture(scope="module")
-def sweep(stencil_spec: Spec) -> pd.DataFrame:
+def sweep(stencil_spec):
     return measurements(stencil_spec, [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}])
 
 
 WAY = Fold("it", ALL, (case(64), case(130)), (case(100),))
 
 
-def test_from_sweep_to_evaluation(sweep: pd.DataFrame, domain: Domain, tmp_path: Path) -> None:
+def test_from_sweep_to_evaluation(sweep, domain, tmp_path):
     models = {"t": Asked(entry("tree"))}
     learn(learning(models, domain, {GPU: sweep}, [WAY]), tmp_path, "it")
     learnt = read_learnt(tmp_path, [*BASELINES, "t"], domain.spec)

@@ -1,9 +1,5 @@
 """Columns, formulas and choices: the features that models learn from."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,13 +9,11 @@ from stencil import GPUS, cases
 
 from launchwise.base.expressions import Formulas
 from launchwise.base.vectors import Columns
-from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import Case, case_codes
 from launchwise.workloads import space
 from launchwise.workloads.parts import GPU_NAMES
-from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 
 profiles = st.builds(
@@ -35,7 +29,7 @@ profiles = st.builds(
 )  # fmt: skip
 
 
-def problems(spec: Spec) -> st.SearchStrategy[dict[str, Any]]:
+def problems(spec):
     sizes = st.one_of(st.integers(20, 2048), st.sampled_from([256, 512, 1024, 1056]))
     return st.fixed_dictionaries(
         {
@@ -48,7 +42,7 @@ def problems(spec: Spec) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-def expressions(spec: Spec) -> list[str]:
+def expressions(spec):
     of_variants = [text for variant in spec.variants.values() for text in variant.constraints]
     work = [spec.work.items, spec.work.bytes, spec.work.flop, spec.work.footprint_bytes]
     return [*spec.features.values(), *spec.constraints, *of_variants, *work]
@@ -56,7 +50,7 @@ def expressions(spec: Spec) -> list[str]:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_columns_equal_formulas_row_by_row(stencil_spec: Spec, data: st.DataObject) -> None:
+def test_columns_equal_formulas_row_by_row(stencil_spec, data):
     every = space.universe(stencil_spec)
     drawn = data.draw(
         st.lists(st.tuples(problems(stencil_spec), st.sampled_from(every), profiles), min_size=1,
@@ -78,7 +72,7 @@ def test_columns_equal_formulas_row_by_row(stencil_spec: Spec, data: st.DataObje
         assert columns.value(text).tolist() == pytest.approx(expected, rel=1e-14), text
 
 
-def test_columns_take_the_branch_of_each_row_alone() -> None:
+def test_columns_take_the_branch_of_each_row_alone():
     columns = Columns({"twice": "2 * b"}, {"a": np.array([0, 4, 8]), "b": np.array([1, 0, 2])})
     assert columns.value("a / b if b else 7").tolist() == [0, 7, 4]
     assert columns.value("b in (0, 2) and not a == 8").tolist() == [False, True, False]
@@ -92,8 +86,8 @@ def test_columns_take_the_branch_of_each_row_alone() -> None:
 
 @settings(max_examples=10)
 @given(st.data())
-def test_choices_are_what_the_space_says(stencil_spec: Spec, data: st.DataObject) -> None:
-    gpus: dict[str, GpuProfile] = {"a": data.draw(profiles), "b": data.draw(profiles)}
+def test_choices_are_what_the_space_says(stencil_spec, data):
+    gpus = {"a": data.draw(profiles), "b": data.draw(profiles)}
     asked = data.draw(
         st.lists(st.builds(Case, st.sampled_from(["a", "b"]), problems(stencil_spec)), min_size=1,
                  max_size=2, unique_by=lambda case: case.key)
@@ -109,7 +103,7 @@ def test_choices_are_what_the_space_says(stencil_spec: Spec, data: st.DataObject
         assert found[0] == space.baseline(stencil_spec)
 
 
-def test_candidates_narrow_the_choices_and_leave_the_baseline(stencil_spec: Spec) -> None:
+def test_candidates_narrow_the_choices_and_leave_the_baseline(stencil_spec):
     narrow = Domain(stencil_spec, {"test": profile()}, {"variant": ["block3d"], "bx": [32, 64]})
     table = narrow.choices([Case("test", {"n": 100, "dtype": "float32", "order": 2})])
     assert table["variant"].tolist() == ["linear"] + ["block3d"] * (len(table) - 1)
@@ -117,7 +111,7 @@ def test_candidates_narrow_the_choices_and_leave_the_baseline(stencil_spec: Spec
     assert narrow.is_candidate(table).all()
 
 
-def test_constraints_of_a_study_hold_problem_by_problem(stencil_spec: Spec) -> None:
+def test_constraints_of_a_study_hold_problem_by_problem(stencil_spec):
     # What nobody measured at a size is no candidate there.
     rule = "bx == (32 if n <= 100 else 64)"
     kept = Domain(stencil_spec, {"test": profile()}, {"variant": ["block3d"]}, [rule])
@@ -132,11 +126,11 @@ def test_constraints_of_a_study_hold_problem_by_problem(stencil_spec: Spec) -> N
     assert kept.is_candidate(swapped).tolist() == (table["variant"] == "linear").tolist()
 
 
-def test_no_cases_have_no_choices(domain: Domain) -> None:
+def test_no_cases_have_no_choices(domain):
     assert domain.choices([]).empty
 
 
-def test_bounds_are_least_bytes_over_copy_bandwidth(domain: Domain) -> None:
+def test_bounds_are_least_bytes_over_copy_bandwidth(domain):
     table = domain.choices(cases((256,)))
     codes, _ = case_codes(table, domain.spec)
     for number, gpu in enumerate(GPUS):
@@ -145,27 +139,27 @@ def test_bounds_are_least_bytes_over_copy_bandwidth(domain: Domain) -> None:
         assert domain.bounds_ms(table)[codes == number] == pytest.approx(expected)
 
 
-def test_a_classifier_sees_no_tunable(domain: Domain) -> None:
+def test_a_classifier_sees_no_tunable(domain):
     seen = set(domain.problem_features)
     assert {"n", "itemsize", "radius", "planes_over_l2", "gpu_sms"} <= seen
     assert not seen & {"bx", "threads", "halo", "row_misalignment", "waves", "is_linear"}
 
 
-def test_remembered_features_are_the_features(domain: Domain, rows: pd.DataFrame) -> None:
+def test_remembered_features_are_the_features(domain, rows):
     kept = domain.keeping_features(rows)
     part = kept.iloc[::7].reset_index(drop=True)
     fresh = domain.features(part[rows.columns])
     pd.testing.assert_frame_equal(domain.features(part), fresh)
 
 
-def test_regret_is_the_log_of_the_ratio_to_the_best_of_the_case(domain: Domain) -> None:
+def test_regret_is_the_log_of_the_ratio_to_the_best_of_the_case(domain):
     table = domain.choices(cases((256,))).groupby("gpu", sort=False).head(2)
     table = table.assign(time_ms=[2.0, 1.0, 5.0, 15.0])
     expected = [np.log(2), 0, 0, np.log(3)]
     assert regrets(table, domain.spec) == pytest.approx(expected)
 
 
-def test_codes_and_labels_tell_every_configuration_apart(domain: Domain) -> None:
+def test_codes_and_labels_tell_every_configuration_apart(domain):
     every = pd.DataFrame(space.universe(domain.spec))
     codes = configuration_codes(every, domain.spec.tunable_columns, domain.spec)
     assert len(set(codes.tolist())) == len(every)

@@ -1,10 +1,5 @@
 """Every kind of recommender, and baselines, mostly on made-up times."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,11 +8,10 @@ from stencil import ASKED, FAR, TRAINED, cases
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import kinds, recommender_class, source
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
-from launchwise.learning.splits import Case, among
+from launchwise.learning.splits import among
 
 KINDS = kinds()
 
@@ -30,7 +24,7 @@ UNTAUGHT = ("analytical", "roofline")
 """Kinds that learn nothing."""
 
 
-def committee(domain: Domain, **parameters: Any) -> CommitteeRecommender:
+def committee(domain, **parameters):
     """A committee that is not fitted, of members that are named as their kinds."""
     members = ("knn", "tree", "nearest_size")
     made = CommitteeRecommender(domain, members=", ".join(members), **parameters)
@@ -43,7 +37,7 @@ class TestEveryKind(RecommenderProtocol):
 
     @pytest.fixture(scope="class", params=KINDS)
     @classmethod
-    def ground(cls, request: pytest.FixtureRequest, domain: Domain, rows: pd.DataFrame) -> Ground:
+    def ground(cls, request, domain, rows):
         kind = request.param
         return Ground(
             committee if kind == "committee" else recommender_class(kind),
@@ -59,14 +53,14 @@ class TestEveryKind(RecommenderProtocol):
         )
 
 
-def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
+def test_every_kind_is_found_and_a_strange_one_is_not():
     assert set(KINDS) == {*TARGETED, *UNTARGETED, *UNTAUGHT}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")
     assert caught.value.key == "models.mine.kind"
 
 
-def test_a_workload_has_kinds_of_its_own(tmp_path: Path) -> None:
+def test_a_workload_has_kinds_of_its_own(tmp_path):
     workload = tmp_path / "mine"
     (workload / "recommenders").mkdir(parents=True)
     (workload / "recommenders" / "own.py").write_text(
@@ -82,14 +76,12 @@ def test_a_workload_has_kinds_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", TARGETED)
-def test_an_unknown_target_is_a_user_error(kind: str, domain: Domain) -> None:
+def test_an_unknown_target_is_a_user_error(kind, domain):
     with pytest.raises(UserError, match="must be 'regret', 'log_ratio' or 'time'"):
         recommender_class(kind)(domain, target="speed")
 
 
-def test_a_tree_of_the_best_knows_what_was_fastest_of_training_problems(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_a_tree_of_the_best_knows_what_was_fastest_of_training_problems(domain, rows):
     columns = domain.spec.problem_columns
     gpu = str(rows["gpu"].iloc[0])
     own = rows[rows["gpu"] == gpu]
@@ -103,17 +95,17 @@ def test_a_tree_of_the_best_knows_what_was_fastest_of_training_problems(
 # Baselines
 
 
-def baseline_ranks(name: str, domain: Domain, rows: pd.DataFrame, asked: list[Case]) -> Any:
+def baseline_ranks(name, domain, rows, asked):
     return chosen(BASELINES[name](domain).fit(rows).rank(domain.choices(asked)))
 
 
-def best_of(rows: pd.DataFrame, case: Case, domain: Domain) -> list[Any]:
+def best_of(rows, case, domain):
     mine = rows[among(rows, [case], domain.spec)]
-    found: list[Any] = mine.loc[mine["time_ms"].idxmin(), domain.spec.tunable_columns].tolist()
+    found = mine.loc[mine["time_ms"].idxmin(), domain.spec.tunable_columns].tolist()
     return found
 
 
-def test_baselines_answer_what_their_names_say(domain: Domain, rows: pd.DataFrame) -> None:
+def test_baselines_answer_what_their_names_say(domain, rows):
     columns = domain.spec.tunable_columns
     spec = domain.spec
     assert set(baseline_ranks("untuned", domain, rows, cases(ASKED))["variant"]) == {"linear"}

@@ -1,7 +1,5 @@
 """What every model of times does with rows, whatever it is that learns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.knn import KnnRecommender
 from launchwise.learning.regression import MeanRegret, TimeRegressor, nearest_mean
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 
 GPU = "test"
@@ -21,15 +18,15 @@ TIMES = {64: [4.0, 1.0, 2.0], 256: [90.0, 30.0, 120.0]}
 class Nothing(TimeRegressor):
     """Keeps what it is given, and predicts the best time for everything."""
 
-    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+    def fit_rows(self, features, target, weights):
         self.target, self.weights = target, weights
 
-    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+    def predict_rows(self, features):
         return np.zeros(len(features))
 
 
 @pytest.fixture
-def rows(stencil_spec: Spec) -> pd.DataFrame:
+def rows(stencil_spec):
     """Measurements of two problems."""
     found = []
     for n, times in TIMES.items():
@@ -42,21 +39,19 @@ def rows(stencil_spec: Spec) -> pd.DataFrame:
 
 
 @pytest.fixture
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.mark.parametrize("focus", [0.0, 2.0])
-def test_the_focus_weighs_fast_rows_most(domain: Domain, rows: pd.DataFrame, focus: float) -> None:
+def test_the_focus_weighs_fast_rows_most(domain, rows, focus):
     model = Nothing(domain, focus=focus).fit(rows)
     best = rows.groupby("n")["time_ms"].transform("min")
     np.testing.assert_allclose(model.weights, (best / rows["time_ms"]) ** focus)
     np.testing.assert_allclose(model.target, np.log(rows["time_ms"] / best))
 
 
-def test_a_predicted_time_stands_on_the_level_of_its_problem(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_a_predicted_time_stands_on_the_level_of_its_problem(domain, rows):
     model = Nothing(domain).fit(rows)
     predicted = model.judge(rows).predicted_ms
     best = rows.groupby("n")["time_ms"].transform("min")
@@ -68,7 +63,7 @@ def test_a_predicted_time_stands_on_the_level_of_its_problem(
     assert ends.min() < over[0] < ends.max()
 
 
-def test_mean_regret_counts_missing_rows_as_the_worst(domain: Domain, rows: pd.DataFrame) -> None:
+def test_mean_regret_counts_missing_rows_as_the_worst(domain, rows):
     two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
     best = two.groupby("n")["time_ms"].transform("min")
     mean_regret = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
@@ -77,9 +72,7 @@ def test_mean_regret_counts_missing_rows_as_the_worst(domain: Domain, rows: pd.D
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_neighbours_count_alike_or_by_their_distance(
-    domain: Domain, rows: pd.DataFrame, weights: str
-) -> None:
+def test_neighbours_count_alike_or_by_their_distance(domain, rows, weights):
     everything = {"k": len(rows), "problems": None}
     model = KnnRecommender(domain, weights=weights, **everything).fit(rows)
     best = rows.groupby("n")["time_ms"].transform("min")
@@ -90,7 +83,7 @@ def test_neighbours_count_alike_or_by_their_distance(
         np.testing.assert_allclose(over, rows["time_ms"] / best, rtol=1e-3)
 
 
-def test_the_nearest_levels_count_by_the_square_of_their_distance() -> None:
+def test_the_nearest_levels_count_by_the_square_of_their_distance():
     # In powers of two 1 is one away from .5, two from 4.
     points, values = np.array([[0.5], [4.0]]), np.array([10.0, 20.0])
     found = nearest_mean(points, values, np.array([[1.0], [4.0]]))

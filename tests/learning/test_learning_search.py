@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import optuna
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.learning.features import Domain
 from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import regrets
-from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
+from launchwise.learning.search import choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import case_codes
 
 
@@ -31,41 +28,37 @@ class Favourite(Recommender):
 
     fits: ClassVar[list[dict[str, Any]]] = []
 
-    def fit(self, measurements: pd.DataFrame) -> Self:
+    def fit(self, measurements):
         """Nothing to learn."""
         self.fits.append({name: self.parameters[name] for name in ("bx", "shift")})
         return self
 
-    def judge(self, rows: pd.DataFrame) -> Judgement:
+    def judge(self, rows):
         """The nearest size first."""
         return Judgement.without_times(np.abs(np.log2(rows["bx"] / self.parameters["bx"])))
 
 
-def searched(
-    domain: Domain, rows: pd.DataFrame, trials: int, journal: Path | None = None, **options: Any
-) -> tuple[Found, list[dict[str, Any]]]:
+def searched(domain, rows, trials, journal=None, **options):
     """Outcome, and the parameters of every fit."""
     Favourite.fits.clear()
-    usual: dict[str, Any] = {"fixed": {}, "folds": 2, "max_rows": 10000, "seed": 5}
+    usual = {"fixed": {}, "folds": 2, "max_rows": 10000, "seed": 5}
     found = search(Favourite, domain, rows, trials=trials, journal=journal, **(usual | options))
     return found, list(Favourite.fits)
 
 
-def test_no_trials_give_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+def test_no_trials_give_the_defaults(domain, rows):
     found, fits = searched(domain, rows, 0)
     assert (found.parameters, found.value, found.trials) == ({}, None, 0)
     assert fits == []
 
 
-def test_the_first_trial_is_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+def test_the_first_trial_is_the_defaults(domain, rows):
     found, fits = searched(domain, rows, 1)
     assert found.parameters == {}
     assert fits == [{"bx": 1024, "shift": 0.0}] * 2
 
 
-def test_a_log_does_not_list_every_trial(
-    domain: Domain, rows: pd.DataFrame, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_log_does_not_list_every_trial(domain, rows, caplog):
     optuna.logging.set_verbosity(optuna.logging.INFO)
     optuna.logging.enable_propagation()
     try:
@@ -75,7 +68,7 @@ def test_a_log_does_not_list_every_trial(
     assert not caplog.records
 
 
-def test_the_search_finds_better_than_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+def test_the_search_finds_better_than_the_defaults(domain, rows):
     first, _ = searched(domain, rows, 1)
     found, _ = searched(domain, rows, 12)
     assert first.value is not None
@@ -85,16 +78,14 @@ def test_the_search_finds_better_than_the_defaults(domain: Domain, rows: pd.Data
     assert found.value == pytest.approx(held_out_regret(recommender, rows, 2, 5).mean())
 
 
-def test_the_same_seed_gives_the_same_result(domain: Domain, rows: pd.DataFrame) -> None:
+def test_the_same_seed_gives_the_same_result(domain, rows):
     (one, fits), (other, again) = (searched(domain, rows, 6) for _ in range(2))
     assert (one.parameters, one.value) == (other.parameters, other.value)
     assert fits == again
     assert searched(domain, rows, 6, seed=6)[1] != fits
 
 
-def test_a_resumed_search_goes_on_from_its_trials(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_resumed_search_goes_on_from_its_trials(domain, rows, tmp_path):
     journal = tmp_path / "trials.log"
     _, first = searched(domain, rows, 3, journal)
     found, more = searched(domain, rows, 5, journal)
@@ -112,9 +103,7 @@ def test_a_resumed_search_goes_on_from_its_trials(
     assert (shorter.parameters, shorter.value) == (alone.parameters, alone.value)
 
 
-def test_a_torn_journal_is_mended_and_resumed(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_torn_journal_is_mended_and_resumed(domain, rows, tmp_path):
     journal = tmp_path / "trials.log"
     searched(domain, rows, 3, journal)
     whole = journal.read_bytes()
@@ -126,9 +115,7 @@ def test_a_torn_journal_is_mended_and_resumed(
     assert journal.read_bytes().endswith(b"\n")
 
 
-def test_a_journal_of_something_else_is_put_aside(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_journal_of_something_else_is_put_aside(domain, rows, tmp_path):
     journal = tmp_path / "trials.log"
     journal.write_bytes(b"nothing of the kind\n")
     found, fits = searched(domain, rows, 2, journal)
@@ -137,9 +124,7 @@ def test_a_journal_of_something_else_is_put_aside(
 
 
 @pytest.mark.parametrize("change", ["time", "row", "fixed", "folds", "seed", "name"])
-def test_what_a_trial_depends_on_starts_a_search_anew(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path, change: str
-) -> None:
+def test_what_a_trial_depends_on_starts_a_search_anew(domain, rows, tmp_path, change):
     journal = tmp_path / "trials.log"
     searched(domain, rows, 2, journal)
     changed, options = rows.copy(), {}
@@ -154,13 +139,13 @@ def test_what_a_trial_depends_on_starts_a_search_anew(
     assert len(fits) == 2 * (3 if change == "folds" else 2)
 
 
-def test_fixed_parameters_are_held_and_not_reported(domain: Domain, rows: pd.DataFrame) -> None:
+def test_fixed_parameters_are_held_and_not_reported(domain, rows):
     found, fits = searched(domain, rows, 12, fixed={"shift": 0.5})
     assert {fit["shift"] for fit in fits} == {0.5}
     assert set(found.parameters) == {"bx"}
 
 
-def test_what_changes_nothing_leaves_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+def test_what_changes_nothing_leaves_the_defaults(domain, rows):
     found, fits = searched(domain, rows, 4, fixed={"bx": 32})
     assert len({fit["shift"] for fit in fits}) == 4
     assert found.parameters == {}
@@ -168,7 +153,7 @@ def test_what_changes_nothing_leaves_the_defaults(domain: Domain, rows: pd.DataF
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 12))
-def test_only_a_clear_gain_beats_the_defaults(seed: int, problems: int, trials: int) -> None:
+def test_only_a_clear_gain_beats_the_defaults(seed, problems, trials):
     random = np.random.default_rng(seed)
     noise = [random.exponential(0.05, problems) for _ in range(trials)]
     chosen = choose(noise)
@@ -184,7 +169,7 @@ def test_only_a_clear_gain_beats_the_defaults(seed: int, problems: int, trials: 
     assert choose([noise[0], lucky]) == 0
 
 
-def test_thinning_takes_whole_cases(domain: Domain, rows: pd.DataFrame) -> None:
+def test_thinning_takes_whole_cases(domain, rows):
     codes, keys = case_codes(rows, domain.spec)
     sizes = dict(zip(keys, np.bincount(codes).tolist(), strict=True))
     for most in (1, 500, len(rows)):
@@ -196,9 +181,7 @@ def test_thinning_takes_whole_cases(domain: Domain, rows: pd.DataFrame) -> None:
     assert len(few) == len(rows)
 
 
-def test_held_out_regret_judges_the_first_recommendations_of_each_case(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_held_out_regret_judges_the_first_recommendations_of_each_case(domain, rows):
     recommender = Favourite(domain, bx=64)
     found = held_out_regret(recommender, rows, 3, 0, judged=2)
     ranked = recommender.rank(rows.assign(regret=regrets(rows, domain.spec)))

@@ -1,10 +1,5 @@
 """Splits and grouped folds: what trains, what tests, and that nothing does both."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +8,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_json
-from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
+from launchwise.experiment.study import ProblemSplit, Study, TransferSplit
 from launchwise.learning.search import grouped_folds
 from launchwise.learning.splits import (
     ALL,
@@ -30,11 +25,9 @@ from launchwise.learning.splits import (
     read_folds,
 )
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 
 SIZES, GPUS = (64, 100, 128, 200), ("a", "b", "c")
-Key = tuple[Any, ...]
 
 problems = st.builds(
     lambda n, dtype, order: (n, dtype, order),
@@ -48,7 +41,7 @@ studies = st.dictionaries(
 )
 
 
-def sweep(spec: Spec, gpu: str, measured: dict[tuple[int, str, int], bool]) -> pd.DataFrame:
+def sweep(spec, gpu, measured):
     """Two rows a problem: a baseline, measured or failed, and a block that was measured."""
     first = space.baseline(spec)
     other = {**first, "variant": "block3d", "bx": 64}
@@ -62,20 +55,20 @@ def sweep(spec: Spec, gpu: str, measured: dict[tuple[int, str, int], bool]) -> p
     return pd.DataFrame(rows, columns=columns)
 
 
-def made(spec: Spec, study: dict[str, Any], split: Split, **cards: str) -> dict[str, Any]:
+def made(spec, study, split, **cards):
     """The only split, ``it``, of a study ``s``."""
     sweeps = {gpu: sweep(spec, gpu, measured) for gpu, measured in study.items()}
     profiles = {gpu: profile(gpu, device_name=cards.get(gpu, gpu)) for gpu in study}
-    found: dict[str, Any] = make_splits("s", {"it": split}, spec, sweeps, profiles)["splits"]["it"]
+    found = make_splits("s", {"it": split}, spec, sweeps, profiles)["splits"]["it"]
     return found
 
 
-def keys(cases: list[dict[str, Any]]) -> list[Key]:
+def keys(cases):
     return [(case["gpu"], *(case["problem"][name] for name in ("n", "dtype", "order")))
             for case in cases]  # fmt: skip
 
 
-def by_sizes(train: set[int], test: set[int]) -> ProblemSplit:
+def by_sizes(train, test):
     parts = {"train": {"n": sorted(train)}, "test": {"n": sorted(test)}}
     return ProblemSplit(kind="problems", title="x", **parts)
 
@@ -85,9 +78,7 @@ TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")
 
 @settings(max_examples=50)
 @given(studies, st.sets(st.sampled_from(SIZES), min_size=1, max_size=3))
-def test_problem_split_is_disjoint_and_complete(
-    stencil_spec: Spec, study: dict[str, Any], train: set[int]
-) -> None:
+def test_problem_split_is_disjoint_and_complete(stencil_spec, study, train):
     test = set(SIZES) - train
     learnt = {gpu: {p for p in measured if p[0] in train} for gpu, measured in study.items()}
     asked = {
@@ -111,9 +102,7 @@ def test_problem_split_is_disjoint_and_complete(
     assert set(found["skipped"]) == set(study) - set(used)
 
 
-def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
-    stencil_spec: Spec,
-) -> None:
+def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(stencil_spec):
     small, large = (64, "float32", 2), (200, "float32", 2)
     study = {"a": {small: True, large: True}, "b": {large: True}, "c": {small: True}, "d": {}}
     found = made(stencil_spec, study, by_sizes({64}, {200}))
@@ -129,9 +118,7 @@ def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
 
 @settings(max_examples=50)
 @given(studies)
-def test_leaving_a_gpu_out_is_disjoint_and_complete(
-    stencil_spec: Spec, study: dict[str, Any]
-) -> None:
+def test_leaving_a_gpu_out_is_disjoint_and_complete(stencil_spec, study):
     tested = [gpu for gpu, measured in study.items() if any(measured.values())]
     others = {gpu: {(g, *p) for g in study if g != gpu for p in study[g]} for gpu in tested}
     if len(study) < 2 or not tested or not all(others.values()):
@@ -148,7 +135,7 @@ def test_leaving_a_gpu_out_is_disjoint_and_complete(
         assert len(set(keys(fold["train"]))) == len(fold["train"])
 
 
-def test_a_transfer_may_be_about_some_problems_only(stencil_spec: Spec) -> None:
+def test_a_transfer_may_be_about_some_problems_only(stencil_spec):
     problems = {(n, "float32", 2): True for n in (100, 200, 300)}
     study = {"a": problems, "b": problems}
     some = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [100, 300]})
@@ -171,7 +158,7 @@ def test_a_transfer_may_be_about_some_problems_only(stencil_spec: Spec) -> None:
         made(stencil_spec, study, nothing)
 
 
-def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(stencil_spec: Spec) -> None:
+def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(stencil_spec):
     measured = {(n, "float32", 2): True for n in (100, 200, 300)}
     sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu in ("a", "b")}
     profiles = {gpu: profile(gpu, device_name=gpu) for gpu in sweeps}
@@ -184,7 +171,7 @@ def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(stencil_spec: Spec)
             assert ("b", 200) not in {(gpu, n) for gpu, n, *_ in keys(fold[part])}
 
 
-def test_a_problem_on_both_sides_is_an_error_of_one_line(stencil_spec: Spec) -> None:
+def test_a_problem_on_both_sides_is_an_error_of_one_line(stencil_spec):
     study = {"a": {(64, "float32", 2): True, (100, "float32", 2): True}}
     with pytest.raises(UserError) as caught:
         made(stencil_spec, study, by_sizes({64, 100}, {100}))
@@ -196,15 +183,13 @@ def test_a_problem_on_both_sides_is_an_error_of_one_line(stencil_spec: Spec) -> 
 
 
 @pytest.mark.parametrize(("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")])
-def test_a_split_of_unmeasured_problems_names_its_key(
-    stencil_spec: Spec, train: set[int], test: set[int], part: str
-) -> None:
+def test_a_split_of_unmeasured_problems_names_its_key(stencil_spec, train, test, part):
     with pytest.raises(UserError) as caught:
         made(stencil_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
     assert caught.value.key == f"studies.s.splits.it.{part}"
 
 
-def test_a_problem_without_its_baseline_is_no_test_problem(stencil_spec: Spec) -> None:
+def test_a_problem_without_its_baseline_is_no_test_problem(stencil_spec):
     study = {
         "a": {(64, "float32", 2): False, (100, "float32", 2): True, (100, "float64", 2): False}
     }
@@ -213,7 +198,7 @@ def test_a_problem_without_its_baseline_is_no_test_problem(stencil_spec: Spec) -
     assert keys(fold["test"]) == [("a", 100, "float32", 2)]
 
 
-def test_failed_and_wrong_rows_make_no_case(stencil_spec: Spec) -> None:
+def test_failed_and_wrong_rows_make_no_case(stencil_spec):
     rows = sweep(stencil_spec, "a", {(64, "float32", 2): True, (100, "float32", 2): True})
     rows.loc[rows["n"] == 64, "status"] = ["failed", "wrong"]
     sweeps = {"a": rows}
@@ -225,14 +210,14 @@ def test_failed_and_wrong_rows_make_no_case(stencil_spec: Spec) -> None:
         make_splits("s", *asked, {"it": ["mine/study.yaml", "splits.it"]})
 
 
-def test_transfer_of_one_gpu_is_an_error(stencil_spec: Spec) -> None:
+def test_transfer_of_one_gpu_is_an_error(stencil_spec):
     with pytest.raises(UserError) as caught:
         made(stencil_spec, {"a": {(64, "float32", 2): True}}, TRANSFER)
     assert caught.value.key == "studies.s.splits.it"
     assert "at least 2 GPUs" in str(caught.value)
 
 
-def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec: Spec) -> None:
+def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec):
     measured = {(n, "float32", 2): True for n in (100, 200)}
     sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu in ("a", "b.sm16", "b.sm32")}
     profiles = {gpu: profile(gpu, device_name=gpu[0]) for gpu in sweeps}
@@ -250,9 +235,7 @@ def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec: Spec) -> Non
     ("cards", "unseen"),
     [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)],
 )
-def test_only_folds_on_cards_of_their_own_count_as_unseen(
-    stencil_spec: Spec, cards: dict[str, str], unseen: int
-) -> None:
+def test_only_folds_on_cards_of_their_own_count_as_unseen(stencil_spec, cards, unseen):
     study = {gpu: {(64, "float32", 2): True} for gpu in GPUS}
     assert made(stencil_spec, study, TRANSFER, **cards)["folds_on_unseen_cards"] == unseen
 
@@ -268,12 +251,12 @@ def test_only_folds_on_cards_of_their_own_count_as_unseen(
         ({gpu: gpu for gpu in "abcdefgh"}, [["a", "g"], ["b", "h"], ["c"], ["d"], ["e"], ["f"]]),
     ],
 )
-def test_cards_are_left_out_whole(cards: dict[str, str], groups: list[list[str]]) -> None:
+def test_cards_are_left_out_whole(cards, groups):
     assert left_out_together(cards) == groups
 
 
 @given(st.dictionaries(st.text("abcdefg", min_size=1), st.sampled_from("vwxyz"), min_size=2))
-def test_every_gpu_is_left_out_once_in_few_folds(cards: dict[str, str]) -> None:
+def test_every_gpu_is_left_out_once_in_few_folds(cards):
     groups = left_out_together(cards)
     assert sorted(gpu for group in groups for gpu in group) == sorted(cards)
     assert 2 <= len(groups) <= MOST_TRANSFER_FOLDS
@@ -282,7 +265,7 @@ def test_every_gpu_is_left_out_once_in_few_folds(cards: dict[str, str]) -> None:
         assert sum(map(len, places)) == len(set(cards.values()))
 
 
-def test_a_card_is_tested_with_its_slices_and_trained_without(stencil_spec: Spec) -> None:
+def test_a_card_is_tested_with_its_slices_and_trained_without(stencil_spec):
     study = {gpu: {(64, "float32", 2): True} for gpu in ("a", "b", "c")}
     folds = made(stencil_spec, study, TRANSFER, a="x", b="x")["folds"]
     assert list(folds) == ["a", "c"]
@@ -290,10 +273,10 @@ def test_a_card_is_tested_with_its_slices_and_trained_without(stencil_spec: Spec
     assert [one["gpu"] for one in folds["a"]["train"]] == ["c"]
 
 
-def test_folds_come_back_from_their_file(stencil_spec: Spec, tmp_path: Path) -> None:
+def test_folds_come_back_from_their_file(stencil_spec, tmp_path):
     study = {gpu: {(64, "float32", 2): True, (100, "float64", 8): True} for gpu in ("a", "b")}
     sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu, measured in study.items()}
-    splits: dict[str, Split] = {"sizes": by_sizes({64}, {100}), "gpus": TRANSFER}
+    splits = {"sizes": by_sizes({64}, {100}), "gpus": TRANSFER}
     profiles = {gpu: profile(gpu) for gpu in study}
     content = make_splits("s", splits, stencil_spec, sweeps, profiles)
     write_json(tmp_path / "splits.json", content)
@@ -308,7 +291,7 @@ def test_folds_come_back_from_their_file(stencil_spec: Spec, tmp_path: Path) -> 
     assert {case.key for case in fold.test} == {("b", "float32", 64, 2), ("b", "float64", 100, 8)}
 
 
-def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path: Path) -> None:
+def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path):
     case = {"gpu": "a", "problem": {"n": 64, "dtype": "float32", "order": 2}}
     folds = {ALL: {"train": [case], "test": [case]}}
     write_json(tmp_path / "splits.json", {"splits": {"it": {"folds": folds}}})
@@ -316,13 +299,13 @@ def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path: Path) -> No
         read_folds(tmp_path / "splits.json")
 
 
-def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_refused_in_one_line(tmp_path):
     write_json(tmp_path / "splits.json", {"other": 1})
     with pytest.raises(UserError, match="not a file of splits"):
         read_folds(tmp_path / "splits.json")
 
 
-def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
+def test_a_case_is_the_same_whatever_the_order_of_its_names():
     one = Case("a", {"n": 64, "dtype": "float32", "order": 2})
     other = Case("a", {"order": 2, "dtype": "float32", "n": 64})
     assert one.key == other.key
@@ -333,9 +316,7 @@ def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(GPUS), problems), max_size=25), st.data())
-def test_rows_are_numbered_and_found_by_their_case(
-    stencil_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
-) -> None:
+def test_rows_are_numbered_and_found_by_their_case(stencil_spec, named, data):
     rows = pd.DataFrame(
         [(gpu, *problem) for gpu, problem in named], columns=["gpu", "n", "dtype", "order"]
     )
@@ -360,11 +341,9 @@ def test_rows_are_numbered_and_found_by_their_case(
     st.integers(2, 8),
     st.integers(0, 1000),
 )
-def test_grouped_folds_part_no_group_and_hold_each_out_once(
-    listed: list[int], folds: int, seed: int
-) -> None:
+def test_grouped_folds_part_no_group_and_hold_each_out_once(listed, folds, seed):
     groups = np.array(listed)
-    held_out: list[int] = []
+    held_out = []
     sizes = []
     for train, held in grouped_folds(groups, folds, seed):
         assert sorted([*train, *held]) == list(range(len(groups)))
@@ -376,10 +355,10 @@ def test_grouped_folds_part_no_group_and_hold_each_out_once(
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_grouped_folds_depend_on_the_seed_alone() -> None:
+def test_grouped_folds_depend_on_the_seed_alone():
     groups = np.repeat(np.arange(12), 2)
 
-    def held(seed: int) -> list[list[int]]:
+    def held(seed):
         return [rows.tolist() for _, rows in grouped_folds(groups, 3, seed)]
 
     assert held(1) == held(1)
@@ -387,6 +366,6 @@ def test_grouped_folds_depend_on_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize("groups", [[], [0, 0, 0]])
-def test_grouped_folds_of_one_group_are_refused(groups: list[int]) -> None:
+def test_grouped_folds_of_one_group_are_refused(groups):
     with pytest.raises(ValueError, match="at least 2 groups"):
         list(grouped_folds(np.array(groups, dtype=np.int64), 3, 0))

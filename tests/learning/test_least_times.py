@@ -1,9 +1,5 @@
 """The time that no run can beat: by hand, and against every recorded sweep."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,11 +11,11 @@ from launchwise.gpus.profile import read_profile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from tests.support.samples import ROOT, profile
 
 
-def is_believed(path: Path) -> bool:
+def is_believed(path):
     """Whether the import found nothing impossible in a sweep."""
     known = path.with_suffix(".provenance.json")
     return not (known.is_file() and read_json(known).get(DOUBTS))
@@ -28,7 +24,7 @@ def is_believed(path: Path) -> bool:
 PLACES = [ROOT / "kernels", ROOT / "data/public/workloads"]
 
 
-def has_workload(name: str) -> bool:
+def has_workload(name):
     """Whether the workload of a recorded sweep is there."""
     return any((place / name / "spec.yaml").is_file() for place in PLACES)
 
@@ -47,21 +43,21 @@ BLIND_SWEEPS = sorted(
 )
 
 
-def workload_folder(name: str) -> Path:
+def workload_folder(name):
     return next(place / name for place in PLACES if (place / name).is_dir())
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_no_recorded_run_is_faster(path: Path) -> None:
+def test_no_recorded_run_is_faster(path):
     check(path, path.stem, path.parent)
 
 
 @pytest.mark.parametrize("path", BLIND_SWEEPS, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
-def test_no_run_of_a_blind_test_is_faster(path: Path) -> None:
+def test_no_run_of_a_blind_test_is_faster(path):
     check(path, path.name.split("_")[0], path.parents[1])
 
 
-def check(path: Path, workload: str, folder: Path) -> None:
+def check(path, workload, folder):
     spec = load_spec(workload_folder(workload))
     gpu = folder.name
     rows = read_table(path, measurement_schema(spec))
@@ -72,7 +68,7 @@ def check(path: Path, workload: str, folder: Path) -> None:
     assert (rows["time_ms"].to_numpy() > share * least_ms(rows, spec, known)).all()
 
 
-def test_what_fits_the_cache_passes_it_once(stencil_spec: Spec) -> None:
+def test_what_fits_the_cache_passes_it_once(stencil_spec):
     small, big = 32, 1002
     one = profile("one")
     rows = pd.DataFrame(

@@ -1,7 +1,5 @@
 """The Gaussian process: its means and fits are those of scikit-learn's own loop."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -15,28 +13,28 @@ AXES = 5
 
 
 @pytest.fixture
-def points() -> np.ndarray:
+def points():
     return np.random.default_rng(1).normal(size=(80, AXES))
 
 
 @pytest.fixture
-def values(points: np.ndarray) -> np.ndarray:
+def values(points):
     noise = np.random.default_rng(2).normal(size=len(points))
     found = np.sin(points[:, 0]) + 0.3 * points[:, 1] ** 2 + 0.05 * noise
     return np.asarray((found - found.mean()) / found.std())
 
 
 @pytest.fixture
-def kernel() -> matern.Kernel:
+def kernel():
     return matern.Kernel(1.7, np.array([0.4, 1.0, 3.0, 20.0, 400.0]), 0.02)
 
 
-def peer(kernel: matern.Kernel) -> ConstantKernel:
+def peer(kernel):
     smooth = ConstantKernel(kernel.amplitude) * Matern(kernel.scales, matern.SCALES, nu=1.5)
     return smooth + WhiteKernel(kernel.noise, matern.NOISES)
 
 
-def test_mean_between_points(kernel: matern.Kernel, points: np.ndarray, values: np.ndarray) -> None:
+def test_mean_between_points(kernel, points, values):
     known = GaussianProcessRegressor(peer(kernel), optimizer=None).fit(points, values)
     asked = np.random.default_rng(3).normal(size=(2 * matern.PIECE + 7, AXES))
     weights = matern.posterior_weights(kernel, points, values)
@@ -44,16 +42,14 @@ def test_mean_between_points(kernel: matern.Kernel, points: np.ndarray, values: 
     np.testing.assert_allclose(found, known.predict(asked), atol=2e-4)
 
 
-def test_mean_at_the_points_is_near_what_was_observed(
-    points: np.ndarray, values: np.ndarray
-) -> None:
+def test_mean_at_the_points_is_near_what_was_observed(points, values):
     kernel = matern.Kernel(1.0, np.ones(AXES), 1e-5)
     weights = matern.posterior_weights(kernel, points, values)
     found = matern.posterior_mean(kernel, points, weights, points)
     np.testing.assert_allclose(found, values, atol=2e-3)
 
 
-def test_fit_is_as_likely_as_scikit_learns(points: np.ndarray, values: np.ndarray) -> None:
+def test_fit_is_as_likely_as_scikit_learns(points, values):
     start = matern.Kernel(1.0, np.full(AXES, 3.0), 1e-2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -65,7 +61,7 @@ def test_fit_is_as_likely_as_scikit_learns(points: np.ndarray, values: np.ndarra
     assert found.scales[:2].max() < found.scales[2:].min()
 
 
-def test_points_that_are_equal_do_no_harm(values: np.ndarray) -> None:
+def test_points_that_are_equal_do_no_harm(values):
     same = np.zeros((len(values), AXES))
     found = matern.fitted_kernel(same, values, steps=20)
     weights = matern.posterior_weights(found, same, values)

@@ -1,7 +1,5 @@
 """Figures of merit against numbers worked out by hand or by brute force."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -16,23 +14,23 @@ NAN = float("nan")
 times = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=8)
 
 
-def test_improvement_coefficient_is_the_mean_of_ratios() -> None:
+def test_improvement_coefficient_is_the_mean_of_ratios():
     # Ratios 2, 1/2 and 4: 6.5 / 3. The ratio of means would be 7 / 3.75.
     baseline, recommended = np.array([2.0, 1.0, 4.0]), np.array([1.0, 2.0, 1.0])
     assert merit.improvement_coefficient(baseline, recommended) == pytest.approx(6.5 / 3)
 
 
-def test_a_recommendation_without_a_time_improves_by_0_and_is_counted() -> None:
+def test_a_recommendation_without_a_time_improves_by_0_and_is_counted():
     baseline, recommended = np.array([4.0, 4.0]), np.array([1.0, NAN])
     assert merit.improvement_coefficient(baseline, recommended) == pytest.approx(2.0)
     assert merit.percent_improved(np.array([4.0, NAN, 0.0, 1.5])) == 50.0
 
 
-def test_as_fast_as_the_baseline_is_no_improvement() -> None:
+def test_as_fast_as_the_baseline_is_no_improvement():
     assert merit.percent_improved(np.array([1.0, 1.0 + 1e-9, 0.5, 3.0])) == 50.0
 
 
-def test_improved_runs_pairs_every_repeat_with_every_other() -> None:
+def test_improved_runs_pairs_every_repeat_with_every_other():
     # Below the baseline's (2, 4): 1 below both, 3 below one, 5 below none: 3 of 6 pairs.
     found = merit.improved_runs(np.array([1.0, 3.0, 5.0]), np.array([2.0, 4.0]))
     assert found == pytest.approx(3 / 6)
@@ -40,46 +38,42 @@ def test_improved_runs_pairs_every_repeat_with_every_other() -> None:
 
 
 @given(times, times, st.randoms())
-def test_improved_runs_do_not_depend_on_the_order_of_runs(
-    first: list[float], second: list[float], random: object
-) -> None:
+def test_improved_runs_do_not_depend_on_the_order_of_runs(first, second, random):
     shuffled = list(first)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     expected = sum(a < b for a, b in itertools.product(first, second)) / len(first) / len(second)
     found = merit.improved_runs(np.array(shuffled), np.array(second))
     assert found == pytest.approx(expected)
 
 
-def test_geometric_mean_by_hand() -> None:
+def test_geometric_mean_by_hand():
     assert merit.geometric_mean([1.0, 0.25]) == pytest.approx(0.5)
     assert merit.geometric_mean([2.0, 4.0, 8.0]) == pytest.approx(4.0)
     assert merit.geometric_mean([1.0, 0.0]) == 0.0
 
 
 @given(times, st.integers(1, 9))
-def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: int) -> None:
+def test_expected_best_is_the_mean_over_every_draw(values, draws):
     every = list(itertools.combinations(values, min(draws, len(values))))
     expected = sum(map(min, every)) / len(every)
     assert merit.expected_best(np.array(values), draws) == pytest.approx(expected)
 
 
 @given(times, st.integers(1, 9), st.integers(1, 21))
-def test_chance_below_is_the_share_of_every_draw(
-    values: list[float], draws: int, limit: int
-) -> None:
+def test_chance_below_is_the_share_of_every_draw(values, draws, limit):
     every = list(itertools.combinations(values, min(draws, len(values))))
     expected = sum(min(draw) < limit for draw in every) / len(every)
     found = merit.chance_below(np.array(values), float(limit), draws)
     assert found == pytest.approx(expected)
 
 
-def test_expected_best_of_two_of_four_by_hand() -> None:
+def test_expected_best_of_two_of_four_by_hand():
     # Pairs of 1, 2, 3, 10: three have 1 as their smaller, two have 2, one has 3.
     assert merit.expected_best(np.array([10.0, 1.0, 3.0, 2.0]), 2) == pytest.approx(10 / 6)
 
 
 @pytest.mark.parametrize(("count", "draws"), [(1, 1), (5000, 1), (5000, 20), (5000, 5000)])
-def test_chances_of_draws_sum_to_1_for_whole_sweeps(count: int, draws: int) -> None:
+def test_chances_of_draws_sum_to_1_for_whole_sweeps(count, draws):
     weights = merit.draws_weights(count, draws)
     assert weights.sum() == pytest.approx(1.0)
     assert weights[0] == pytest.approx(draws / count)
@@ -87,11 +81,11 @@ def test_chances_of_draws_sum_to_1_for_whole_sweeps(count: int, draws: int) -> N
     assert np.count_nonzero(weights) <= count - draws + 1
 
 
-def test_null_accuracy_is_the_share_of_the_most_frequent_class() -> None:
+def test_null_accuracy_is_the_share_of_the_most_frequent_class():
     assert merit.null_accuracy([("a", 1), ("b", 1), ("a", 1), ("a", 2)]) == 0.5
 
 
-def test_figures_of_nothing_are_unknown() -> None:
+def test_figures_of_nothing_are_unknown():
     none = np.array([])
     for found in (
         merit.geometric_mean(none),

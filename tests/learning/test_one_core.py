@@ -1,13 +1,9 @@
 """Models run on one core each."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from samples import STENCIL, measurements, profile
@@ -19,7 +15,6 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import fitted_to
 from launchwise.learning.one_core import VARIABLES, one_thread
-from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.spec import load_spec
 
@@ -84,7 +79,7 @@ class Broken(Own):
 
 
 @pytest.fixture
-def domain(tmp_path: Path) -> Domain:
+def domain(tmp_path):
     """The tests' workload with kinds of a user's own."""
     folder = tmp_path / "kernels" / "stencil"
     shutil.copytree(STENCIL, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -97,9 +92,7 @@ def domain(tmp_path: Path) -> Domain:
     return Domain(load_spec(folder), {"test": profile()})
 
 
-def fit(
-    domain: Domain, kind: str, blamed: tuple[str, ...] = (), **parameters: int
-) -> tuple[Recommender, dict[str, Any]]:
+def fit(domain, kind, blamed=(), **parameters):
     """A model of a kind, named "mine", that is fitted to two sizes, and the facts of its fit."""
     blocks = [{"n": [64, 100], "dtype": ["float32"], "order": [2]}]
     cases = [Case("test", {"n": n, "dtype": "float32", "order": 2}) for n in (64, 100)]
@@ -111,7 +104,7 @@ def fit(
     return fitted_to(known, fold, "mine", entry, domain, Search(), 1, None, blamed)
 
 
-def test_an_own_model_fits_and_predicts_on_one_thread(domain: Domain, tmp_path: Path) -> None:
+def test_an_own_model_fits_and_predicts_on_one_thread(domain, tmp_path):
     outside = {name: os.environ.get(name) for name in VARIABLES}
     # Whatever the environment of the tests says.
     with threadpool_limits(2):
@@ -125,7 +118,7 @@ def test_an_own_model_fits_and_predicts_on_one_thread(domain: Domain, tmp_path: 
     assert set(model._seen[0]) == {1}
 
 
-def test_limits_within_limits_and_after_an_error_end() -> None:
+def test_limits_within_limits_and_after_an_error_end():
     before = os.environ.get("OMP_NUM_THREADS")
     with one_thread():
         with pytest.raises(ZeroDivisionError), one_thread():
@@ -134,13 +127,13 @@ def test_limits_within_limits_and_after_an_error_end() -> None:
     assert os.environ.get("OMP_NUM_THREADS") == before
 
 
-def test_a_model_that_cannot_be_fitted_blames_its_settings(domain: Domain) -> None:
+def test_a_model_that_cannot_be_fitted_blames_its_settings(domain):
     with pytest.raises(UserError, match="too deep") as caught:
         fit(domain, "broken", ("o.yaml", "a.parameters"), depth=4)
     assert str(caught.value) == "o.yaml: a.parameters: depth 4 is too deep"
 
 
-def test_libraries_that_come_later_are_limited_too() -> None:
+def test_libraries_that_come_later_are_limited_too():
     code = (
         "import sys, time\n"
         "from launchwise.learning.one_core import one_thread\n"
@@ -159,7 +152,7 @@ def test_libraries_that_come_later_are_limited_too() -> None:
     assert done.stdout == "[1] True\n"
 
 
-def test_pools_are_sought_once_where_no_module_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pools_are_sought_once_where_no_module_came(monkeypatch):
     import threadpoolctl
 
     with one_thread():

@@ -1,11 +1,6 @@
 """Predictions for datasheet-only GPUs."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from stencil import copying_stencil
 
@@ -21,31 +16,28 @@ from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.tables.learning import unmeasured_schema
-from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from tests.support.described_gpus import described_gpus, gpus_in_hosts
 from tests.support.report_study import sweep
 from tests.support.samples import profile
 
-PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
+PROBLEMS = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     known = described_gpus("a100", "t4")
     return Domain(stencil_spec, {**known, "big": profile("big")})
 
 
 @pytest.fixture(scope="module")
-def table(domain: Domain) -> pd.DataFrame:
+def table(domain):
     rows = learnable_rows(domain, [sweep(domain.spec, "big").assign(registers=32, spill_bytes=0)])
     predictors = fitted_predictors(domain, rows)
     return predict_times(domain, ["a100", "t4"], PROBLEMS, predictors, top=3)
 
 
-def test_every_predictor_names_its_best_for_every_problem_and_gpu(
-    table: pd.DataFrame, domain: Domain
-) -> None:
+def test_every_predictor_names_its_best_for_every_problem_and_gpu(table, domain):
     unmeasured_schema(domain.spec).insist("table", table)
     counts = table.groupby(["predictor", "gpu", "n"]).size()
     assert len(counts) == 2 * 2 * 2
@@ -55,7 +47,7 @@ def test_every_predictor_names_its_best_for_every_problem_and_gpu(
     assert (steps >= 0).all()
 
 
-def test_what_is_named_is_the_best_of_all_candidates(table: pd.DataFrame, domain: Domain) -> None:
+def test_what_is_named_is_the_best_of_all_candidates(table, domain):
     model = recommender_class("analytical")(domain)
     every = model.rank(domain.choices([Case("t4", PROBLEMS[0])]))
     own = table.query("predictor == 'analytical' and gpu == 't4' and n == 102 and rank == 1")
@@ -64,7 +56,7 @@ def test_what_is_named_is_the_best_of_all_candidates(table: pd.DataFrame, domain
     assert own["baseline_ms"].iloc[0] == start
 
 
-def test_limits_are_those_of_the_card(table: pd.DataFrame, domain: Domain) -> None:
+def test_limits_are_those_of_the_card(table, domain):
     least = 16 * 200**3 / domain.profiles["t4"].ceilings.copy_bandwidth_gbs / 1e6
     own = table.query("gpu == 't4' and n == 202")
     assert own["bytes_ms"].tolist() == pytest.approx([least] * len(own))
@@ -77,14 +69,14 @@ def test_limits_are_those_of_the_card(table: pd.DataFrame, domain: Domain) -> No
 class Boaster(Recommender):
     """Says that every run takes a nanosecond."""
 
-    def fit(self, measurements: pd.DataFrame) -> Boaster:
+    def fit(self, measurements):
         return self
 
-    def judge(self, rows: pd.DataFrame) -> Judgement:
+    def judge(self, rows):
         return Judgement.by_time(np.full(len(rows), 1e-6), self.domain.is_baseline(rows))
 
 
-def test_no_time_is_below_the_roofline_beside_it(domain: Domain) -> None:
+def test_no_time_is_below_the_roofline_beside_it(domain):
     table = predict_times(domain, ["a100", "t4"], PROBLEMS, {"learnt": Boaster(domain)})
     assert table["predicted_ms"].tolist() == table["roofline_ms"].tolist()
     assert table["baseline_ms"].tolist() == table["roofline_ms"].tolist()
@@ -94,13 +86,13 @@ def test_no_time_is_below_the_roofline_beside_it(domain: Domain) -> None:
         schema.insist("predictions", table.assign(predicted_ms=0.9 * table["roofline_ms"]))
 
 
-def test_runs_that_copy_are_predicted_for_known_host_links_alone(tmp_path: Path) -> None:
+def test_runs_that_copy_are_predicted_for_known_host_links_alone(tmp_path):
     spec = load_spec(copying_stencil(tmp_path))
     links = {"unknown": None, "slow": 12.0, "fast": 25.0}
     known = gpus_in_hosts({gpu: ("a100", rate) for gpu, rate in links.items()})
     wanted = {"variant": ["block3d"], "row_padding": [0], "by": [8], "bz": [1], "bx": [32, 64]}
     domain = Domain(spec, known, wanted)
-    problems: list[Problem] = [
+    problems = [
         {"n": 100, "dtype": "float64", "order": 2, "memory": memory}
         for memory in ("pinned", "device")
     ]

@@ -1,7 +1,5 @@
 """Predictors of times: what they say, what they learn, and how their errors are counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,6 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import limits_ms
 from launchwise.learning.truth import Truth
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 from tests.support.report_study import sweep
 from tests.support.said import learnt_of
 from tests.support.samples import profile
@@ -23,20 +20,20 @@ TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
 
 
 @pytest.fixture(scope="module")
-def measured(stencil_spec: Spec) -> pd.DataFrame:
+def measured(stencil_spec):
     """Rows of several problems."""
     return training_rows(stencil_spec, TRAINED + ASKED)
 
 
-def of(rows: pd.DataFrame, sizes: tuple[int, ...]) -> pd.DataFrame:
+def of(rows, sizes):
     return rows[rows["n"].isin(sizes)].reset_index(drop=True)
 
 
-def median_error(predicted: np.ndarray, rows: pd.DataFrame) -> float:
+def median_error(predicted, rows):
     return float(np.median(np.abs(predicted / rows["time_ms"] - 1)))
 
 
-def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(stencil_spec: Spec) -> None:
+def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(stencil_spec):
     fast, slow = profile("fast"), profile("slow")
     ceilings = slow.ceilings.model_copy(update={"float32_gflops": 10.0, "float64_gflops": 5.0})
     gpus = {"fast": fast, "slow": slow.model_copy(update={"ceilings": ceilings})}
@@ -57,15 +54,13 @@ def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(stencil_spec: Spec)
     assert predicted == pytest.approx(np.maximum(bytes_ms, flop_ms) + 0.002)
 
 
-def test_what_knows_no_configurations_recommends_the_baseline(domain: Domain) -> None:
+def test_what_knows_no_configurations_recommends_the_baseline(domain):
     roofline = recommender_class("roofline")(domain)
     first = roofline.rank(domain.choices(cases(ASKED))).query("rank == 1")
     assert domain.is_baseline(first).all()
 
 
-def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
-    domain: Domain, measured: pd.DataFrame
-) -> None:
+def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(domain, measured):
     train, test = of(measured, TRAINED), of(measured, ASKED)
     errors = [
         median_error(recommender_class(kind)(domain).fit(train).predict(test), test)
@@ -77,9 +72,7 @@ def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
     assert errors[2] < 0.03
 
 
-def test_what_learns_nothing_says_the_same_whatever_was_measured(
-    domain: Domain, measured: pd.DataFrame
-) -> None:
+def test_what_learns_nothing_says_the_same_whatever_was_measured(domain, measured):
     test = of(measured, ASKED)
     doubled = measured.assign(time_ms=2 * measured["time_ms"])
     for kind in ("roofline", "analytical"):
@@ -87,9 +80,7 @@ def test_what_learns_nothing_says_the_same_whatever_was_measured(
         assert predictors[0].predict(test).tolist() == predictors[1].predict(test).tolist()
 
 
-def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
-    domain: Domain, measured: pd.DataFrame
-) -> None:
+def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(domain, measured):
     train, test = of(measured, TRAINED), of(measured, ASKED)
     one, two = (
         recommender_class("learnt")(domain).fit(train.assign(time_ms=factor * train["time_ms"]))
@@ -98,9 +89,7 @@ def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
     assert np.median(two.predict(test) / one.predict(test)) == pytest.approx(3, rel=0.01)
 
 
-def test_the_learnt_one_takes_no_first_launch_for_a_time(
-    domain: Domain, measured: pd.DataFrame
-) -> None:
+def test_the_learnt_one_takes_no_first_launch_for_a_time(domain, measured):
     train, test = of(measured, TRAINED), of(measured, ASKED)
     slow = np.arange(len(train)) % 3 == 0
     planted = train.assign(
@@ -117,7 +106,7 @@ def test_the_learnt_one_takes_no_first_launch_for_a_time(
 # How errors are counted
 
 
-def recommendations(rows: pd.DataFrame, ratio: np.ndarray) -> pd.DataFrame:
+def recommendations(rows, ratio):
     """Of one model that predicts the measured times by a ratio."""
     return rows.assign(
         study="tiny",
@@ -130,7 +119,7 @@ def recommendations(rows: pd.DataFrame, ratio: np.ndarray) -> pd.DataFrame:
 
 
 @pytest.fixture
-def counted(stencil_spec: Spec) -> tuple[Domain, pd.DataFrame, Truth]:
+def counted(stencil_spec):
     gpus = ("big", "big.sm4")
     tables = {gpu: sweep(stencil_spec, gpu) for gpu in gpus}
     domain = Domain(stencil_spec, {gpu: profile(gpu) for gpu in gpus})
@@ -139,7 +128,7 @@ def counted(stencil_spec: Spec) -> tuple[Domain, pd.DataFrame, Truth]:
     return domain, rows.reset_index(drop=True), Truth(tables, domain)
 
 
-def test_errors_are_those_of_the_rows(counted: tuple[Domain, pd.DataFrame, Truth]) -> None:
+def test_errors_are_those_of_the_rows(counted):
     domain, rows, truth = counted
     ratio = np.where(rows["gpu"] == "big", 1.2, 0.9)
     table = recommendations(rows, ratio).drop(columns="time_ms")
@@ -159,9 +148,7 @@ def test_errors_are_those_of_the_rows(counted: tuple[Domain, pd.DataFrame, Truth
     assert whole["big"]["spearman"] == pytest.approx(1)
 
 
-def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
-    counted: tuple[Domain, pd.DataFrame, Truth],
-) -> None:
+def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(counted):
     domain, rows, truth = counted
     table = recommendations(rows, np.ones(len(rows))).drop(columns="time_ms")
     timed = truth.timed(learnt_of(table, domain.spec).predicted_times)
@@ -173,7 +160,7 @@ def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
     assert prediction_errors(timed.assign(mine_ms=np.nan), ["mine"], domain) == []
 
 
-def test_parts_say_where_a_model_fails(domain: Domain, measured: pd.DataFrame) -> None:
+def test_parts_say_where_a_model_fails(domain, measured):
     slanted = np.where(measured["variant"] == "column", 2.0, 1.0)
     table = measured.assign(
         split="sizes", fold="all", status="ok", mine_ms=slanted * measured["time_ms"]

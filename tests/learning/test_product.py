@@ -1,11 +1,7 @@
 """The fitted model of a product: fitted once, and never another one than its facts say."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from samples import measurements, profile
 from studies import by_size, entry, study
@@ -19,23 +15,22 @@ from launchwise.learning.product import fit_answering, learnt_from, write_produc
 from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.times import judged_times
-from launchwise.workloads.spec import Spec
 
 GPU = "test"
 SIZES = [64, 100, 130]
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.fixture(scope="module")
-def sweep(stencil_spec: Spec) -> pd.DataFrame:
+def sweep(stencil_spec):
     return measurements(stencil_spec, [{"n": SIZES, "dtype": ["float32"], "order": [2]}])
 
 
-def fit(domain: Domain, sweep: pd.DataFrame, folder: Path, k: int = 3) -> None:
+def fit(domain, sweep, folder, k=3):
     asked = study("knn", splits=by_size(SIZES[:2], SIZES[2:]))
     rows = learnt_from(asked, domain, {GPU: sweep})
     models = {"knn": Asked(entry("knn", k=k), f"k={k}")}
@@ -44,13 +39,11 @@ def fit(domain: Domain, sweep: pd.DataFrame, folder: Path, k: int = 3) -> None:
     fit_answering(learning, "knn", rows, {GPU: sweep}, folder, "rows")
 
 
-def times_of(folder: Path) -> dict[str, int]:
+def times_of(folder):
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_is_current_is_not_fitted_again(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_what_is_current_is_not_fitted_again(domain, sweep, tmp_path):
     fit(domain, sweep, tmp_path / "fitted")
     before = times_of(tmp_path / "fitted")
     fit(domain, sweep, tmp_path / "fitted")
@@ -59,9 +52,7 @@ def test_what_is_current_is_not_fitted_again(
     assert times_of(tmp_path / "fitted") != before
 
 
-def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(
-    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(domain, sweep, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     fit(domain, sweep, one)
     fit(domain, sweep, other, k=1)

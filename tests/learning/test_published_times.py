@@ -1,9 +1,6 @@
 """Predictions of published run times."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -15,18 +12,15 @@ from launchwise.experiment.published import RunTime
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import held_against
-from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import limits_ms
 from launchwise.learning.splits import Case
 from launchwise.tables.learning import published_times_schema
-from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 CARDS = {"ti": "rtx2080ti", "black": "titan_black"}
-PROBLEM: Problem = {"n": 600, "dtype": "float64", "order": 2, "memory": "pinned"}
-SELECTION: dict[str, list[Value]] = {
+PROBLEM = {"n": 600, "dtype": "float64", "order": 2, "memory": "pinned"}
+SELECTION = {
     "variant": ["block3d"], "row_padding": [0], "bx": [32], "by": [8], "bz": [1],
 }  # fmt: skip
 TIME = RunTime(
@@ -36,32 +30,30 @@ TIME = RunTime(
 
 
 @pytest.fixture(scope="module")
-def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+def spec(tmp_path_factory):
     """Of a workload whose runs have several phases."""
     return load_spec(copying_stencil(tmp_path_factory.mktemp("kernels")))
 
 
 @pytest.fixture(scope="module")
-def domain(spec: Spec) -> Domain:
+def domain(spec):
     known = gpus_in_hosts({gpu: (card, None) for gpu, card in CARDS.items()})
     # The study's own candidates do not matter where a configuration is named.
     return Domain(spec, known, {**SELECTION, "bx": [64], "by": [4]})
 
 
 @pytest.fixture(scope="module")
-def predictors(domain: Domain) -> Mapping[str, Recommender]:
+def predictors(domain):
     return {"analytical": recommender_class("analytical")(domain).fit(pd.DataFrame())}
 
 
-def rows_of(domain: Domain, selection: Mapping[str, list[Value]] = SELECTION) -> pd.DataFrame:
+def rows_of(domain, selection=SELECTION):
     """The configurations of a selection: the baseline is no part of it."""
     rows = Domain(domain.spec, domain.profiles, dict(selection)).choices([Case("ti", PROBLEM)])
     return rows[~domain.is_baseline(rows)].reset_index(drop=True)
 
 
-def test_each_predictor_has_a_row_on_gpus_of_that_card(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_each_predictor_has_a_row_on_gpus_of_that_card(domain, predictors):
     held = held_against(domain, [TIME], CARDS, predictors)
     published_times_schema(domain.spec).insist("table", held.table)
     rows = rows_of(domain)
@@ -76,10 +68,8 @@ def test_each_predictor_has_a_row_on_gpus_of_that_card(
     assert held.unfit == {}
 
 
-def test_a_time_may_cover_many_runs_or_an_unknown_number(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
-    def predicted(runs: int | None) -> pd.DataFrame:
+def test_a_time_may_cover_many_runs_or_an_unknown_number(domain, predictors):
+    def predicted(runs):
         time = dataclasses.replace(TIME, runs=runs)
         return held_against(domain, [time], CARDS, predictors).table
 
@@ -89,9 +79,7 @@ def test_a_time_may_cover_many_runs_or_an_unknown_number(
     assert [set(table["runs"]) for table in (once, many, unknown)] == [{1}, {50}, {0}]
 
 
-def test_phases_are_predicted_by_the_cost_model_alone(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_phases_are_predicted_by_the_cost_model_alone(domain, predictors):
     phases = ("step", "inputs")
     table = held_against(
         domain, [dataclasses.replace(TIME, phases=phases)], CARDS, predictors
@@ -104,14 +92,12 @@ def test_phases_are_predicted_by_the_cost_model_alone(
     assert expected < estimate.time_ms[0]
 
 
-def test_phases_of_a_run_without_overlap_are_the_run(domain: Domain) -> None:
+def test_phases_of_a_run_without_overlap_are_the_run(domain):
     estimate = CostModel(domain.spec, domain.profiles).estimate(rows_of(domain))
     assert np.sum(list(estimate.phases.values()), axis=0) == pytest.approx(estimate.time_ms)
 
 
-def test_the_predicted_fastest_of_what_is_free_is_taken(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_the_predicted_fastest_of_what_is_free_is_taken(domain, predictors):
     free = dataclasses.replace(TIME, selection={**SELECTION, "bx": [32, 512], "by": [2, 4]})
     table = held_against(domain, [free], CARDS, predictors).table.set_index("predictor")
     rows = rows_of(domain, free.selection)
@@ -125,9 +111,7 @@ def test_the_predicted_fastest_of_what_is_free_is_taken(
     }
 
 
-def test_without_a_variant_the_candidates_of_the_study_are_free(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_without_a_variant_the_candidates_of_the_study_are_free(domain, predictors):
     free = dataclasses.replace(TIME, selection={"bx": [64]})
     table = held_against(domain, [free], CARDS, predictors).table.set_index("predictor")
     # The baseline is a choice too, but has another bx.
@@ -135,18 +119,14 @@ def test_without_a_variant_the_candidates_of_the_study_are_free(
     assert set(table["by"]) == {4}
 
 
-def test_a_configuration_that_fits_no_card_is_counted(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_a_configuration_that_fits_no_card_is_counted(domain, predictors):
     large = dataclasses.replace(TIME, selection={**SELECTION, "bx": [1024]})
     held = held_against(domain, [large, TIME], CARDS, predictors)
     assert held.unfit == {"whole": 1}
     assert set(held.table["bx"]) == {32}
 
 
-def test_times_on_other_cards_are_left_out(
-    domain: Domain, predictors: Mapping[str, Recommender]
-) -> None:
+def test_times_on_other_cards_are_left_out(domain, predictors):
     held = held_against(domain, [dataclasses.replace(TIME, card="a100")], CARDS, predictors)
     assert held.table.empty
     assert held.unfit == {}

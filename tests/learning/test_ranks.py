@@ -1,7 +1,5 @@
 """Ranks and correlations within groups, against pandas group by group."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,13 +15,13 @@ ROWS = st.lists(
 )
 
 
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
+def spearman(first, second):
     """Rank correlation of one group."""
     one = np.zeros(len(first), dtype=np.int64)
     return float(correlations(one, group_ranks(one, first), group_ranks(one, second))[0])
 
 
-def by_pandas(first: np.ndarray, second: np.ndarray) -> float:
+def by_pandas(first, second):
     """The same by pandas' ranks and NumPy's correlation; NaN of fewer than 2 or of constants."""
     if len(first) < 2:
         return float("nan")
@@ -34,7 +32,7 @@ def by_pandas(first: np.ndarray, second: np.ndarray) -> float:
 
 
 @given(ROWS)
-def test_ranks_are_those_of_pandas(rows: list[tuple[int, int, int]]) -> None:
+def test_ranks_are_those_of_pandas(rows):
     table = pd.DataFrame(rows, columns=["group", "first", "second"]).astype(
         {"first": float, "second": float}
     )
@@ -49,7 +47,7 @@ def test_ranks_are_those_of_pandas(rows: list[tuple[int, int, int]]) -> None:
 
 
 @given(ROWS)
-def test_correlations_of_ranks_are_spearmans(rows: list[tuple[int, int, int]]) -> None:
+def test_correlations_of_ranks_are_spearmans(rows):
     table = pd.DataFrame(rows, columns=["group", "first", "second"]).astype(float)
     groups = pd.factorize(table["group"])[0]
     first, second = table["first"].to_numpy(), table["second"].to_numpy()
@@ -61,7 +59,7 @@ def test_correlations_of_ranks_are_spearmans(rows: list[tuple[int, int, int]]) -
     assert found == pytest.approx(wanted, nan_ok=True)
 
 
-def test_ties_share_a_rank_within_their_group_only() -> None:
+def test_ties_share_a_rank_within_their_group_only():
     groups = np.array([1, 0, 1, 0, 1])
     values = np.array([5.0, 5.0, 2.0, 7.0, 5.0])
     assert group_ranks(groups, values).tolist() == [2.5, 1.0, 1.0, 2.0, 2.5]
@@ -69,7 +67,7 @@ def test_ties_share_a_rank_within_their_group_only() -> None:
     assert np.isnan(constant).all()
 
 
-def test_spearman_by_hand() -> None:
+def test_spearman_by_hand():
     # Rank differences 1, 1, 0, 0: 1 - 6 * 2 / (4 * 15).
     assert spearman(np.array([1, 2, 3, 4]), np.array([20, 10, 30, 40])) == pytest.approx(0.8)
     assert spearman(np.array([1, 5, 6]), np.array([9, 4, 1])) == pytest.approx(-1.0)
@@ -78,7 +76,7 @@ def test_spearman_by_hand() -> None:
 
 
 @given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
-def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
+def test_spearman_sees_ranks_only(values, data):
     measured = np.array(data.draw(st.permutations(values)), dtype=float)
     predicted = np.array(values, dtype=float)
     found = spearman(predicted, measured)
@@ -87,6 +85,6 @@ def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> Non
     assert spearman(-predicted, measured) == pytest.approx(-found)
 
 
-def test_spearman_of_constants_or_of_one_value_is_unknown() -> None:
+def test_spearman_of_constants_or_of_one_value_is_unknown():
     assert math.isnan(spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
     assert math.isnan(spearman(np.array([1.0]), np.array([1.0])))

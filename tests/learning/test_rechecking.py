@@ -1,9 +1,6 @@
 """Verdicts on answers that were measured again."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +9,6 @@ import pytest
 from launchwise.learning.rechecking import Gain, verdict, verdicts
 from launchwise.tables.measurements import recheck_schema
 from launchwise.workloads.space import baseline, configurations
-from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 256, "dtype": "float32", "order": 2}
 NONE = Gain()
@@ -36,11 +32,11 @@ NONE = Gain()
         (Gain(1.00, 0.99, 1.01), NONE, False, "holds"),
     ],
 )
-def test_a_verdict_compares_intervals(now: Gain, before: Gain, paired: bool, said: str) -> None:
+def test_a_verdict_compares_intervals(now, before, paired, said):
     assert verdict(now, before, paired, 0.01)[0] == said
 
 
-def row(configuration: dict[str, Any], roles: str, gain: float, **changed: Any) -> dict[str, Any]:
+def row(configuration, roles, gain, **changed):
     """A row of pairs."""
     limits = {
         f"{name}{suffix}": gain
@@ -54,7 +50,7 @@ def row(configuration: dict[str, Any], roles: str, gain: float, **changed: Any) 
     }  # fmt: skip
 
 
-def judged(spec: Spec, own: dict[str, Any], earlier: pd.DataFrame | None = None) -> pd.Series:
+def judged(spec, own, earlier=None):
     """The verdict on one answer, whose sweep was measured with driver 1."""
     configuration = {name: own[name] for name in spec.tunable_columns}
     expected = {
@@ -73,15 +69,13 @@ def judged(spec: Spec, own: dict[str, Any], earlier: pd.DataFrame | None = None)
 
 
 @pytest.fixture
-def other(stencil_spec: Spec) -> dict[str, Any]:
+def other(stencil_spec):
     """A configuration that is not the default."""
     listed = configurations(stencil_spec, PROBLEM)
     return next(each for each in listed if each != baseline(stencil_spec))
 
 
-def test_earlier_pairs_count_more_than_the_expectation(
-    stencil_spec: Spec, other: dict[str, Any]
-) -> None:
+def test_earlier_pairs_count_more_than_the_expectation(stencil_spec, other):
     own = row(other, "recommended", 1.29)
     found = judged(stencil_spec, own)
     assert (found["verdict"], found["known_by"], found["known_gain"]) == ("holds", "measured", 1.3)
@@ -95,15 +89,13 @@ def test_earlier_pairs_count_more_than_the_expectation(
 @pytest.mark.parametrize(
     ("status", "said"), [("wrong", "stale"), ("failed", "unknown"), ("out_of_memory", "unknown")]
 )
-def test_what_does_not_run_has_no_gain(
-    stencil_spec: Spec, other: dict[str, Any], status: str, said: str
-) -> None:
+def test_what_does_not_run_has_no_gain(stencil_spec, other, status, said):
     found = judged(stencil_spec, row(other, "recommended", np.nan, status=status, reason="why"))
     assert found["verdict"] == said
     assert "why" in found["reason"]
     assert math.isnan(found["gain"])
 
 
-def test_the_default_cannot_be_stale(stencil_spec: Spec) -> None:
+def test_the_default_cannot_be_stale(stencil_spec):
     own = row(baseline(stencil_spec), "baseline+usual+recommended", np.nan)
     assert judged(stencil_spec, own)["verdict"] == "holds"

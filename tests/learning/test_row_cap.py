@@ -1,9 +1,6 @@
 """The cap of rows per fit: which rows stay, whatever the rows."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,10 +12,7 @@ from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.row_cap import ALL_ROWS, FASTEST, FEWEST, RowCap, in_turn, quota
 from launchwise.learning.splits import case_numbers
-from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
-
-Key = tuple[Any, ...]
 
 KEYS = st.lists(
     st.tuples(st.sampled_from("abcde"), st.integers(1, 12), st.sampled_from(["float32", "x"])),
@@ -30,12 +24,12 @@ GPUS = ("a", "b", "c")
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec: Spec) -> Domain:
+def domain(stencil_spec):
     return Domain(stencil_spec, {gpu: profile(gpu) for gpu in GPUS})
 
 
 @pytest.fixture(scope="module")
-def rows(domain: Domain) -> pd.DataFrame:
+def rows(domain):
     """Four problems on three GPUs, far more configurations of each than must stay."""
     blocks = [{"n": [100, 130], "dtype": ["float32", "float64"], "order": [2]}]
     table = measurements(domain.spec, blocks)
@@ -45,22 +39,18 @@ def rows(domain: Domain) -> pd.DataFrame:
     return pd.concat(named, ignore_index=True)
 
 
-def names(rows: pd.DataFrame, spec: Spec) -> set[Key]:
+def names(rows, spec):
     return set(rows[spec.key_columns].itertuples(index=False, name=None))
 
 
-def test_at_most_as_many_rows_as_allowed_stay_as_they_are(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_at_most_as_many_rows_as_allowed_stay_as_they_are(domain, rows):
     assert ALL_ROWS.applied(rows, domain, "it") is rows
     assert RowCap(len(rows)).applied(rows, domain, "it") is rows
 
 
 @settings(max_examples=10)
 @given(share=st.floats(0.01, 0.99), seed=SEEDS, order=SEEDS)
-def test_what_stays(
-    domain: Domain, rows: pd.DataFrame, share: float, seed: int, order: int
-) -> None:
+def test_what_stays(domain, rows, share, seed, order):
     spec, cap = domain.spec, RowCap(max(3 * FEWEST, int(share * len(rows))), seed)
     kept = cap.applied(rows, domain, "it")
     shuffled = rows.sample(frac=1, random_state=order).reset_index(drop=True)
@@ -84,9 +74,7 @@ def test_what_stays(
     assert names(must, spec) <= names(kept, spec)
 
 
-def test_fewer_rows_than_a_problem_of_each_gpu_has_are_refused_in_one_line(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_fewer_rows_than_a_problem_of_each_gpu_has_are_refused_in_one_line(domain, rows):
     cap = RowCap(3 * FEWEST - 1, where="config/mine.yaml")
     with pytest.raises(UserError) as caught:
         cap.applied(rows, domain, "fold paper/all")
@@ -96,7 +84,7 @@ def test_fewer_rows_than_a_problem_of_each_gpu_has_are_refused_in_one_line(
     )
 
 
-def test_each_further_model_of_card_makes_room(domain: Domain, rows: pd.DataFrame) -> None:
+def test_each_further_model_of_card_makes_room(domain, rows):
     cards = {
         gpu: one.model_copy(update={"device_name": gpu}) for gpu, one in domain.profiles.items()
     }
@@ -109,7 +97,7 @@ def test_each_further_model_of_card_makes_room(domain: Domain, rows: pd.DataFram
 
 
 @given(st.lists(st.integers(1, 50), min_size=1), st.data())
-def test_quota_is_the_largest_that_fits(sizes: list[int], data: st.DataObject) -> None:
+def test_quota_is_the_largest_that_fits(sizes, data):
     most = data.draw(st.integers(0, sum(sizes) - 1))
     found = quota(np.array(sizes, dtype=np.int64), most)
     assert sum(min(size, found) for size in sizes) <= most
@@ -117,12 +105,12 @@ def test_quota_is_the_largest_that_fits(sizes: list[int], data: st.DataObject) -
 
 
 @given(KEYS, SEEDS)
-def test_gpus_take_turns(keys: list[Key], seed: int) -> None:
+def test_gpus_take_turns(keys, seed):
     order, many = in_turn(keys, seed)
     assert sorted(order) == list(range(len(keys)))
     of_gpu = Counter(key[0] for key in keys)
     assert many == len(of_gpu)
-    taken: Counter[str] = Counter()
+    taken = Counter()
     for place in order:
         gpu = keys[place][0]
         # No GPU is ahead of one that still has problems.
@@ -131,7 +119,7 @@ def test_gpus_take_turns(keys: list[Key], seed: int) -> None:
 
 
 @pytest.mark.parametrize(("gpus", "problems"), [(4, 12), (5, 12), (12, 5), (3, 3)])
-def test_gpus_of_the_same_problems_keep_different_ones(gpus: int, problems: int) -> None:
+def test_gpus_of_the_same_problems_keep_different_ones(gpus, problems):
     keys = [(f"gpu{gpu:02d}", problem) for gpu in range(gpus) for problem in range(problems)]
     order, _ = in_turn(keys, 7)
     chosen = [keys[place] for place in order[: -(-problems // gpus) * gpus]]

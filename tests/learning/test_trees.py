@@ -1,11 +1,8 @@
 """Trees of arrays predict what scikit-learn's predict."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,25 +15,19 @@ from launchwise.learning.trees import Trees
 
 
 @pytest.fixture(scope="module")
-def features() -> np.ndarray:
+def features():
     return np.random.default_rng(1).integers(0, 6, (900, 5)).astype(np.float32) / 3
 
 
 @pytest.fixture(scope="module")
-def forest(features: np.ndarray) -> RandomForestRegressor:
+def forest(features):
     target = np.sin(features.sum(axis=1)) + features[:, 0] ** 2
     grown = RandomForestRegressor(17, max_depth=9, max_features=0.6, random_state=3)
     return grown.fit(features, target, sample_weight=np.linspace(0.1, 1, len(target)))
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_predictions_are_equal_to_the_last_bit(
-    forest: RandomForestRegressor,
-    features: np.ndarray,
-    kept: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_predictions_are_equal_to_the_last_bit(forest, features, kept, tmp_path, monkeypatch):
     trees = Trees.of(forest.estimators_, forest)
     if not kept:
         trees.write(tmp_path / "model.npz")
@@ -48,7 +39,7 @@ def test_predictions_are_equal_to_the_last_bit(
     assert trees.predict(asked).tolist() == forest.predict(asked).tolist()
 
 
-def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: Path) -> None:
+def test_few_rows_need_no_scikit_learn(forest, tmp_path):
     path = tmp_path / "model.npz"
     Trees.of(forest.estimators_).write(path)
     code = (
@@ -62,19 +53,19 @@ def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: 
     assert done.stdout == f"{expected} False\n"
 
 
-def test_nan_is_refused(forest: RandomForestRegressor) -> None:
+def test_nan_is_refused(forest):
     with pytest.raises(ValueError, match="a feature is NaN"):
         Trees.of(forest.estimators_).predict(np.full((1, 5), np.nan, dtype=np.float32))
 
 
-def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
+def test_a_broken_file_is_one_line(tmp_path):
     path = tmp_path / "model.npz"
     path.write_bytes(b"PK\3\4 broken")
     with pytest.raises(UserError, match="cannot be read as a model"):
         Trees.read(path)
 
 
-def test_the_same_trees_are_the_same_bytes(forest: RandomForestRegressor, tmp_path: Path) -> None:
+def test_the_same_trees_are_the_same_bytes(forest, tmp_path):
     trees = Trees.of(forest.estimators_)
     trees.write(tmp_path / "first.npz")
     Trees.read(tmp_path / "first.npz").write(tmp_path / "second.npz")
@@ -83,7 +74,7 @@ def test_the_same_trees_are_the_same_bytes(forest: RandomForestRegressor, tmp_pa
         assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_a_single_tree_is_stored_likewise(features: np.ndarray, tmp_path: Path) -> None:
+def test_a_single_tree_is_stored_likewise(features, tmp_path):
     grown = DecisionTreeRegressor(max_depth=7, random_state=1).fit(features, features.sum(axis=1))
     Trees.of([grown]).write(tmp_path / "model.npz")
     trees = Trees.read(tmp_path / "model.npz")

@@ -1,18 +1,11 @@
 """Bad input through the real command line: one line with file and key, and nothing written."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pyarrow.parquet
 import pytest
 import yaml
 from overlays import nested
-from samples import Project
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.loading import load_experiment
@@ -26,7 +19,7 @@ TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")
 NOTES = {".snakemake", "__pycache__", "logs", "launchwise.json"}
 
 
-def files_of(folder: Path) -> set[str]:
+def files_of(folder):
     """Everything in the project except logs, compiled Python and notes on the run."""
     found = set()
     for place, folders, names in os.walk(folder):
@@ -35,7 +28,7 @@ def files_of(folder: Path) -> set[str]:
     return found
 
 
-def line_of(project: Project, *arguments: str, **variables: str) -> str:
+def line_of(project, *arguments, **variables):
     """The one line that a command that must fail says; nothing may be written by it."""
     before = files_of(project.folder)
     done = project.snakemake(*arguments, **variables)
@@ -48,7 +41,7 @@ def line_of(project: Project, *arguments: str, **variables: str) -> str:
     return ours[0]
 
 
-def test_a_bad_overlay_stops_before_any_rule(project: Project) -> None:
+def test_a_bad_overlay_stops_before_any_rule(project):
     wrong = nested("gpus/h200.sm72", {"source": "live", "sms": 72})
     (project.folder / "o.yaml").write_text(yaml.safe_dump(wrong))
     line = line_of(project, "--configfile", "o.yaml", "--cores", "1", "--", "sweep_test")
@@ -68,7 +61,7 @@ class Mine(TimeRegressor):
 """
 
 
-def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project: Project) -> None:
+def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project):
     kinds = project.folder / "kernels" / "stencil" / "recommenders"
     kinds.mkdir(exist_ok=True)
     (kinds / "mine.py").write_text(OWN_KIND)
@@ -78,19 +71,19 @@ def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project: Project) ->
     assert line_of(project, "-n").startswith(f"launchwise: {FILE}: {said}")
 
 
-def test_the_command_line_itself_is_blamed(project: Project) -> None:
+def test_the_command_line_itself_is_blamed(project):
     line = line_of(project, "-n", "--config", "seed=-4")
     assert line == "launchwise: --config: seed: must be greater than or equal to 0 (got -4)"
 
 
-def test_a_study_that_does_not_exist_has_no_targets(project: Project) -> None:
+def test_a_study_that_does_not_exist_has_no_targets(project):
     done = project.snakemake("-n", "--", "learn_nosuch")
     assert done.returncode != 0
     assert "learn_nosuch" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def rewrite(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+def rewrite(path, change):
     """Change the rows of a sweep and keep its metadata: as another program would."""
     arrow = pyarrow.parquet.read_table(path)
     metadata = arrow.schema.metadata[tables.METADATA_KEY]
@@ -101,27 +94,27 @@ def rewrite(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
     pyarrow.parquet.write_table(changed, path)
 
 
-def test_a_bad_recorded_sweep_is_refused(project: Project) -> None:
+def test_a_bad_recorded_sweep_is_refused(project):
     rewrite(project.folder / SWEEP, lambda rows: rows.assign(gpu="other"))
     line = line_of(project, *TARGET[:-1], "results/sweeps/test/stencil.parquet")
     assert line.startswith(f"E launchwise: {SWEEP}: gpu: is 'other', not 'test'")
 
 
-def test_a_bad_recorded_profile_is_refused(project: Project) -> None:
+def test_a_bad_recorded_profile_is_refused(project):
     path = project.folder / "data" / "recorded" / "test" / "profile.json"
     path.write_text(path.read_text().replace('"name": "test"', '"name": "h100"'))
     line = line_of(project, *TARGET[:-1], "results/gpus/test.json")
     assert line == ("E launchwise: data/recorded/test/profile.json: name: is 'h100', not 'test'")
 
 
-COMMITTEES: dict[str, tuple[str, str]] = {
+COMMITTEES = {
     "no model of the study": ("knn, forest", "unknown model of stencil_block 'forest'"),
     "itself": ("mine", "'mine' is a committee itself"),
     "another committee": ("chosen, knn", "'chosen' is a committee itself"),
 }
 
 
-def models_of(project: Project, **settings: Any) -> list[str]:
+def models_of(project, **settings):
     """Models that take part in the only study; all its models are checked."""
     path = project.folder / "config.yaml"
     found = load_experiment({**project.config(), **settings}, [path], project.folder)
@@ -130,9 +123,7 @@ def models_of(project: Project, **settings: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("what", COMMITTEES)
-def test_a_committee_has_models_of_its_study_alone(
-    project: Project, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_committee_has_models_of_its_study_alone(project, what, monkeypatch):
     monkeypatch.chdir(project.folder)
     members, said = COMMITTEES[what]
     mine = {"kind": "committee", "title": "m", "parameters": {"members": members}}
@@ -144,9 +135,7 @@ def test_a_committee_has_models_of_its_study_alone(
     assert f"{FILE}: {key}: {said}" in str(caught.value)
 
 
-def test_further_models_take_part_when_settings_say_so(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_further_models_take_part_when_settings_say_so(project, monkeypatch):
     monkeypatch.chdir(project.folder)
     project.ask({**project.study(), "further_models": ["forest"]})
     assert "forest" not in models_of(project)
@@ -173,7 +162,7 @@ SERIES = {
 }
 
 
-def test_published_tables_are_checked_before_anything_runs(project: Project) -> None:
+def test_published_tables_are_checked_before_anything_runs(project):
     published = project.folder / PUBLISHED
     published.mkdir()
     (published / "times.csv").write_text(TABLE.replace("86.67", "86.67 %"))

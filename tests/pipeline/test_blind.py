@@ -1,11 +1,7 @@
 """Blind tests through the command line, on made-up cards whose kernels run on the CPU."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,7 +13,7 @@ BLIND_RULES = ("freeze", "blind_sweep", "blind_contests", "blind_pairs")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
+def project(tmp_path_factory, kernel_cache):
     """A project with a blind test, answered but not measured."""
     folder = tmp_path_factory.mktemp("blind")
     project = ClusterProject.make(folder, kernel_cache, haste=True)
@@ -37,18 +33,18 @@ def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Clu
     return project
 
 
-def files(project: ClusterProject, gpu: str = "h200") -> Path:
+def files(project, gpu="h200"):
     """Folder of a blind test."""
     return project.results / "blind" / gpu
 
 
-def frozen_of(project: ClusterProject) -> dict[str, Any]:
+def frozen_of(project):
     """Answers."""
-    content: dict[str, Any] = json.loads((files(project) / f"{STUDY}.frozen.json").read_text())
+    content = json.loads((files(project) / f"{STUDY}.frozen.json").read_text())
     return content
 
 
-def test_answers_come_before_measurements(project: ClusterProject) -> None:
+def test_answers_come_before_measurements(project):
     frozen = frozen_of(project)
     drawn = [each["problem"]["n"] for each in frozen["answers"]]
     assert len(set(drawn)) == PROBLEMS
@@ -60,7 +56,7 @@ def test_answers_come_before_measurements(project: ClusterProject) -> None:
     assert [each["n"] for each in asked["problems"]] == drawn
 
 
-def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
+def test_a_blind_test_is_measured_and_scored(project):
     before = (files(project) / f"{STUDY}.frozen.json").read_bytes()
     project.run(f"blind_{STUDY}")
     assert (files(project) / f"{STUDY}.frozen.json").read_bytes() == before
@@ -91,8 +87,8 @@ def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
     assert score["fraction_worst"] == pytest.approx(rows["fraction"].min())
 
 
-def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None:
-    def planned(*words: str, target: str = f"blind_{STUDY}") -> set[str]:
+def test_a_blind_test_is_not_repeated_by_itself(project):
+    def planned(*words, target=f"blind_{STUDY}"):
         said = project.run("--dry-run", *words, "--", target)
         return {*re.findall(r"^rule (\w+):", said, re.MULTILINE)}
 
@@ -119,7 +115,7 @@ def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None
     aside.rename(pairs)
 
 
-def test_a_held_out_gpu_is_answered_from_others(project: ClusterProject) -> None:
+def test_a_held_out_gpu_is_answered_from_others(project):
     """After the blind tests of both GPUs."""
     frozen = json.loads((files(project, "t4") / f"{STUDY}.frozen.json").read_text())
     assert list(frozen["product"]["gpus"]) == ["h200"]
@@ -132,7 +128,7 @@ def test_a_held_out_gpu_is_answered_from_others(project: ClusterProject) -> None
     assert set(sweep["gpu"]) == {"t4"}
 
 
-def test_answers_that_were_changed_are_refused(project: ClusterProject) -> None:
+def test_answers_that_were_changed_are_refused(project):
     path = files(project) / f"{STUDY}.frozen.json"
     before = path.read_text()
     content = json.loads(before)
@@ -147,7 +143,7 @@ def test_answers_that_were_changed_are_refused(project: ClusterProject) -> None:
         path.write_text(before)
 
 
-def test_rows_that_are_older_than_the_answers_are_refused(project: ClusterProject) -> None:
+def test_rows_that_are_older_than_the_answers_are_refused(project):
     path = files(project) / f"{STUDY}.frozen.json"
     before = path.read_text()
     content = json.loads(before)
@@ -165,7 +161,7 @@ def test_rows_that_are_older_than_the_answers_are_refused(project: ClusterProjec
         path.write_text(before)
 
 
-def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
+def test_a_blind_test_is_recorded(project):
     targets = f"data/recorded/h200/blind/{STUDY}.frozen.json", "record_t4"
     project.run("--rerun-triggers", "mtime", "--", *targets)
     for gpu in ("h200", "t4"):
@@ -179,9 +175,7 @@ def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
 
 
 @pytest.mark.slow
-def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(
-    project: ClusterProject,
-) -> None:
+def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(project):
     """After the blind test of the other GPU was recorded."""
     project.run("--rerun-triggers", "mtime", "--", "record_h200")
     config = project.project.config()

@@ -1,16 +1,12 @@
 """A GPU that nobody measured, through the command line: described and predicted, nothing else."""
 
-from __future__ import annotations
-
-from samples import Project
-
 from launchwise.gpus.profile import read_profile
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import published_times_schema, unmeasured_schema
 from launchwise.workloads.spec import load_spec
 
 
-def test_times_are_predicted_for_it_from_what_others_measured(project: Project) -> None:
+def test_times_are_predicted_for_it_from_what_others_measured(project):
     config = project.config()
     config["gpus"]["old"] = {"source": "described", "card": "titan_black"}
     sizes = {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [100]}}

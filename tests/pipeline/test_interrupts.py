@@ -1,14 +1,10 @@
 """Ctrl-C during a run: one line of ours, no traceback, and the same command goes on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from pathlib import Path
 
 from forks import Fork, run_snakemake
-from samples import Project
 
 TARGET = "final_stencil_block"
 SLOW = """
@@ -20,7 +16,7 @@ time.sleep(60)
 """
 
 
-def pressed(project: Project, log: Path) -> tuple[int, str]:
+def pressed(project, log):
     """Exit code and output of a run that is interrupted while models are fitted."""
     said = project.folder / "said.txt"
     environment = {**os.environ, "PYTHONPATH": str(project.folder)}
@@ -40,7 +36,7 @@ def pressed(project: Project, log: Path) -> tuple[int, str]:
     return code, said.read_text()
 
 
-def test_an_interrupted_run_says_one_line_and_goes_on(project: Project) -> None:
+def test_an_interrupted_run_says_one_line_and_goes_on(project):
     kinds = project.folder / "kernels" / "stencil" / "recommenders"
     kinds.mkdir(exist_ok=True)
     knn = (project.folder / "launchwise" / "learning" / "recommenders" / "knn.py").read_text()

@@ -1,10 +1,7 @@
 """Live GPUs through the command line, on made-up cards whose kernels run on the CPU."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,7 +11,7 @@ from launchwise.gpus.profile import read_profile
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
+def live(tmp_path_factory, kernel_cache):
     """A project on a machine with cards of three kinds, one of its GPUs measured and recorded."""
     folder = tmp_path_factory.mktemp("live")
     project = ClusterProject.make(folder, kernel_cache, haste=True)
@@ -22,7 +19,7 @@ def live(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Cluste
     return project
 
 
-def test_a_slice_is_described_measured_and_recorded(live: ClusterProject) -> None:
+def test_a_slice_is_described_measured_and_recorded(live):
     profile = read_profile(live.results / "gpus" / "h200.sm4.json", "h200.sm4")
     assert (profile.sms, profile.whole_card_sms, profile.arch) == (4, 8, "sm_90")
     recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
@@ -37,7 +34,7 @@ def test_a_slice_is_described_measured_and_recorded(live: ClusterProject) -> Non
     assert json.loads((recorded / "stencil.provenance.json").read_text())
 
 
-def test_shards_measure_everything_once(live: ClusterProject) -> None:
+def test_shards_measure_everything_once(live):
     sweeps = live.results / "sweeps" / "a100"
     whole = pd.read_parquet(sweeps / "stencil.parquet")
     parts = [pd.read_parquet(sweeps / "stencil" / f"{shard}.parquet") for shard in (1, 2)]
@@ -45,15 +42,15 @@ def test_shards_measure_everything_once(live: ClusterProject) -> None:
     assert not whole.duplicated(["n", "variant", "bx", "by", "bz"]).any()
 
 
-def test_what_was_measured_is_not_measured_again(live: ClusterProject) -> None:
+def test_what_was_measured_is_not_measured_again(live):
     assert "Nothing to be done" in live.run("record_h200.sm4", "sweep_a100")
     # A new check, or one on another machine, is no reason either.
-    path: Path = live.results / "checks" / "a100.json"
+    path = live.results / "checks" / "a100.json"
     path.touch()
     assert "Nothing to be done" in live.run("sweep_a100")
 
 
-def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
+def test_a_recorded_sweep_is_extended(live):
     recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
     before = pd.read_parquet(recorded / "stencil.parquet")
     profile = (recorded / "profile.json").read_bytes()
@@ -90,9 +87,7 @@ def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
     assert (recorded / "profile.json").read_bytes() == profile
 
 
-def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
-    live: ClusterProject,
-) -> None:
+def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(live):
     config = live.project.config()
     config["gpus"]["other"] = {"source": "live", "arch": "sm_80", "device": "Made-up h200"}
     live.project.configure(config)
@@ -104,7 +99,7 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
 
 
 @pytest.mark.slow
-def test_a_new_gpu_is_searched_from_what_a_recorded_one_measured(live: ClusterProject) -> None:
+def test_a_new_gpu_is_searched_from_what_a_recorded_one_measured(live):
     asked, config = live.project.config(), live.project.config()
     config["gpus"] = {"h200.sm4": {"source": "recorded"}, "h200": config["gpus"]["h200"]}
     sweep = config["sweeps"]["stencil"]

@@ -3,17 +3,14 @@
 It is the one of the tutorial, with rows made up.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from samples import ROOT, SAXPY, Project, copy_project, measurements
+from samples import ROOT, SAXPY, copy_project, measurements
 
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -31,13 +28,13 @@ def sections(study, published):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory):
     """A copy of the project, one for all tests here."""
     return copy_project(tmp_path_factory.mktemp("own") / "project")
 
 
 @pytest.fixture(scope="module")
-def mine(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mine(project, tmp_path_factory):
     """The workload's folder, outside the project; its rows are recorded for the GPU ``test``."""
     folder = tmp_path_factory.mktemp("mine") / "saxpy"
     shutil.copytree(SAXPY, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -54,7 +51,7 @@ def mine(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(project: Project, *arguments: str) -> str:
+def run(project, *arguments):
     """Every page after a run with the stranger's settings."""
     done = project.snakemake(
         "--cores", "2", "--quiet", "all", "--configfile", "mine.yaml", *arguments
@@ -64,7 +61,7 @@ def run(project: Project, *arguments: str) -> str:
     return "\n".join(page.read_text() for page in pages)
 
 
-def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: Path) -> None:
+def test_it_stands_beside_the_workloads_of_the_project(project, mine):
     both = {"workloads": ["kernels", str(mine.parent)]}
     more = {"gpus": {"other": {"source": "live", "arch": "sm_90"}}}
     (project.folder / "both.yaml").write_text(yaml.safe_dump({**both, **more}))
@@ -78,7 +75,7 @@ def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: P
         assert f"results/evaluation/{study}.parquet" in planned.stdout
 
 
-def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Path) -> None:
+def test_a_folder_outside_the_project_is_all_it_takes(project, mine):
     page = run(project)
     assert 'id="saxpy_block-mine"' in page
     assert "336 rows were timed." in page
@@ -86,9 +83,7 @@ def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Pa
 
 
 @pytest.mark.slow
-def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(
-    project: Project, mine: Path
-) -> None:
+def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(project, mine):
     renamed = (mine / "studies" / "saxpy_block").rename(mine / "studies" / "saxpy_threads")
     mistake = 'raise ValueError(f"{study.name}-mine")'
     (renamed / "section.py").write_text(SECTION.replace("return", f"{mistake}\n    return"))
@@ -100,7 +95,7 @@ def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(
     assert 'id="saxpy_threads-answer"' in page
 
 
-def test_a_mistake_in_its_host_code_is_its_own(project: Project, mine: Path) -> None:
+def test_a_mistake_in_its_host_code_is_its_own(project, mine):
     (project.folder / "mine.yaml").write_text(
         yaml.safe_dump(
             {
@@ -126,7 +121,7 @@ def test_a_mistake_in_its_host_code_is_its_own(project: Project, mine: Path) -> 
 MADE = "results/longest_time/test/stencil.json"
 
 
-def test_a_stage_is_two_files_and_a_line(project: Project) -> None:
+def test_a_stage_is_two_files_and_a_line(project):
     text = (ROOT / "CONTRIBUTING.md").read_text()
     blocks = re.findall(r"^```python\n# ((?:rules|scripts)/\S+)\n(.*?)^```", text, re.M | re.S)
     assert [name for name, _ in blocks] == ["rules/longest_time.smk", "scripts/longest_time.py"]

@@ -1,12 +1,8 @@
 """Pairs and ``launchwise recheck``, on made-up cards whose kernels run on the CPU."""
 
-from __future__ import annotations
-
 import json
 import re
-import subprocess
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -18,7 +14,7 @@ STUDY = "stencil_block"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
+def project(tmp_path_factory, kernel_cache):
     """A project whose GPU h200 was measured and compared in pairs, with its product."""
     folder = tmp_path_factory.mktemp("pairs")
     project = ClusterProject.make(folder, kernel_cache, haste=True)
@@ -33,7 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Clu
     return project
 
 
-def set_card(project: ClusterProject, **changed: Any) -> None:
+def set_card(project, **changed):
     """One h200 of its own in the machine.
 
     Pairs of another card do not count, and tests beside this one hold cards.
@@ -43,18 +39,18 @@ def set_card(project: ClusterProject, **changed: Any) -> None:
     project.cards.write_text(json.dumps(cards))
 
 
-def pairs_of(project: ClusterProject, folder: str = "results/pairs/h200") -> pd.DataFrame:
+def pairs_of(project, folder="results/pairs/h200"):
     """Table of pairs."""
     suffix = ".parquet" if folder.startswith("results") else ".pairs.parquet"
     return pd.read_parquet(project.project.folder / folder / f"{STUDY}{suffix}")
 
 
-def visits_in(journal: Path) -> int:
+def visits_in(journal):
     """How often a problem was visited, by the journal."""
     return sum('"note":"visit"' in line for line in journal.read_text().splitlines())
 
 
-def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) -> None:
+def test_every_problem_has_its_baseline_and_its_best(project):
     table = pairs_of(project)
     sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "stencil.parquet")
     assert set(table["n"]) == {20, 21, 24, 28}
@@ -68,7 +64,7 @@ def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) ->
         assert (rows["sweep_ms"] <= 1.02 * best[size]).sum() <= 8
 
 
-def test_what_is_answered_takes_part(project: ClusterProject) -> None:
+def test_what_is_answered_takes_part(project):
     learnt = project.results / "learnt" / STUDY
     # A study without a committee is answered by its first model.
     candidates = pd.read_parquet(learnt / "candidates.parquet")
@@ -86,7 +82,7 @@ def test_what_is_answered_takes_part(project: ClusterProject) -> None:
     assert len(found) > 2
 
 
-def test_answers_are_compared_between_learning_and_evaluation(project: ClusterProject) -> None:
+def test_answers_are_compared_between_learning_and_evaluation(project):
     said = project.run("-n", "--forceall", f"final_{STUDY}")
     blocks = re.split(r"^(?:local)?rule (\w+):\n", said, flags=re.MULTILINE)
     inputs = {
@@ -100,7 +96,7 @@ def test_answers_are_compared_between_learning_and_evaluation(project: ClusterPr
     assert "results/times" not in inputs[f"learn_{STUDY}"]
 
 
-def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:
+def test_ratios_are_those_of_the_card(project):
     """Where times are always the same, a pair says what the sweep said, to every digit."""
     table = pairs_of(project)
     for _, rows in table.groupby("n"):
@@ -119,9 +115,7 @@ def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:
 # Rechecks
 
 
-def recheck(
-    project: ClusterProject, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def recheck(project, *arguments, **variables):
     """The command in the project's folder."""
     return forked(
         run_launchwise,
@@ -132,12 +126,12 @@ def recheck(
     )
 
 
-def verdicts(done: subprocess.CompletedProcess[str]) -> pd.DataFrame:
+def verdicts(done):
     (study,) = json.loads(done.stdout)
     return pd.DataFrame(study["problems"])
 
 
-def results(project: ClusterProject) -> dict[str, bytes]:
+def results(project):
     """Everything that a recheck must leave alone."""
     folders = ("pairs", "sweeps", "final", "contests", "gpus")
     return {
@@ -148,7 +142,7 @@ def results(project: ClusterProject) -> dict[str, bytes]:
     }
 
 
-def written(project: ClusterProject) -> pd.DataFrame:
+def written(project):
     """The verdicts in their file."""
     return pd.read_parquet(project.results / "recheck" / "h200" / f"{STUDY}.parquet")
 
@@ -157,7 +151,7 @@ ASKED = ("--gpu", "h200", "--cores", "2")
 
 
 @pytest.fixture(scope="module")
-def unchanged(project: ClusterProject) -> pd.DataFrame:
+def unchanged(project):
     """Verdicts on the card that was measured; nothing else is changed by asking."""
     before = results(project)
     done = recheck(project, STUDY, *ASKED, "--json")
@@ -168,7 +162,7 @@ def unchanged(project: ClusterProject) -> pd.DataFrame:
     return table
 
 
-def test_on_the_same_card_every_answer_holds(unchanged: pd.DataFrame) -> None:
+def test_on_the_same_card_every_answer_holds(unchanged):
     table = unchanged
     assert set(table["verdict"]) == {"holds"}
     assert set(table["n"]) == {20, 21, 24, 28}
@@ -179,9 +173,7 @@ def test_on_the_same_card_every_answer_holds(unchanged: pd.DataFrame) -> None:
     assert (table["driver"] == table["known_driver"]).all()
 
 
-def test_a_recommendation_that_became_slow_is_stale(
-    project: ClusterProject, unchanged: pd.DataFrame
-) -> None:
+def test_a_recommendation_that_became_slow_is_stale(project, unchanged):
     """The planted regression: another driver, on which the block of one answer is slow."""
     table = unchanged
     gaining = table[(table["default"] == "usual") & (table["gain"] > 1.02)]
@@ -211,7 +203,7 @@ def test_a_recommendation_that_became_slow_is_stale(
 
 
 @pytest.mark.slow
-def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:
+def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project):
     """Also: the next driver has the block of the test above repaired, and nothing is kept of it."""
     done = recheck(project, STUDY, *ASKED, "--problems", "3", "--json")
     assert done.returncode == 0, done.stderr
@@ -225,7 +217,7 @@ def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterPr
     assert drawn.read_text() == first
 
 
-def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> None:
+def test_every_study_has_a_target_for_its_live_gpus(project):
     more = project.project.folder / "t4.yaml"
     more.write_text("gpus: {t4: {source: live, arch: sm_75}}\n")
     configured = ("--configfile", "config.yaml", more.name)
@@ -242,14 +234,14 @@ def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> 
         ([STUDY, "--problems", "0"], "Invalid value for '--problems'"),
     ],
 )
-def test_bad_input_is_one_line(project: ClusterProject, arguments: list[str], said: str) -> None:
+def test_bad_input_is_one_line(project, arguments, said):
     done = recheck(project, *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
     assert said in done.stderr
 
 
-def test_a_machine_without_the_gpu_says_so(project: ClusterProject) -> None:
+def test_a_machine_without_the_gpu_says_so(project):
     before = project.cards.read_text()
     cards = json.loads(before)
     try:
@@ -265,7 +257,7 @@ def test_a_machine_without_the_gpu_says_so(project: ClusterProject) -> None:
         project.cards.write_text(before)
 
 
-def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterProject) -> None:
+def test_without_a_product_the_command_that_makes_it_is_named(project):
     product = project.results / "final" / STUDY
     away = product.with_name("away")
     product.rename(away)
@@ -278,7 +270,7 @@ def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterPr
     assert "no study has recommendations yet" in unnamed.stderr
 
 
-def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject) -> None:
+def test_a_failed_stage_is_not_taken_for_a_stale_answer(project):
     sweep = project.results / "sweeps" / "h200" / "stencil.parquet"
     away = sweep.with_name("away.parquet")
     sweep.rename(away)
@@ -293,7 +285,7 @@ def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject)
 # The last ones: they leave the project changed.
 
 
-def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
+def test_pairs_are_recorded_and_read_back(project):
     project.run("record_pairs_h200", "record_h200")
     config = project.project.config()
     asked = json.loads(json.dumps(config))
@@ -309,7 +301,7 @@ def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
     assert pairs_of(project, "data/recorded/h200").equals(before)
 
 
-def test_a_changed_contest_is_measured_and_others_are_kept(project: ClusterProject) -> None:
+def test_a_changed_contest_is_measured_and_others_are_kept(project):
     journal = project.results / "journal" / "h200" / f"{STUDY}.pairs.jsonl"
     before = visits_in(journal)
     sizes = pairs_of(project).groupby("n").size()

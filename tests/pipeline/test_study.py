@@ -1,7 +1,5 @@
 """A whole study through the command line, on a small part of the recorded sweeps."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json
@@ -10,8 +8,6 @@ import re
 import runpy
 import shutil
 import zlib
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,14 +15,14 @@ import yaml
 from benchmark_runs import run_script
 from command_line import complaint, launchwise
 from forks import forked
-from samples import ROOT, Project, copy_project
+from samples import ROOT, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.splits import ALL
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import evaluation_schema, rows_of_fold, training_schema
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.workloads
 
@@ -34,7 +30,7 @@ GPUS = ("h200", "h200.sm16")
 TRAIN, TEST = [256, 512], [300, 550]
 ORDERS = 3
 """Orders of the stencil that the sweeps have of each size in float32."""
-STUDY: dict[str, Any] = {
+STUDY = {
     "title": "Small",
     "question": "Which tile?",
     "models": ["chosen", "knn", "tree", "c45"],
@@ -57,7 +53,7 @@ STUDY: dict[str, Any] = {
     },
 }
 QUESTION = ("acoustic_tile", "--gpu", "h200", "n=400", "dtype=float32", "order=8")
-CHANGED: dict[str, Any] = {
+CHANGED = {
     "models": [*STUDY["models"], "roofline"],
     "own_models": {
         **STUDY["own_models"],
@@ -79,12 +75,12 @@ MODELS_PAGE = "results/report/acoustic_tile/models.html"
 
 
 @pytest.fixture(scope="module")
-def acoustic_spec() -> Spec:
+def acoustic_spec():
     return load_spec(ASKED.parents[1])
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Project:
+def study(tmp_path_factory, acoustic_spec):
     """A copy of the project with two GPUs and four sizes of the real sweeps, run once."""
     project = copy_project(tmp_path_factory.mktemp("study") / "project", ASKED)
     schema = measurement_schema(acoustic_spec)
@@ -104,7 +100,7 @@ def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Proj
     return project
 
 
-def configure(project: Project, **changes: Any) -> None:
+def configure(project, **changes):
     """Settings of the small study with ``changes`` in it."""
     config = project.config()
     config["gpus"] = {gpu: {"source": "recorded"} for gpu in GPUS}
@@ -113,21 +109,21 @@ def configure(project: Project, **changes: Any) -> None:
     project.ask({**STUDY, **changes})
 
 
-def stamps(project: Project) -> dict[str, Any]:
+def stamps(project):
     """When each stage's file was written; of a model what it holds: Snakemake sets its time."""
     files = (SPLIT, CLEAN, MODEL, EVALUATION, FINAL, REPORT)
     times = {name: (project.folder / name).stat().st_mtime_ns for name in files}
     return {**times, MODEL: (project.folder / MODEL).read_bytes()}
 
 
-def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> None:
+def test_training_never_sees_a_test_row(study, acoustic_spec):
     rows = read_table(study.folder / CLEAN, training_schema(acoustic_spec))
     assert set(rows_of_fold(rows, "paper", ALL)["n"]) == set(TRAIN)
     for held, other in (GPUS, GPUS[::-1]):
         assert set(rows_of_fold(rows, "transfer", held)["gpu"]) == {other}
 
 
-def test_every_test_problem_is_judged_by_every_model(study: Project, acoustic_spec: Spec) -> None:
+def test_every_test_problem_is_judged_by_every_model(study, acoustic_spec):
     found = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
     paper = found[found["split"] == "paper"]
     assert set(paper["n"]) == set(TEST)
@@ -140,7 +136,7 @@ def test_every_test_problem_is_judged_by_every_model(study: Project, acoustic_sp
     assert (paper.loc[paper["model"] == "untuned", "improvement"] == 1).all()
 
 
-def test_the_best_time_is_the_sweeps_own(study: Project) -> None:
+def test_the_best_time_is_the_sweeps_own(study):
     sweep = pd.read_parquet(study.folder / "results/sweeps/h200/acoustic.parquet")
     ok = sweep[(sweep["status"] == "ok") & (sweep["n"] == 550)]
     expected = ok.groupby(["dtype", "order"])["time_ms"].min()
@@ -150,21 +146,19 @@ def test_the_best_time_is_the_sweeps_own(study: Project) -> None:
     assert found.to_dict() == pytest.approx(expected.to_dict())
 
 
-def test_the_report_names_both_gpus_and_loads_nothing(study: Project) -> None:
+def test_the_report_names_both_gpus_and_loads_nothing(study):
     page = (study.folder / REPORT).read_text(encoding="utf-8")
     assert all(gpu in page for gpu in GPUS)
     assert 'src="http' not in page
 
 
-def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:
+def test_the_split_says_how_many_models_of_cards_there_are(study):
     found = json.loads((study.folder / SPLIT).read_text())
     assert found["distinct_cards"] == 1
     assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
 
 
-def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
-    study: Project, acoustic_spec: Spec
-) -> None:
+def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(study, acoustic_spec):
     rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
     chosen = rows[rows["model"] == "chosen"]
     assert len(chosen) == (rows["model"] == "oracle").sum()
@@ -174,7 +168,7 @@ def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
     assert "Predicted and measured gains of chosen" in page
 
 
-def test_snakemake_packs_the_report_itself(study: Project) -> None:
+def test_snakemake_packs_the_report_itself(study):
     packed = study.folder / "packed.html"
     done = study.snakemake("--report", packed.name)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -183,10 +177,8 @@ def test_snakemake_packs_the_report_itself(study: Project) -> None:
     assert "acoustic_tile.models.csv" in text
 
 
-def test_every_figure_of_the_pages_is_computed_a_second_time(
-    study: Project, tmp_path: Path
-) -> None:
-    def recomputed(results: Path) -> tuple[int, dict[str, Any]]:
+def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
+    def recomputed(results):
         output = tmp_path / f"{results.name}.json"
         words = [str(ROOT / "benchmarks" / "recomputed.py"), str(results), str(output)]
         settings = ["--settings", str(study.folder / "config.yaml")]
@@ -223,7 +215,7 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(
     assert any(table.endswith(".gpus.js") for _, table in differing)
 
 
-def rerun(project: Project, before: dict[str, Any] | None = None) -> set[str]:
+def rerun(project, before=None):
     """Files of stages that another run writes anew."""
     before = before or stamps(project)
     done = project.snakemake("--cores", "2", "--quiet", "all")
@@ -232,7 +224,7 @@ def rerun(project: Project, before: dict[str, Any] | None = None) -> set[str]:
     return {name for name in before if after[name] != before[name]}
 
 
-def made(project: Project) -> set[str]:
+def made(project):
     """Models that the last run of the study's job made; the others stayed as they were."""
     lines = (project.folder / LOG).read_text().splitlines()
     said = dict(re.findall(r"^I (\w+): (made|as it was)$", "\n".join(lines), re.MULTILINE))
@@ -240,7 +232,7 @@ def made(project: Project) -> set[str]:
     return {name for name, what in said.items() if what == "made"}
 
 
-def test_an_edit_of_the_evaluation_fits_no_model_anew_but_a_lost_one(study: Project) -> None:
+def test_an_edit_of_the_evaluation_fits_no_model_anew_but_a_lost_one(study):
     final, before = (study.folder / FINAL).read_bytes(), stamps(study)
     (study.folder / FINAL).unlink()
     assert "rule learn_acoustic_tile:" in study.snakemake("-n").stdout
@@ -253,9 +245,7 @@ def test_an_edit_of_the_evaluation_fits_no_model_anew_but_a_lost_one(study: Proj
     assert launchwise("recommend", *QUESTION, folder=study.folder).returncode == 0
 
 
-def test_added_and_changed_models_are_trained_with_what_is_made_of_them_and_nothing_else(
-    study: Project,
-) -> None:
+def test_added_and_changed_models_are_trained_with_what_is_made_of_them_and_nothing_else(study):
     before = (study.folder / LEARNT / "c45.parquet").read_bytes()
     configure(study, **CHANGED)
     plan = study.snakemake("-n")
@@ -270,7 +260,7 @@ def test_added_and_changed_models_are_trained_with_what_is_made_of_them_and_noth
     assert "roofline" in page
 
 
-def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
+def test_titles_and_descriptions_rerun_the_report_alone(study):
     splits = {name: {**split, "title": "other"} for name, split in STUDY["splits"].items()}
     models = CHANGED["own_models"]
     titled = {**models, "chosen": {**models["chosen"], "title": "the chosen one"}}
@@ -286,7 +276,7 @@ def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
     assert "Quite another title" in (study.folder / REPORT).read_text(encoding="utf-8")
 
 
-def test_the_study_answers_on_the_command_line(study: Project) -> None:
+def test_the_study_answers_on_the_command_line(study):
     done = launchwise("recommend", *QUESTION, folder=study.folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("n=400, dtype=float32, order=8 on h200: between measured sizes")
@@ -302,7 +292,7 @@ def test_the_study_answers_on_the_command_line(study: Project) -> None:
         assert name == "variant" or f"#define {name.upper()} {value}" in macros.splitlines()
 
 
-def acoustic_variants(study: Project) -> list[str]:
+def acoustic_variants(study):
     spec = yaml.safe_load((study.folder / "kernels" / "acoustic" / "spec.yaml").read_text())
     return list(spec["variants"])
 
@@ -323,11 +313,11 @@ def acoustic_variants(study: Project) -> list[str]:
         ),
     ],
 )
-def test_a_wrong_question_is_one_line(study: Project, words: tuple[str, ...], said: str) -> None:
+def test_a_wrong_question_is_one_line(study, words, said):
     assert complaint(launchwise("recommend", *words, folder=study.folder)).startswith(said)
 
 
-def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
+def test_the_answers_leave_the_project(study, tmp_path):
     output = tmp_path / "tiles.py"
     words = ("export", "acoustic_tile", "--format", "python", "--output", str(output))
     done = launchwise(*words, "--cores", "2", folder=study.folder)
@@ -350,7 +340,7 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
 
 # The last one: it leaves the study changed.
 @pytest.mark.slow
-def test_changed_fences_change_what_models_learn_from(study: Project) -> None:
+def test_changed_fences_change_what_models_learn_from(study):
     splits = (study.folder / SPLIT).read_bytes()
     rows = (study.folder / CLEAN).read_bytes()
     configure(study, fences={"scope": "global", "factor": 1.5})
@@ -361,11 +351,11 @@ def test_changed_fences_change_what_models_learn_from(study: Project) -> None:
     assert made(study) == {*STUDY["models"]}
 
 
-def with_a_wrong_number_in_each_table(page: Path, compared: set[tuple[str, str]]) -> list[str]:
+def with_a_wrong_number_in_each_table(page, compared):
     """Change the first number of each compared table; the captions of the changed ones."""
     changed = []
 
-    def planted(table: re.Match[str]) -> str:
+    def planted(table):
         caption = re.search(r"<caption>(.*?)</caption>", table[0], re.S)
         cells = re.compile(r"(<tbody.*?<td>)(\d+)", re.S)
         name = html.unescape(re.sub(r"<.*?>", "", caption[1]).strip()) if caption else ""
@@ -379,7 +369,7 @@ def with_a_wrong_number_in_each_table(page: Path, compared: set[tuple[str, str]]
     return changed
 
 
-def with_a_wrong_number_in_a_script(path: Path) -> None:
+def with_a_wrong_number_in_a_script(path):
     head, _, tail = path.read_text(encoding="utf-8").partition("] = ")
     value = json.loads(tail.strip().removesuffix(";"))
     packed = isinstance(value, str)

@@ -1,15 +1,12 @@
 """Answers of a study of a Triton kernel, for its launches and as configuration files."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 from command_line import complaint, launchwise
 from declared_workloads import from_guide
-from samples import Project, copy_project, measurements
+from samples import copy_project, measurements
 
 from launchwise.base.triton_answers import Answers
 from launchwise.tables.files import write_table
@@ -36,7 +33,7 @@ tunables: {BLOCK_M: BLOCK_SIZE_M, BLOCK_N: BLOCK_SIZE_N, BLOCK_K: BLOCK_SIZE_K}
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory):
     """The guide's workload with made-up rows of the GPU ``test``."""
     project = copy_project(tmp_path_factory.mktemp("own") / "project")
     mine = tmp_path_factory.mktemp("mine")
@@ -55,7 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def exported(project: Project, *words: str) -> Path:
+def exported(project, *words):
     """What ``launchwise export`` made."""
     given = ("--cores", "2", *words)
     done = launchwise("export", "matmul_sizes", *given, folder=project.folder)
@@ -64,12 +61,12 @@ def exported(project: Project, *words: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def launches(project: Project) -> Path:
+def launches(project):
     """Answers for the launches of the kernel, as they are at first."""
     return exported(project, "--format", "triton")
 
 
-def test_its_launches_get_what_is_recommended(project: Project, launches: Path) -> None:
+def test_its_launches_get_what_is_recommended(project, launches):
     folder = launches
     assert folder.name == "matmul_sizes.triton"
     answers = Answers(folder / "matmul_sizes.json")
@@ -89,7 +86,7 @@ def test_its_launches_get_what_is_recommended(project: Project, launches: Path) 
         assert own["usual"] == answer["usual"]
 
 
-def test_libraries_get_the_same_in_their_files(project: Project, launches: Path) -> None:
+def test_libraries_get_the_same_in_their_files(project, launches):
     folder = exported(project, "--format", "config-files", "--mapping", "map.yaml")
     (path,) = folder.iterdir()
     assert path.name.startswith("N=512,K=512,device_name=")
@@ -101,7 +98,7 @@ def test_libraries_get_the_same_in_their_files(project: Project, launches: Path)
         assert [*configuration.values()] == [*own.values()]
 
 
-def test_a_format_that_needs_a_mapping_says_so(project: Project) -> None:
+def test_a_format_that_needs_a_mapping_says_so(project):
     words = ("export", "matmul_sizes", "--format")
     said = "export: --mapping: says how config-files are named"
     done = launchwise(*words, "config-files", folder=project.folder)
@@ -110,7 +107,7 @@ def test_a_format_that_needs_a_mapping_says_so(project: Project) -> None:
     assert complaint(done).startswith(said)
 
 
-def test_every_gain_is_one_over_what_a_library_ships(project: Project) -> None:
+def test_every_gain_is_one_over_what_a_library_ships(project):
     shipped = {"num_warps": 8, "num_stages": 2, "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 32}
     shipped["BLOCK_SIZE_K"] = 64
     path = project.folder / "N=512,K=512,device_name=made_up.json"

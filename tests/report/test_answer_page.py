@@ -1,7 +1,5 @@
 """The page of one workload on one GPU."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -9,12 +7,11 @@ import pytest
 
 from launchwise.report.sweep_page import answers_page
 from launchwise.tables.rows import answers, is_baseline
-from launchwise.workloads.spec import Spec
 from tests.support.report_study import profile
 from tests.support.samples import measurements
 
 
-def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec: Spec) -> None:
+def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec):
     rows = measurements(stencil_spec, [{"n": [24], "dtype": ["float32"], "order": [2]}])
     rows = rows.sort_values("time_ms", ascending=False, ignore_index=True)
     rows.loc[is_baseline(rows, stencil_spec), "time_ms"] *= 1.5

@@ -1,9 +1,6 @@
 """Names of configurations: what is shown determines the configuration."""
 
-from __future__ import annotations
-
 import shlex
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,8 +11,7 @@ from samples import ROOT, SAXPY, STENCIL
 from launchwise.report import wording
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.parts import Value
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
 SPECS = {
@@ -24,12 +20,12 @@ SPECS = {
 }
 
 
-def read_back(shown: str, spec: Spec) -> dict[str, Any]:
+def read_back(shown, spec):
     """Variant and tunables of a name, by nothing but the forms of the key."""
     variant, *words = shlex.split(shown)
     forms = [form.split() for form, _ in wording.configuration_key(spec)]
     (names,) = [form[1:] for form in forms if form[0] == variant]
-    texts: dict[str, str] = {}
+    texts = {}
     for name, word in zip(names, words, strict=True):
         if name.endswith("=…"):
             told, _, value = word.partition("=")
@@ -40,20 +36,20 @@ def read_back(shown: str, spec: Spec) -> dict[str, Any]:
     return {"variant": variant, **{name: value_of(name, texts[name], spec) for name in texts}}
 
 
-def value_of(name: str, text: str, spec: Spec) -> Value:
+def value_of(name, text, spec):
     """The value of a tunable that is written like this."""
     (value,) = [value for value in spec.values_of(name) if str(value) == text]
     return value
 
 
-def used(values: dict[str, Any], spec: Spec) -> dict[str, Any]:
+def used(values, spec):
     """Variant and the tunables that it has."""
     names = spec.variants[values["variant"]].tunables
     return {"variant": values["variant"], **{name: values[name] for name in names}}
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> tuple[Spec, dict[str, Any]]:
+def configurations(draw):
     """Any values of any variant, those that no constraint allows included."""
     spec = SPECS[draw(st.sampled_from(sorted(SPECS)))]
     variant = draw(st.sampled_from(list(spec.variants)))
@@ -62,13 +58,13 @@ def configurations(draw: st.DrawFn) -> tuple[Spec, dict[str, Any]]:
 
 
 @given(configurations())
-def test_a_name_can_be_read_back(made: tuple[Spec, dict[str, Any]]) -> None:
+def test_a_name_can_be_read_back(made):
     spec, values = made
     assert read_back(wording.configuration(values, spec), spec) == used(values, spec)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_names_of_all_measured_configurations_differ_and_can_be_read_back(workload: str) -> None:
+def test_names_of_all_measured_configurations_differ_and_can_be_read_back(workload):
     spec = SPECS[workload]
     paths = sorted(ROOT.glob(f"data/recorded/*/{workload}.parquet"))
     tables = [read_table(path, measurement_schema(spec))[spec.tunable_columns] for path in paths]
@@ -79,7 +75,7 @@ def test_names_of_all_measured_configurations_differ_and_can_be_read_back(worklo
         assert read_back(name, spec) == used({str(key): row[key] for key in row}, spec)
 
 
-def test_texts_with_spaces_can_be_read_back() -> None:
+def test_texts_with_spaces_can_be_read_back():
     known = SPECS["stencil"]
     texts = ["on the host", "it's m=4"]
     tz = known.tunables["tz"].model_copy(update={"values": texts, "neutral": texts[0]})

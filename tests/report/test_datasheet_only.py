@@ -1,9 +1,6 @@
 """Datasheet-only GPUs in the comparison: the lookup's answers, and how far they may be off."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +9,13 @@ import pytest
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.gpus.gpu_attributes import spread
 from launchwise.report.gpus.gpu_comparison import entries
-from launchwise.report.study import StudyData
 from tests.support.described_gpus import described_gpus
 from tests.support.report_study import study
 
 TIMES = {("t4", 102): 5.0, ("t4", 202): 30.0, ("a100", 102): 0.5, ("a100", 202): 3.0}
 
 
-def answer(gpu: str, n: int, time_ms: float | None, made: StudyData) -> dict[str, Any]:
+def answer(gpu, n, time_ms, made):
     row = made.evaluation[made.evaluation["model"] == "knn"].iloc[0]
     return {
         "gpu": gpu,
@@ -30,7 +26,7 @@ def answer(gpu: str, n: int, time_ms: float | None, made: StudyData) -> dict[str
     }
 
 
-def with_answers(**changes: Any) -> StudyData:
+def with_answers(**changes):
     known = described_gpus("t4", "a100")
     made = study()
     found = [answer(gpu, n, time, made) for (gpu, n), time in TIMES.items()]
@@ -38,7 +34,7 @@ def with_answers(**changes: Any) -> StudyData:
     return dataclasses.replace(made, **{"described": known, "answers": found, **changes})
 
 
-def test_the_gpu_comparison_has_the_times_of_the_lookup() -> None:
+def test_the_gpu_comparison_has_the_times_of_the_lookup():
     found = {
         (each.gpu, each.problem[0]): (each.best_ms, each.baseline_ms)
         for each in entries(with_answers(), None)
@@ -47,13 +43,13 @@ def test_the_gpu_comparison_has_the_times_of_the_lookup() -> None:
     assert found == {case: (time, 2 * time) for case, time in TIMES.items()}
 
 
-def published(ratios: list[float], **changes: object) -> pd.DataFrame:
+def published(ratios, **changes):
     """Published times of 2 ms that the trees predict with these ratios."""
     named = {"predictor": "learnt", "gpu": "t4", "phases": "", "runs": 1, "published_ms": 2.0}
     return pd.DataFrame({**named, "predicted_ms": 2 * np.array(ratios), **changes})
 
 
-def test_intervals_rest_on_published_times_and_end_at_the_roofline() -> None:
+def test_intervals_rest_on_published_times_and_end_at_the_roofline():
     known = published([1.0] * 8 + [2.0, 0.5, 4.0])
     others = [published([99.0] * 20, **other) for other in (
         {"runs": 0}, {"phases": "stage 1"}, {"predictor": "roofline"}

@@ -1,7 +1,5 @@
 """What holds for every table and figure of the pages, whatever it shows."""
 
-from __future__ import annotations
-
 import itertools
 import re
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 from launchwise.report import theme
-from launchwise.report.blocks import MISSING, Block, Drawing, Figure, Page, Table
+from launchwise.report.blocks import MISSING, Drawing, Figure, Table
 from launchwise.report.site.rendering import every_block
 from tests.report.test_report_pairs import paired
 from tests.support.report_pages import pages
@@ -19,16 +17,16 @@ NUMBER = re.compile(r"[-+]?\d[\d.\u202f]*(e[-+]\d+)?( (to|of) \d[\d.\u202f]*)?")
 
 
 @pytest.fixture(scope="module")
-def report() -> list[Page]:
+def report():
     """Every page of a small study, and of one with pairs."""
     return [page for made in (study(), paired()) for page in pages([made])]
 
 
-def blocks(report: list[Page]) -> list[Block]:
+def blocks(report):
     return [block for page in report for block in every_block(page.sections)]
 
 
-def test_columns_of_numbers_hold_numbers(report: list[Page]) -> None:
+def test_columns_of_numbers_hold_numbers(report):
     tables = [block for block in blocks(report) if isinstance(block, Table)]
     assert len(tables) > 30
     for table in tables:
@@ -38,9 +36,7 @@ def test_columns_of_numbers_hold_numbers(report: list[Page]) -> None:
                 assert any(NUMBER.fullmatch(text) for text in texts), (table.caption, column.title)
 
 
-def test_no_figure_stands_twice_on_a_page_or_is_narrower_than_it_must_be(
-    report: list[Page],
-) -> None:
+def test_no_figure_stands_twice_on_a_page_or_is_narrower_than_it_must_be(report):
     for page in report:
         drawn = [one for one in every_block(page.sections) if isinstance(one, Figure | Drawing)]
         assert len({each.id for each in drawn}) == len(drawn)
@@ -50,7 +46,7 @@ def test_no_figure_stands_twice_on_a_page_or_is_narrower_than_it_must_be(
 
 
 @pytest.mark.parametrize("decades", [0.05, 0.2, 0.5, 0.8, 1, 2, 3, 6])
-def test_labels_of_a_logarithmic_axis_ascend_and_are_round(decades: float) -> None:
+def test_labels_of_a_logarithmic_axis_ascend_and_are_round(decades):
     for lowest in (0.002, 0.7, 1.0, 47.0):
         axis = theme.log_axis("time", [lowest, lowest * 10**decades])
         ticks = axis["tickvals"]

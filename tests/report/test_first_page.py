@@ -1,10 +1,6 @@
 """The front page before the report is done: the first answers of a run."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +9,7 @@ from launchwise.base.storage import write_sealed_json
 from launchwise.report.site.stand_ins import SHOWN, write_first_page
 
 
-def answer(gpu: str, n: int, basis: str = "measured", gain: float | None = 1.25) -> dict[str, Any]:
+def answer(gpu, n, basis="measured", gain=1.25):
     configuration = {"bx": 32, "variant": "block3d"}
     found = {"gpu": gpu, "problem": {"n": n}, "configuration": configuration, "basis": basis}
     return {**found, "time_ms": n / 1000, "gain": gain}
@@ -22,18 +18,18 @@ def answer(gpu: str, n: int, basis: str = "measured", gain: float | None = 1.25)
 class Run:
     """Files of a run whose report is not done."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.report = folder / "report" / "index.html"
         self.archive, self.lookup = folder / "report.zip", folder / "lookup"
 
-    def answered(self, study: str, *answers: dict[str, Any]) -> None:
+    def answered(self, study, *answers):
         write_sealed_json(self.lookup / f"{study}.json", {"answers": list(answers)})
 
-    def written(self) -> bool:
+    def written(self):
         return write_first_page(self.report, self.archive, self.lookup)
 
     @property
-    def rows(self) -> list[list[str]]:
+    def rows(self):
         """Cells of the page's tables, row by row."""
         rows = re.findall("<tr.*?</tr>", self.report.read_text(encoding="utf-8"), re.DOTALL)
         cells = [re.findall("<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows if "<td" in row]
@@ -41,11 +37,11 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     return Run(tmp_path)
 
 
-def test_it_appears_with_the_first_study_that_has_answers(run: Run) -> None:
+def test_it_appears_with_the_first_study_that_has_answers(run):
     assert not run.written()
     run.answered("empty")
     assert not run.written()
@@ -62,7 +58,7 @@ def test_it_appears_with_the_first_study_that_has_answers(run: Run) -> None:
     assert [row[0] for row in run.rows] == ["n=400", "n=200", "n=300"]
 
 
-def test_it_shows_answers_of_one_gpu_evenly_apart(run: Run) -> None:
+def test_it_shows_answers_of_one_gpu_evenly_apart(run):
     run.answered("tiles", *(answer(gpu, n) for gpu in ("h100", "h200") for n in range(1, 41)))
     assert run.written()
     assert [row[0] for row in run.rows] == [f"n={n}" for n in range(1, 41, 5)]
@@ -70,7 +66,7 @@ def test_it_shows_answers_of_one_gpu_evenly_apart(run: Run) -> None:
     assert "h100; 40 of 80 answers" in run.report.read_text(encoding="utf-8")
 
 
-def test_a_complete_report_stays(run: Run) -> None:
+def test_a_complete_report_stays(run):
     run.answered("tiles", answer("h200", 200))
     run.report.parent.mkdir()
     run.report.write_text("the whole report", encoding="utf-8")
@@ -80,7 +76,7 @@ def test_a_complete_report_stays(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"answers": []}'])
-def test_a_damaged_file_of_answers_is_refused_in_one_line(run: Run, text: str) -> None:
+def test_a_damaged_file_of_answers_is_refused_in_one_line(run, text):
     run.lookup.mkdir()
     (run.lookup / "tiles.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:

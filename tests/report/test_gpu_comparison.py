@@ -1,11 +1,8 @@
 """GPU comparison: entries by hand, their table, and the power of cards."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +21,6 @@ from launchwise.report.gpus.gpu_comparison import (
     section,
     tdp_w,
 )
-from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import study
 from tests.support.samples import ROOT
@@ -33,7 +29,7 @@ APART = Spread(2.0, 20, ("t4",))
 CARDS = read_cards(ROOT / CARDS_FILE)
 
 
-def with_energy() -> StudyData:
+def with_energy():
     """The study with 3 J per ms of the baseline and 2 J of the others, on ``big`` alone."""
     made = study()
     sweep = made.sweeps["big"]
@@ -42,7 +38,7 @@ def with_energy() -> StudyData:
     return dataclasses.replace(made, sweeps=sweeps)
 
 
-def with_prediction(time_ms: float = 3.0) -> StudyData:
+def with_prediction(time_ms=3.0):
     """The study with a datasheet-only GPU whose lookup answers one problem."""
     made = study()
     first = made.evaluation[made.evaluation["model"] == "knn"].iloc[0]
@@ -57,11 +53,11 @@ def with_prediction(time_ms: float = 3.0) -> StudyData:
     return dataclasses.replace(made, answers=[answer], described={"card": profile})
 
 
-def by_case(made: StudyData) -> dict[tuple[str, int], Any]:
+def by_case(made):
     return {(each.gpu, int(each.problem[0])): each for each in entries(made, APART)}
 
 
-def test_measured_entries_hold_the_fastest_and_its_baseline() -> None:
+def test_measured_entries_hold_the_fastest_and_its_baseline():
     made = with_energy()
     found = by_case(made)
     assert set(found) == {("big", 102), ("big", 202), ("big.sm4", 102), ("big.sm4", 202)}
@@ -76,7 +72,7 @@ def test_measured_entries_hold_the_fastest_and_its_baseline() -> None:
     assert one.least_ms == least_ms(rows, made.spec, made.profiles)[0]
 
 
-def test_energy_is_of_the_row_that_is_named() -> None:
+def test_energy_is_of_the_row_that_is_named():
     made = with_energy()
     sweep = made.sweeps["big"]
     fastest = sweep.groupby("n")["time_ms"].transform("min") == sweep["time_ms"]
@@ -89,7 +85,7 @@ def test_energy_is_of_the_row_that_is_named() -> None:
         assert by_case(made)["big", n].baseline_energy_j is not None
 
 
-def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
+def test_predicted_entries_have_limits_that_end_at_the_roofline():
     one = by_case(with_prediction())["card", 102]
     assert (one.basis, one.best_ms, one.baseline_ms) == ("predicted", 3.0, 6.0)
     assert (one.low_ms, one.high_ms) == (1.5, 6.0)
@@ -100,7 +96,7 @@ def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
     assert (bare.low_ms, bare.high_ms) == (None, None)
 
 
-def test_the_script_gets_each_problem_once() -> None:
+def test_the_script_gets_each_problem_once():
     found = data(with_prediction(), APART)
     assert found["gpus"] == [
         {"name": "big", "basis": "measured", "kind": "whole"},
@@ -113,7 +109,7 @@ def test_the_script_gets_each_problem_once() -> None:
     ]  # fmt: skip
 
 
-def test_the_table_holds_every_entry_with_power_and_price() -> None:
+def test_the_table_holds_every_entry_with_power_and_price():
     prices = {"card": Price(None, 0.5, "2026-11-01", "a cloud")}
     text = csv_text(csv_rows(with_prediction(), CARDS, prices, APART), prices)
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -130,14 +126,14 @@ def test_the_table_holds_every_entry_with_power_and_price() -> None:
     assert "euro" not in csv_text(csv_rows(with_prediction(), CARDS, {}, APART), {})
 
 
-def test_power_is_that_of_the_whole_card() -> None:
+def test_power_is_that_of_the_whole_card():
     assert tdp_w("h200", "NVIDIA H200", CARDS) == 700
     assert tdp_w("h200.sm16", "NVIDIA H200", CARDS) == 700
     assert tdp_w("mine", "t4", CARDS) == 70
     assert tdp_w("mine", "Test GPU", CARDS) is None
 
 
-def test_the_section_says_what_is_missing() -> None:
+def test_the_section_says_what_is_missing():
     made = section([with_prediction()], CARDS, {}, None)
     assert made is not None
     block = made.blocks[0]

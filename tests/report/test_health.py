@@ -1,12 +1,8 @@
 """Verdicts on sweeps: each limit is passed on its own, and what is unknown is called so."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,7 +21,7 @@ AT = "2026-06-15T00:00:00+00:00"
 """When the report of these tests is written."""
 
 
-def sweep() -> pd.DataFrame:
+def sweep():
     """A sound sweep of 100 rows: ten problems, ten configurations."""
     rows = study().sweeps["big"]
     one = rows[rows["status"] == "ok"].iloc[:1]
@@ -33,33 +29,33 @@ def sweep() -> pd.DataFrame:
     return made.assign(n=100 + np.arange(100) // 10, temperature_c=50.0, power_w=300.0)
 
 
-def of(rows: pd.DataFrame) -> sweep_health.Health:
+def of(rows):
     return sweep_health.health_of("big", rows, study().spec)
 
 
-def capped(rows: pd.DataFrame, count: int) -> pd.DataFrame:
+def capped(rows, count):
     reasons = np.where(np.arange(len(rows)) < count, "sw_power_cap", "")
     return rows.assign(throttle=reasons)
 
 
-def drifting(rows: pd.DataFrame, count: int, ratio: float) -> pd.DataFrame:
+def drifting(rows, count, ratio):
     return rows.assign(control_ratio=np.where(np.arange(len(rows)) < count, ratio, 1.0))
 
 
-def ended(rows: pd.DataFrame, status: str, count: int) -> pd.DataFrame:
+def ended(rows, status, count):
     changed = rows.copy()
     changed.loc[: count - 1, ["status", "time_ms"]] = status, np.nan
     return changed
 
 
-def mixed(rows: pd.DataFrame, problems: int) -> pd.DataFrame:
+def mixed(rows, problems):
     """Every second row of so many problems on another card."""
     of_problem = np.arange(len(rows)) // 10
     other = (of_problem < problems) & (np.arange(len(rows)) % 2 == 1)
     return rows.assign(card=np.where(other, "f" * 16, rows["card"]))
 
 
-def test_a_card_per_problem_mixes_nothing() -> None:
+def test_a_card_per_problem_mixes_nothing():
     rows = sweep()
     rows = rows.assign(card=[f"{n:016d}" for n in rows["n"]])
     assert (of(rows).cards, of(rows).mixed, of(rows).verdict) == (10, 0.0, "sound")
@@ -69,7 +65,7 @@ def test_a_card_per_problem_mixes_nothing() -> None:
     ("driver", "said"),
     [("570.1", ["driver 570.1, others have 580.2"]), ("580.1", []), ("", [])],
 )
-def test_an_older_major_version_of_the_driver_is_a_complaint(driver: str, said: list[str]) -> None:
+def test_an_older_major_version_of_the_driver_is_a_complaint(driver, said):
     made = study()
     sweeps = {
         gpu: rows.assign(driver=driver if gpu == "big" else "580.2")
@@ -79,7 +75,7 @@ def test_an_older_major_version_of_the_driver_is_a_complaint(driver: str, said: 
     assert (big.complaints, other.complaints) == (said, [])
 
 
-def test_many_sweeps_begin_with_those_to_look_at() -> None:
+def test_many_sweeps_begin_with_those_to_look_at():
     made = study(gpus=("big",))
     rows = made.sweeps["big"]
     sweeps = {f"gpu{place}": rows.assign(gpu=f"gpu{place}") for place in range(70)}
@@ -90,7 +86,7 @@ def test_many_sweeps_begin_with_those_to_look_at() -> None:
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "doubtful"]
 
 
-def test_a_sound_sweep_is_well() -> None:
+def test_a_sound_sweep_is_well():
     found = of(sweep())
     assert (found.verdict, found.complaints) == ("sound", [])
     assert (found.rows, found.cards, found.clocks_mhz) == (100, 1, (1980.0, 1980.0))
@@ -108,9 +104,7 @@ def test_a_sound_sweep_is_well() -> None:
         (lambda rows: mixed(rows, 1), "10 % of the problems with rows of several cards"),
     ],
 )
-def test_each_limit_is_a_complaint(
-    change: Callable[[pd.DataFrame], pd.DataFrame], complaint: str
-) -> None:
+def test_each_limit_is_a_complaint(change, complaint):
     found = of(change(sweep()))
     assert found.complaints == [complaint]
     assert found.verdict == "doubtful"
@@ -130,19 +124,17 @@ def test_each_limit_is_a_complaint(
         lambda rows: ended(rows, "failed", 50),
     ],
 )
-def test_up_to_its_limits_a_sweep_is_well(
-    change: Callable[[pd.DataFrame], pd.DataFrame],
-) -> None:
+def test_up_to_its_limits_a_sweep_is_well(change):
     assert of(change(sweep())).verdict == "sound"
 
 
-def test_what_a_sweep_does_not_tell_is_no_good_mark() -> None:
+def test_what_a_sweep_does_not_tell_is_no_good_mark():
     silent = sweep().assign(throttle=UNKNOWN, control_ratio=np.nan)
     assert of(silent).verdict == "unknown"
     assert of(ended(silent, "wrong", 1)).verdict == "doubtful"
 
 
-def test_problems_that_suffered_are_named_most_first() -> None:
+def test_problems_that_suffered_are_named_most_first():
     rows = sweep()
     reasons = np.where(
         (rows["n"] == 103) | ((rows["n"] == 107) & (rows.index % 2 == 0)), "hw_thermal", ""
@@ -156,7 +148,7 @@ def test_problems_that_suffered_are_named_most_first() -> None:
     assert [problem[0] for problem in fast.worst_problems] == [100, 101]
 
 
-def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all() -> None:
+def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all():
     rows = sweep()
     # Each in a part of its own: three problems of mixed cards, then one throttled, one wrong.
     spoilt = mixed(rows, 3).assign(throttle=np.where(rows["n"] == 106, "hw_thermal", ""))
@@ -180,7 +172,7 @@ def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all()
     assert again.rows[0].cells[3].text.endswith("; 2 more; of 10")
 
 
-def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep() -> None:
+def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep():
     made = study()
     sweeps = {
         gpu: rows.assign(driver="570.1" if gpu == "big" else "580.2")
@@ -190,7 +182,7 @@ def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep() -> None:
     assert len(big.worst_problems) == big.problems == 2
 
 
-def test_a_repair_has_its_own_command_and_time() -> None:
+def test_a_repair_has_its_own_command_and_time():
     rows = sweep()
     minutes = pd.date_range("2026-01-01", periods=len(rows), freq="2s", tz="UTC")
     rows = rows.assign(measured_at=minutes.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
@@ -201,7 +193,7 @@ def test_a_repair_has_its_own_command_and_time() -> None:
     assert few.worst_problems
 
 
-def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only() -> None:
+def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only():
     well = html_of(study())
     assert "doubtful." not in well["index.html"]
     made = study()
@@ -214,7 +206,7 @@ def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only() -> None:
     assert command.format("big.sm4") not in pages["health.html"]
 
 
-def test_the_worst_comes_first_with_the_answers_that_rest_on_it() -> None:
+def test_the_worst_comes_first_with_the_answers_that_rest_on_it():
     made = study()
     rows = made.sweeps["big"]
     sweeps = {
@@ -233,10 +225,8 @@ def test_the_worst_comes_first_with_the_answers_that_rest_on_it() -> None:
     assert again.rows[0].cells[columns.index("answers that rest on it")].text == made.name
 
 
-def test_ages_are_days_and_commits_that_changed_the_workload(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def git(*words: str) -> str:
+def test_ages_are_days_and_commits_that_changed_the_workload(tmp_path, monkeypatch):
+    def git(*words):
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
         return subprocess.run(
             command, cwd=tmp_path, check=True, capture_output=True, text=True
@@ -254,7 +244,7 @@ def test_ages_are_days_and_commits_that_changed_the_workload(
     monkeypatch.setattr(health_section, "changes_since", partial(changes_since, root=tmp_path))
     rows = sweep().assign(measured_at="2026-06-05T12:00:00+00:00")
 
-    def ages_of(*named: str) -> health_section.Age:
+    def ages_of(*named):
         made = rows.assign(commit=[named[k % len(named)] for k in range(len(rows))])
         of_study = dataclasses.replace(study(), folder=folder)
         (age,) = health_section.ages([of(made)], [of_study], AT).values()
@@ -302,13 +292,13 @@ def test_ages_are_days_and_commits_that_changed_the_workload(
         ("2026-06-16T12:00:00+00:00", AT, 0),
     ],
 )
-def test_an_age_is_known_where_both_days_are(last: str, now: str, days: int | None) -> None:
+def test_an_age_is_known_where_both_days_are(last, now, days):
     found = of(sweep().assign(measured_at=last))
     (age,) = health_section.ages([found], [], now).values()
     assert age == health_section.Age(days, None)
 
 
-def test_every_sweep_has_one_row() -> None:
+def test_every_sweep_has_one_row():
     section = health_section.section([study(name="one"), study(name="two")], AT)
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [row.cells[1].text for row in table.rows] == ["big", "big.sm4"]

@@ -1,11 +1,7 @@
 """Figures that cannot be are told with their row, and all else stands."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -13,7 +9,6 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.report.blocks import Notice
 from launchwise.report.gpus import gpu_comparison
 from launchwise.report.health.invariants import NONE, section, violations
-from launchwise.report.study import StudyData
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study
 from tests.support.samples import ROOT
@@ -21,17 +16,17 @@ from tests.support.samples import ROOT
 CARDS = read_cards(ROOT / CARDS_FILE)
 
 
-def changed(**tables: Any) -> StudyData:
+def changed(**tables):
     return dataclasses.replace(study(), **tables, _known={})
 
 
-def spoilt_evaluation(column: str, value: float) -> StudyData:
+def spoilt_evaluation(column, value):
     rows = study().evaluation.copy()
     rows.loc[rows.index[rows["model"] == "knn"][0], column] = value
     return changed(evaluation=rows)
 
 
-def burning() -> StudyData:
+def burning():
     """An energy of 10 kW on a card of 700 W."""
     made = study()
     sweep = made.sweeps["big"]
@@ -42,13 +37,13 @@ def burning() -> StudyData:
     return changed(sweeps=sweeps, profiles=profiles)
 
 
-def answered(**entry: Any) -> StudyData:
+def answered(**entry):
     known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}}
     empty = dict.fromkeys(("time_ms", "time_low_ms", "time_high_ms", "gain_low", "gain_high"))
     return changed(answers=[{**known, "basis": "measured", **empty, "gain": 1.0, **entry}])
 
 
-def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies() -> None:
+def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies():
     made = burning()
     front = pages([made], cards=CARDS)[0]
     told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
@@ -58,12 +53,12 @@ def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies()
     assert gpu_comparison.data(study(), None, CARDS)["doubted"] == []
 
 
-def test_nothing_is_said_of_a_sound_study() -> None:
+def test_nothing_is_said_of_a_sound_study():
     assert violations([study(), answered()], CARDS) == []
     assert NONE in visible(html_of(study())["health.html"])
 
 
-def paired(**changes: float) -> StudyData:
+def paired(**changes):
     """The baseline, of 2 ms, and a configuration of 1 ms in pairs, by which they are judged."""
     sweep = study().sweeps["big"]
     rows = sweep.iloc[[0, 1]]
@@ -76,11 +71,11 @@ def paired(**changes: float) -> StudyData:
     return changed(pairs={"big": pairs}, sweeps={**study().sweeps, "big": judged})
 
 
-def test_a_gain_may_be_an_end_of_its_interval() -> None:
+def test_a_gain_may_be_an_end_of_its_interval():
     assert violations([paired(), paired(gain_low=2.0), paired(gain_high=2.0)], CARDS) == []
 
 
-def test_a_problem_of_a_blind_test_was_measured() -> None:
+def test_a_problem_of_a_blind_test_was_measured():
     made = answered(problem={"n": 7, "dtype": "float32", "order": 2})
     tested = made.rows.iloc[:1].assign(gpu="big", n=7, dtype="float32", order=2)
     assert violations([dataclasses.replace(made, tested={"big": tested})], CARDS) == []
@@ -101,9 +96,7 @@ def test_a_problem_of_a_blind_test_was_measured() -> None:
         (lambda: answered(time_low_ms=2.0, time_high_ms=1.0), "an interval has its ends in order"),
     ],
 )
-def test_a_planted_contradiction_is_told_with_its_row(
-    make: Callable[[], StudyData], rule: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_planted_contradiction_is_told_with_its_row(make, rule, caplog):
     made = make()
     found = violations([made], CARDS)
     assert found

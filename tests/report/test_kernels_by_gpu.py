@@ -1,7 +1,5 @@
 """Every kernel on every GPU: one set of problems a kernel, and what each figure is made of."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -11,16 +9,15 @@ from launchwise.gpus.prices import Price
 from launchwise.report.blocks import Fold, Table
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import FEWEST_PROBLEMS, column, section
-from launchwise.report.study import StudyData
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import TIMES_MS, study
 
 
-def fastest_ms(gpu: str, problems: list[int]) -> np.ndarray:
+def fastest_ms(gpu, problems):
     return np.array([min(TIMES_MS[gpu, n]) for n in problems])
 
 
-def test_speeds_are_means_over_the_problems_that_both_have() -> None:
+def test_speeds_are_means_over_the_problems_that_both_have():
     made = study()
     found = column(made, {})
     assert found is not None
@@ -40,14 +37,14 @@ def test_speeds_are_means_over_the_problems_that_both_have() -> None:
         assert place.runs_per_euro is None
 
 
-def test_runs_per_euro_follow_from_price_and_time() -> None:
+def test_runs_per_euro_follow_from_price_and_time():
     price = Price(euro=None, euro_per_hour=3.6, date="2026-01-01", source="a list")
     found = column(study(), {"big": price})
     assert found is not None
     assert found.places["big"].runs_per_euro == pytest.approx(1e6 / found.places["big"].time_ms)
 
 
-def test_energy_is_of_the_problems_that_all_whole_cards_have_it_of() -> None:
+def test_energy_is_of_the_problems_that_all_whole_cards_have_it_of():
     made = study()
     sweeps = {
         gpu: rows.assign(energy_j=2e-3 * rows["time_ms"]) for gpu, rows in made.sweeps.items()
@@ -69,20 +66,20 @@ def test_energy_is_of_the_problems_that_all_whole_cards_have_it_of() -> None:
     assert found.places["big"].energy_j is None
 
 
-def test_a_kernel_of_one_gpu_is_not_there() -> None:
+def test_a_kernel_of_one_gpu_is_not_there():
     assert section([study(gpus=("big",))], {}) is None
     assert column(study(gpus=("big",)), {}) is None
 
 
-def test_what_others_measured_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_measured_is_folded(monkeypatch):
     monkeypatch.setattr(index_page, "_is_imported", lambda one: one.study.name == "theirs")
     both = section([study(), study(name="theirs")], {})
     assert both is not None
     assert [type(block) for block in both.blocks[:2]] == [Table, Fold]
 
 
-def test_the_front_page_shows_it_with_links_to_the_rows() -> None:
-    made: StudyData = study()
+def test_the_front_page_shows_it_with_links_to_the_rows():
+    made = study()
     page = html_of(made)["index.html"]
     found = column(made, {})
     assert found is not None

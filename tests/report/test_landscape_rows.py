@@ -1,9 +1,6 @@
 """What the landscape reads of a sweep."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import pytest
 
@@ -12,7 +9,7 @@ from launchwise.report.blocks import Figure, Fold, Landscape
 from tests.support.report_study import TIMES_MS, study
 
 
-def unpacked(found: dict[str, Any], place: int) -> list[float | None]:
+def unpacked(found, place):
     """Times of a problem in ms, by configuration."""
     best = found["best_ms"][place]
     return [
@@ -22,7 +19,7 @@ def unpacked(found: dict[str, Any], place: int) -> list[float | None]:
 
 
 @pytest.mark.parametrize("gpu", ["big", "big.sm4"])
-def test_the_rows_come_back_within_a_quarter_per_mille(gpu: str) -> None:
+def test_the_rows_come_back_within_a_quarter_per_mille(gpu):
     found = landscape.data(study(), gpu)
     assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
     assert found["baseline"] == 0
@@ -33,18 +30,18 @@ def test_the_rows_come_back_within_a_quarter_per_mille(gpu: str) -> None:
     assert found["untimed"] == [1, 0]
 
 
-def test_a_configuration_without_a_time_has_none() -> None:
+def test_a_configuration_without_a_time_has_none():
     made = study(gpus=("big",))
     rows = made.sweeps["big"]
     gone = (rows["n"] == 202) & (rows["bx"] == 64)
-    made.sweeps["big"] = rows.assign(status=rows["status"].mask(gone, "failed"))  # type: ignore[index]
+    made.sweeps["big"] = rows.assign(status=rows["status"].mask(gone, "failed"))
     found = landscape.data(made, "big")
     assert unpacked(found, 1)[2] is None
     assert found["untimed"] == [1, 1]
     assert found["best_ms"] == [1.0, 5.0]
 
 
-def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
+def test_the_section_begins_with_the_problem_of_the_lookup():
     section = landscape.landscape(study())
     controls = next(block for block in section.blocks if isinstance(block, Landscape))
     figure = next(block for block in section.blocks if isinstance(block, Figure))
@@ -58,11 +55,11 @@ def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
     ]
 
 
-def test_what_else_is_known_of_a_row_comes_back_beside_its_time() -> None:
+def test_what_else_is_known_of_a_row_comes_back_beside_its_time():
     made = study(gpus=("big",))
     rows = made.sweeps["big"]
     count = len(rows)
-    made.sweeps["big"] = rows.assign(  # type: ignore[index]
+    made.sweeps["big"] = rows.assign(
         relative_error=[0.0003 * (place + 1) ** 2 for place in range(count)],
         sm_clock_mhz=1980.0,
         energy_j=math.nan,
@@ -101,16 +98,16 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time() -> None:
         assert shown["standard error"] <= row["relative_error"] * 100 * 2.5
 
 
-def test_what_another_tool_did_not_state_is_left_out_of_the_panel() -> None:
+def test_what_another_tool_did_not_state_is_left_out_of_the_panel():
     made = study(gpus=("big",))
     rows = made.sweeps["big"]
     count = len(rows)
-    made.sweeps["big"] = rows.assign(  # type: ignore[index]
+    made.sweeps["big"] = rows.assign(
         backend="imported", registers=[0, *[32] * (count - 1)], shared_bytes=0, repeats=0
     )
     known = {one["title"]: one for one in landscape.data(made, "big")["known"]}
     assert known["registers"]["values"] == [32, None]
     assert not {"shared memory", "repeats"} & {*known}
-    made.sweeps["big"] = rows.assign(shared_bytes=0)  # type: ignore[index]
+    made.sweeps["big"] = rows.assign(shared_bytes=0)
     known = {one["title"]: one for one in landscape.data(made, "big")["known"]}
     assert known["shared memory"]["values"] == [0]

@@ -1,7 +1,5 @@
 """What readers of earlier reports were misled by: drawn values, axes, edges, shares, baselines."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -11,16 +9,15 @@ from launchwise.report import theme
 from launchwise.report.answer import sizes
 from launchwise.report.answer.sizes import NO_SHARES, compared
 from launchwise.report.answer.study_answer import choices
-from launchwise.report.blocks import Figure, Table, Text
+from launchwise.report.blocks import Table, Text
 from launchwise.report.numbers import winners
-from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import sized_study, study, sweep
 from tests.support.samples import STENCIL
 from tests.support.shown import tables
 
 
-def changed(**times: float) -> StudyData:
+def changed(**times):
     """The study where, on ``big``, a configuration's times are multiplied by a factor."""
     made = study()
     rows = made.sweeps["big"].copy()
@@ -29,13 +26,13 @@ def changed(**times: float) -> StudyData:
     return dataclasses.replace(made, sweeps={**made.sweeps, "big": rows})
 
 
-def drawn(made: StudyData, gpu: str = "big") -> Figure:
+def drawn(made, gpu="big"):
     found = sizes.best_against_size(made, winners(made), gpu)
     assert found is not None
     return found
 
 
-def test_values_are_drawn_where_they_are() -> None:
+def test_values_are_drawn_where_they_are():
     figure = drawn(study())
     (panel,) = figure.panels
     assert {trace["name"]: trace["y"] for trace in panel.data} == {
@@ -47,12 +44,12 @@ def test_values_are_drawn_where_they_are() -> None:
     assert widths[0] > widths[1]
 
 
-def test_two_points_are_no_line() -> None:
+def test_two_points_are_no_line():
     (panel,) = drawn(study()).panels
     assert {trace["mode"] for trace in panel.data} == {"markers"}
 
 
-def points_of(chosen: dict[int, int]) -> StudyData:
+def points_of(chosen):
     """A study of one GPU with size to fastest number of points per thread, of 2 to 16 measured."""
     made = study()
     first = sweep(made.spec, "big").iloc[0]
@@ -67,7 +64,7 @@ def points_of(chosen: dict[int, int]) -> StudyData:
     return sized_study(STENCIL, "t", "t", list(chosen), {"big": pd.DataFrame(rows)})
 
 
-def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said() -> None:
+def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said():
     figure = drawn(points_of({1000: 2, 1200: 4, 1400: 16, 1600: 16}))
     (panel,) = figure.panels
     assert panel.layout["yaxis"]["title"]["text"].startswith("tz")
@@ -77,14 +74,14 @@ def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said() -> None:
     assert {trace["mode"] for trace in panel.data} == {"lines+markers"}
 
 
-def test_panels_beside_each_other_have_one_kind_of_axis() -> None:
+def test_panels_beside_each_other_have_one_kind_of_axis():
     made = points_of({20: 2, 200: 4, 2040: 8})
     whole = winners(made)
     for rows in (whole, whole[whole["n"] < 500]):
         assert theme.size_layout(made, rows)["type"] == "log"
 
 
-def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
+def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound():
     # 16 MB at 1000 GB/s in 0.1 ms is a share of 0.16; in 1 ms nothing is near the limit.
     fast, slow = changed(baseline=0.1, others=0.1), study()
     for made, shown in ((fast, True), (slow, False)):
@@ -95,18 +92,18 @@ def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
         assert (NO_SHARES in said) != shown
 
 
-def short_table(made: StudyData) -> str:
+def short_table(made):
     table = next(block for block in choices(made).blocks if isinstance(block, Table))
     return " ".join(cell.detail for row in table.rows for cell in row.cells)
 
 
-def test_the_baseline_is_no_gain_over_itself() -> None:
+def test_the_baseline_is_no_gain_over_itself():
     assert "the baseline itself, 100 % of best" in short_table(changed(others=100))
     assert "1.00 × baseline" not in short_table(changed(others=100))
     assert "the baseline itself" not in short_table(study())
 
 
-def test_gains_of_single_rows_say_so() -> None:
+def test_gains_of_single_rows_say_so():
     made = study()
     assert "(single rows)" in short_table(made)
     said = " ".join(block.text for block in choices(made).blocks if isinstance(block, Text))

@@ -1,15 +1,11 @@
 """What a study brings to the page: shown, or blamed in its place while the rest stands."""
 
-from __future__ import annotations
-
 import itertools
-from pathlib import Path
 
 import pytest
 from report_study import study
 
 from launchwise.base.errors import UserError
-from launchwise.report.blocks import Section
 from launchwise.report.site.assemble import of_study
 from launchwise.report.site.own_sections import FAILED, own_sections
 from launchwise.report.site.rendering import every_block
@@ -28,7 +24,7 @@ numbers = itertools.count()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """An empty study's folder in a workload's folder outside the project."""
     found = tmp_path / f"workloads{next(numbers)}" / "mine" / "studies" / "tiny"
     (found / "published").mkdir(parents=True)
@@ -36,20 +32,20 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def only_text(sections: list[Section]) -> str:
+def only_text(sections):
     (one,) = sections
     (block,) = every_block([one])
-    return str(block.text)  # type: ignore[union-attr]
+    return str(block.text)
 
 
-def test_a_section_from_outside_the_project_stands_on_the_page(folder: Path) -> None:
+def test_a_section_from_outside_the_project_stands_on_the_page(folder):
     (folder / "section.py").write_text(GOOD)
     page = page_of(study(folder=folder))
     assert 'id="tiny-mine"' in page
     assert "1 published: 42" in page
 
 
-def test_a_section_follows_its_study_to_another_name(folder: Path) -> None:
+def test_a_section_follows_its_study_to_another_name(folder):
     (folder / "section.py").write_text(GOOD)
     renamed = folder.rename(folder.parent / "other")
     page = page_of(study(name="other", folder=renamed))
@@ -60,9 +56,7 @@ PLAIN = GOOD.replace('published["facts"]', '[{"value": 1}]')
 
 
 @pytest.mark.parametrize(("published", "end"), [(True, "paper.html"), (False, "index.html")])
-def test_only_a_published_study_has_a_page_beside_its_publication(
-    folder: Path, published: bool, end: str
-) -> None:
+def test_only_a_published_study_has_a_page_beside_its_publication(folder, published, end):
     (folder / "section.py").write_text(PLAIN)
     if not published:
         (folder / "published" / "facts.csv").unlink()
@@ -74,7 +68,7 @@ def test_only_a_published_study_has_a_page_beside_its_publication(
     assert any(page.path.endswith("paper.html") for page in pages) == published
 
 
-def test_no_file_no_section(folder: Path) -> None:
+def test_no_file_no_section(folder):
     assert own_sections(study(folder=folder)) == []
     assert own_sections(study()) == []
 
@@ -107,7 +101,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name: str) -> None:
+def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder, name):
     content, words = BAD[name]
     (folder / "section.py").write_text(content)
     page = page_of(study(folder=folder))
@@ -127,7 +121,7 @@ ELEMENTS = """elements:
 """
 
 
-def test_the_elements_of_the_paper_lead_to_their_sections(folder: Path) -> None:
+def test_the_elements_of_the_paper_lead_to_their_sections(folder):
     (folder / "section.py").write_text(GOOD)
     (folder / "published" / "elements.yaml").write_text(ELEMENTS)
     (folder.parents[1] / "notes.txt").write_text("none")
@@ -141,16 +135,14 @@ def test_the_elements_of_the_paper_lead_to_their_sections(folder: Path) -> None:
         assert text in page
 
 
-def test_an_element_that_points_nowhere_is_warned_of(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_element_that_points_nowhere_is_warned_of(folder, caplog):
     (folder / "published" / "elements.yaml").write_text(ELEMENTS)
     page = page_of(study(folder=folder))
     assert 'id="tiny-elements"' in page
     assert "elements.yaml: elements.1.files: no file 'notes.txt'" in caplog.text
 
 
-def test_an_element_without_place_and_reason_stops_the_report(folder: Path) -> None:
+def test_an_element_without_place_and_reason_stops_the_report(folder):
     bad = ELEMENTS.replace(", page: [mine, other/paper]", "")
     (folder / "published" / "elements.yaml").write_text(bad)
     with pytest.raises(UserError, match=r"elements\.yaml: elements\.0: 'Speed' has no place"):

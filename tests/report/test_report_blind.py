@@ -1,7 +1,5 @@
 """Blind tests on the report's pages."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -11,26 +9,25 @@ from launchwise.report.answer import study_answer
 from launchwise.report.blocks import Table
 from launchwise.report.front import finder, index_page
 from launchwise.report.site import assemble
-from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study
 from tests.support.shown import rows_of
 
 
-def with_tests() -> StudyData:
+def with_tests():
     """A study with blind tests of a GPU of its own, and of one that it had no row of."""
     other = {**SCORE, "gpu": "other", "new_gpu": True, "fraction_geometric_mean": 0.91}
     return dataclasses.replace(study(), blind={"big": SCORE, "other": other})
 
 
-def table_of(made: StudyData) -> Table:
+def table_of(made):
     """The table of the front page."""
     section = index_page.blind_tests([made])
     assert section is not None
     return next(block for block in section.blocks if isinstance(block, Table))
 
 
-def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
+def test_a_gpu_that_no_study_learnt_from_is_marked():
     own, other = table_of(with_tests()).rows
     assert [cell.text for cell in own.cells[1:4]] == ["big", "40", "0.974"]
     assert own.cells[3].detail == "0.969 to 0.979"
@@ -39,13 +36,13 @@ def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
     assert index_page.blind_tests([study()]) is None
 
 
-def test_a_gpu_that_was_new_may_have_rows_now() -> None:
+def test_a_gpu_that_was_new_may_have_rows_now():
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"
     assert scores.only_tested([made]) == []
 
 
-def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
+def test_the_lookup_has_the_answers_whose_test_ended_well():
     made = study()
     judged = {"fraction": 0.98765432, "gain": 1.5, "gain_low": 1.4, "gain_high": 1.6}
     rows = made.rows.iloc[:2][["n", "dtype", "order"]].assign(**judged, is_usual=False)
@@ -58,13 +55,13 @@ def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
     assert is_usual == 0
 
 
-def test_it_is_named_where_the_gpus_are() -> None:
+def test_it_is_named_where_the_gpus_are():
     assert scores.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
     assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
 
 
-def test_the_answer_of_a_study_has_its_result() -> None:
+def test_the_answer_of_a_study_has_its_result():
     own, other = rows_of(study_answer.answer(with_tests()), "What answers reach")
     assert [own[0], *own[-2:]] == ["big", "40", "0.974"]
     assert other == ["other", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]

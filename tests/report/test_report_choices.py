@@ -1,26 +1,23 @@
 """Figures of methods against size, and which GPUs a study's pages show."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
 
 from launchwise.report.answer import sizes, study_answer
-from launchwise.report.blocks import Block, Figure, Fold, Section
+from launchwise.report.blocks import Figure, Fold
 from launchwise.report.site import assemble
 from tests.support.report_study import study
 from tests.support.shown import rows_of
 
 
-def blocks_of(section: Section) -> Iterator[Block]:
+def blocks_of(section):
     """Blocks of a section, folded ones too."""
     for block in section.blocks:
         yield from block.blocks if isinstance(block, Fold) else [block]
 
 
-def test_methods_against_size_are_those_of_their_gpu() -> None:
+def test_methods_against_size_are_those_of_their_gpu():
     figures = [block for block in blocks_of(sizes.tiles(study())) if isinstance(block, Figure)]
     lines = {
         figure.id: {trace["name"]: trace["y"] for trace in figure.panels[0].data}
@@ -43,9 +40,7 @@ def test_methods_against_size_are_those_of_their_gpu() -> None:
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])
-def test_pages_say_which_gpus_they_leave_out(
-    monkeypatch: pytest.MonkeyPatch, most: int, shown: bool
-) -> None:
+def test_pages_say_which_gpus_they_leave_out(monkeypatch, most, shown):
     monkeypatch.setattr(assemble, "MOST_GPUS", most)
     pages = assemble.of_study(study())
     ids = [section.id for page in pages for section in page.sections]
@@ -53,7 +48,7 @@ def test_pages_say_which_gpus_they_leave_out(
     assert ids[: len(first)] == first
 
 
-def test_without_a_model_one_configuration_stands_for_the_answers() -> None:
+def test_without_a_model_one_configuration_stands_for_the_answers():
     made = study()
     rows, slice_rows = made.sweeps["big"], made.sweeps["big.sm4"]
     # No configuration is possible at both sizes: WIDE at the larger one alone, others at the other.

@@ -1,7 +1,5 @@
 """Quality against number of measurements: the figure, the table and the needle index of a study."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd
@@ -9,7 +7,7 @@ import pytest
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
-from launchwise.report.blocks import Figure, Fold, Section, Table
+from launchwise.report.blocks import Figure, Fold, Table
 from launchwise.report.models.learning_curves import learning_curves
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
@@ -18,7 +16,7 @@ REACHED = {"knn": 0.8, "tree": 0.7, "untuned": 0.4, RANDOM: 0.5}
 """Fraction at first choice; each further measurement closes a tenth of what is missing."""
 
 
-def curves(split: str = "sizes") -> pd.DataFrame:
+def curves(split="sizes"):
     return pd.DataFrame(
         {
             "study": "tiny",
@@ -36,18 +34,18 @@ def curves(split: str = "sizes") -> pd.DataFrame:
     )
 
 
-def section() -> Section:
+def section():
     found = learning_curves(replace(study(), curves=curves()))
     assert found is not None
     return found
 
 
-def tables(made: Section) -> list[Table]:
+def tables(made):
     folded = [one for fold in made.blocks if isinstance(fold, Fold) for one in fold.blocks]
     return [block for block in (*made.blocks, *folded) if isinstance(block, Table)]
 
 
-def test_every_way_to_choose_stands_in_the_table_the_best_first() -> None:
+def test_every_way_to_choose_stands_in_the_table_the_best_first():
     (listed,) = (one for one in tables(section()) if "geometric mean" in one.caption)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in listed.rows}
     assert list(rows) == ["kNN", "regression tree", "random order", "untuned"]
@@ -55,7 +53,7 @@ def test_every_way_to_choose_stands_in_the_table_the_best_first() -> None:
     assert [column.title for column in listed.columns[1:]] == ["1", "2", "3", "5", "10", "20", "50"]
 
 
-def test_the_figure_draws_regret_and_random_order_beside_it() -> None:
+def test_the_figure_draws_regret_and_random_order_beside_it():
     (figure,) = (block for block in section().blocks if isinstance(block, Figure))
     lines = {trace["name"]: trace for trace in figure.panels[0].data}
     # 5 % of the problems have a fraction of .1 or less.
@@ -69,7 +67,7 @@ def test_the_figure_draws_regret_and_random_order_beside_it() -> None:
     assert [key.label for key in figure.keys] == list(lines)
 
 
-def test_a_line_ends_where_every_problem_has_its_best() -> None:
+def test_a_line_ends_where_every_problem_has_its_best():
     best = curves().assign(fraction=lambda rows: rows["fraction"].where(rows["measured"] < 7, 1.0))
     made = learning_curves(replace(study(), curves=best))
     assert made is not None
@@ -79,7 +77,7 @@ def test_a_line_ends_where_every_problem_has_its_best() -> None:
         assert set(trace["y"][6:]) == {None}
 
 
-def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too() -> None:
+def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too():
     lines = [theme.line([1], [1], name=str(place), place=place) for place in range(10)]
     assert len({line["line"]["color"] for line in lines}) == 10
     assert len({(line["line"]["dash"], line["marker"]["symbol"]) for line in lines}) == 10
@@ -88,19 +86,19 @@ def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too() -> None:
         assert key.marker == line["marker"]["symbol"]
 
 
-def test_without_curves_of_the_first_split_there_is_no_section() -> None:
+def test_without_curves_of_the_first_split_there_is_no_section():
     assert learning_curves(study()) is None
     assert learning_curves(replace(study(), curves=curves("other"))) is None
 
 
-def test_the_section_stands_on_the_page_of_the_models() -> None:
+def test_the_section_stands_on_the_page_of_the_models():
     page = visible(html_of(replace(study(), curves=curves()))["tiny/models.html"])
     assert "Quality against number of measurements" in page
     without = visible(html_of(study())["tiny/models.html"])
     assert "Quality against number of measurements" not in without
 
 
-def test_a_search_ends_before_the_others_and_is_explained() -> None:
+def test_a_search_ends_before_the_others_and_is_explained():
     known = curves()
     search = known[(known["model"] == "knn") & (known["measured"] <= 20)].assign(model=SEARCH)
     asked = replace(study(), curves=pd.concat([known, search]))

@@ -1,9 +1,6 @@
 """Figures of a study: no plot of a single point, scales that show what is drawn."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import pandas as pd
 
@@ -11,18 +8,17 @@ from launchwise.report import theme
 from launchwise.report.answer import sizes
 from launchwise.report.answer.sizes import compared, tiles
 from launchwise.report.answer.tunables import tunables
-from launchwise.report.blocks import Drawing, Figure, Section
+from launchwise.report.blocks import Drawing, Figure
 from launchwise.report.numbers import winners
 from launchwise.report.site.rendering import every_block
-from launchwise.report.study import StudyData
 from tests.support.report_study import study, sweep
 
 
-def of_one_size() -> StudyData:
+def of_one_size():
     """The small study as if it had measured a single size."""
     made = study()
 
-    def at_202(table: Any) -> Any:
+    def at_202(table):
         return table[table["n"] == 202].reset_index(drop=True)
 
     return dataclasses.replace(
@@ -33,12 +29,12 @@ def of_one_size() -> StudyData:
     )
 
 
-def kinds(section: Section | None, kind: type) -> list[str]:
+def kinds(section, kind):
     assert section is not None
     return [block.id for block in every_block([section]) if isinstance(block, kind)]
 
 
-def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing() -> None:
+def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing():
     for make in (tiles, compared):
         assert kinds(make(study()), Figure)
     assert kinds(tunables(study()), Drawing)
@@ -48,7 +44,7 @@ def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing() -> None:
     assert kinds(tunables(one), Drawing) == []
 
 
-def test_the_axis_of_tunables_begins_near_the_least_value() -> None:
+def test_the_axis_of_tunables_begins_near_the_least_value():
     made = study()
     best = winners(made)
     found = sizes.best_against_size(made, best, "big")
@@ -61,7 +57,7 @@ def test_the_axis_of_tunables_begins_near_the_least_value() -> None:
     assert least / 2 < 10**low < least < 10**high
 
 
-def test_points_of_a_figure_say_whose_rows_they_are() -> None:
+def test_points_of_a_figure_say_whose_rows_they_are():
     made = study()
     found = sizes.best_against_size(made, winners(made), "big")
     assert found is not None
@@ -71,7 +67,7 @@ def test_points_of_a_figure_say_whose_rows_they_are() -> None:
     assert all(meta == {"gpu": "big", "problem": [None, "float32", "2"]} for meta in metas)
 
 
-def test_of_many_kinds_those_with_the_most_problems_are_shown() -> None:
+def test_of_many_kinds_those_with_the_most_problems_are_shown():
     made = study(("big",))
     rows = sweep(made.spec, "big")
     one = [rows[rows["n"] == rows["n"].min()].assign(order=order) for order in range(1, 13)]

@@ -1,7 +1,5 @@
 """What the page says of times and cards is what the sweeps and profiles hold."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from importlib.resources import files
@@ -12,10 +10,9 @@ import pytest
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import wording
 from launchwise.report.answer import sizes, study_answer
-from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
+from launchwise.report.blocks import Bullets, Fold, Lookup, Table, Text
 from launchwise.report.front import finder
 from launchwise.report.models import transfer
-from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import settings, study
@@ -23,12 +20,12 @@ from tests.support.samples import ROOT
 
 
 @pytest.fixture(scope="module")
-def made() -> StudyData:
+def made():
     """A study on a card and a slice of it."""
     return study()
 
 
-def fastest_ms(made: StudyData, gpu: str) -> dict[tuple[object, ...], float]:
+def fastest_ms(made, gpu):
     """Problem to the least time of its verified rows, straight from the sweep."""
     rows = made.sweeps[gpu]
     ok = rows[rows["status"].isin(["ok", "slow"])]
@@ -36,7 +33,7 @@ def fastest_ms(made: StudyData, gpu: str) -> dict[tuple[object, ...], float]:
     return {key if isinstance(key, tuple) else (key,): time for key, time in found.items()}
 
 
-def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
+def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made):
     (lookup,) = (block for block in study_answer.answer(made).blocks if isinstance(block, Lookup))
     assert lookup.columns[2].unit == "ms"
     count = 0
@@ -49,7 +46,7 @@ def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
     assert count == sum(map(len, lookup.answers.values())) > 2
 
 
-def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyData) -> None:
+def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made):
     found = finder.data(made)
     assert made.answers
     assert len(found["entries"]) == len(made.answers)
@@ -62,14 +59,14 @@ def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyD
     assert given in script.read_text(encoding="utf-8")
 
 
-def test_the_lookup_launches_a_template_with_its_arguments(made: StudyData) -> None:
+def test_the_lookup_launches_a_template_with_its_arguments(made):
     spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
     (launch,) = finder.launches(dataclasses.replace(made, spec=spec, _known={}))["tiles"]
     dtype = ["if", ["==", ["name", "dtype"], "float64"], "double", "float"]
     assert launch["kernel"] == ["gemm", *(["name", name] for name in ("BM", "BN", "BK")), dtype]
 
 
-def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
+def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made):
     section = sizes.compared(made)
     (fold,) = (block for block in section.blocks if isinstance(block, Fold))
     (best,) = fold.blocks
@@ -92,12 +89,12 @@ def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyDa
         assert cells[places["baseline"]] == wording.number(float(default), 4)
 
 
-def texts(section: Section) -> str:
+def texts(section):
     """Every paragraph of a section."""
     return " ".join(block.text for block in section.blocks if isinstance(block, Text))
 
 
-def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> None:
+def test_slices_are_called_slices_and_other_cards_are_not(made):
     section = transfer.transferred(made)
     assert section is not None
     assert made.cards == 1
@@ -121,9 +118,7 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
         (TransferSplit(kind="leave_one_gpu_out", title="GPUs"), "trained without the GPU"),
     ],
 )
-def test_an_answer_says_what_its_model_did_not_see(
-    made: StudyData, split: TransferSplit | None, words: str
-) -> None:
+def test_an_answer_says_what_its_model_did_not_see(made, split, words):
     if split:
         settings = made.settings.model_copy(update={"splits": {"sizes": split}})
         made = dataclasses.replace(made, settings=settings, _known={})
@@ -131,7 +126,7 @@ def test_an_answer_says_what_its_model_did_not_see(
     assert table.caption == f"What answers reach, {words}"
 
 
-def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made: StudyData) -> None:
+def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made):
     many = pd.concat(
         [
             rows.assign(n=size, time_ms=rows["time_ms"] * factor)
@@ -140,7 +135,7 @@ def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made: StudyData
         ]
     )
 
-    def said(factor: float, step: float) -> str:
+    def said(factor, step):
         """Of two GPUs whose times differ by a factor, up and down by a step."""
         up_and_down = many["n"].map(lambda n: factor * (1 + step * (-1) ** (n // 100)))
         other = many.assign(gpu="big.sm4", time_ms=many["time_ms"] * up_and_down)

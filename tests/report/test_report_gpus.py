@@ -1,8 +1,6 @@
 """The GPUs' part of the page: attributes, and what micro-benchmarks measured."""
 
-from __future__ import annotations
-
-from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.gpus.profile import Ceilings
 from launchwise.report.blocks import Fold, Table
 from launchwise.report.gpus import gpu_attributes
 from tests.support.described_gpus import described_gpus
@@ -11,11 +9,11 @@ from tests.support.samples import profile
 FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
 
-def folds(**profiles: GpuProfile) -> list[Fold]:
+def folds(**profiles):
     return [block for block in gpu_attributes.section(profiles).blocks if isinstance(block, Fold)]
 
 
-def test_micro_benchmarks_stand_beside_each_other_in_units_to_read() -> None:
+def test_micro_benchmarks_stand_beside_each_other_in_units_to_read():
     measured = Ceilings(**FIRST, float32_gflops=62_843.15, l2_latency_ns=142.0)
     (fold,) = folds(new=profile(ceilings=measured), old=profile(ceilings=Ceilings(**FIRST)))
     shown, meaning = fold.blocks
@@ -35,17 +33,17 @@ def test_micro_benchmarks_stand_beside_each_other_in_units_to_read() -> None:
     }
 
 
-def test_profiles_from_before_micro_benchmarks_have_no_such_table() -> None:
+def test_profiles_from_before_micro_benchmarks_have_no_such_table():
     assert folds(old=profile(ceilings=Ceilings(**FIRST))) == []
 
 
-def test_every_ceiling_has_a_unit() -> None:
+def test_every_ceiling_has_a_unit():
     assert {
         name.rpartition("_")[2] for name in Ceilings.model_fields
     } == gpu_attributes.UNITS.keys()
 
 
-def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
+def test_a_gpu_without_a_known_driver_has_a_dash():
     known, unknown = profile(driver="580.1", toolkit="13.0"), profile(driver="", toolkit="")
     shown = gpu_attributes.section({"known": known, "unknown": unknown}).blocks[0]
     assert isinstance(shown, Table)
@@ -53,7 +51,7 @@ def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
 
 
-def test_sizes_of_memories_are_in_the_units_of_their_rows() -> None:
+def test_sizes_of_memories_are_in_the_units_of_their_rows():
     sizes = {"memory_bytes": 80 * 10**9, "l2_bytes": 50 * 2**20, "shared_per_sm_bytes": 228 * 2**10}
     shown = gpu_attributes.section({"own": profile(**sizes)}).blocks[0]
     assert isinstance(shown, Table)
@@ -62,7 +60,7 @@ def test_sizes_of_memories_are_in_the_units_of_their_rows() -> None:
     assert list(map(float, found)) == [80, 50, 228]
 
 
-def test_estimated_ceilings_are_not_called_measured() -> None:
+def test_estimated_ceilings_are_not_called_measured():
     own = profile()
     profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
     shown = gpu_attributes.section(profiles).blocks[0]
@@ -73,7 +71,7 @@ def test_estimated_ceilings_are_not_called_measured() -> None:
     assert all(cells[0] != "–" == cells[1] for cells in measured)
 
 
-def test_many_gpus_have_a_row_each() -> None:
+def test_many_gpus_have_a_row_each():
     profiles = {f"gpu{place}": profile() for place in range(7)}
     shown = gpu_attributes.section(profiles).blocks[0]
     assert isinstance(shown, Table)
@@ -86,7 +84,7 @@ def test_many_gpus_have_a_row_each() -> None:
     assert [column.title for column in few.columns][1:] == list(profiles)[:6]
 
 
-def test_datasheet_only_gpus_are_folded_below() -> None:
+def test_datasheet_only_gpus_are_folded_below():
     section = gpu_attributes.section({"known": profile()}, described_gpus("a100", "v100"))
     last = section.blocks[-1]
     assert isinstance(last, Fold)

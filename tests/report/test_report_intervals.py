@@ -1,10 +1,7 @@
 """What the page calls best, and what it says beside the rules without learning."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
-from typing import Any
 
 import pytest
 from report_study import study
@@ -13,15 +10,12 @@ from launchwise.report import wording
 from launchwise.report.answer.study_answer import answer
 from launchwise.report.blocks import Bullets, Table, Text
 from launchwise.report.models.model_tables import goals, tables_of
-from launchwise.report.study import StudyData
-
-Ratio = tuple[float, float] | None
 
 
-def with_ratios(key: str, **ratios: Ratio) -> StudyData:
+def with_ratios(key, **ratios):
     """The tiny study with intervals of some models' ratios."""
     whole = study()
-    facts: dict[str, Any] = copy.deepcopy(dict(whole.facts))
+    facts = copy.deepcopy(dict(whole.facts))
     for part in facts["splits"]["sizes"].values():
         for model, ratio in ratios.items():
             part["models"][model][key] = ratio
@@ -29,12 +23,12 @@ def with_ratios(key: str, **ratios: Ratio) -> StudyData:
     return dataclasses.replace(whole, facts=facts)
 
 
-def table_of(whole: StudyData) -> Table:
+def table_of(whole):
     """The first table of models."""
     return next(block for block in tables_of(whole).blocks if isinstance(block, Table))
 
 
-def marked(whole: StudyData) -> set[str]:
+def marked(whole):
     """Models whose mean is marked as the best."""
     table = table_of(whole)
     return {row.cells[0].text for row in table.rows if row.cells[1].best}
@@ -49,15 +43,13 @@ def marked(whole: StudyData) -> set[str]:
         (None, None, {"kNN", "regression tree"}),
     ],
 )
-def test_models_that_the_problems_do_not_tell_apart_are_best_together(
-    knn: Ratio, tree: Ratio, best: set[str]
-) -> None:
+def test_models_that_the_problems_do_not_tell_apart_are_best_together(knn, tree, best):
     found = marked(with_ratios("beside_best_model", knn=knn, tree=tree))
     assert best <= found
     assert (found == {"kNN", "regression tree"}) == (len(best) == 2)
 
 
-def test_the_best_model_of_a_column_is_marked_and_no_rule() -> None:
+def test_the_best_model_of_a_column_is_marked_and_no_rule():
     table = table_of(study())
     best = {
         column.title: [row.cells[0].text for row in table.rows if row.cells[place].best]
@@ -70,7 +62,7 @@ def test_the_best_model_of_a_column_is_marked_and_no_rule() -> None:
         assert best[title] == []
 
 
-def test_the_interval_stands_beside_the_mean() -> None:
+def test_the_interval_stands_beside_the_mean():
     table = table_of(with_ratios("beside_best_model", knn=(1.0, 1.0)))
     headings = [(column.title, column.unit) for column in table.columns]
     place = headings.index(("mean", "95 % interval"))
@@ -79,7 +71,7 @@ def test_the_interval_stands_beside_the_mean() -> None:
     assert not row.cells[place].best
 
 
-def test_one_problem_is_told_of_in_the_singular() -> None:
+def test_one_problem_is_told_of_in_the_singular():
     whole = with_ratios("beside_best_heuristic", knn=None, tree=None)
     for model in ("knn", "tree"):
         whole.facts["splits"]["sizes"]["big"]["models"][model]["problems"] = 1
@@ -100,13 +92,13 @@ def test_one_problem_is_told_of_in_the_singular() -> None:
         ((0.90, 0.96), "the model reaches 0.900 to 0.960 times as much (95 % interval of "),
     ],
 )
-def test_a_model_is_better_than_a_rule_outside_the_interval_only(ratio: Ratio, said: str) -> None:
+def test_a_model_is_better_than_a_rule_outside_the_interval_only(ratio, said):
     section = goals(with_ratios("beside_best_heuristic", knn=ratio, tree=ratio))
     texts = [block.text for block in section.blocks if isinstance(block, Text)]
     assert any(said in text for text in texts), texts
 
 
-def test_an_interval_that_is_not_known_has_no_limits() -> None:
+def test_an_interval_that_is_not_known_has_no_limits():
     assert wording.interval((0.941, 0.978)) == "0.941 to 0.978"
     nan = float("nan")
     assert {wording.interval(each) for each in (None, (nan, nan), (0.9, nan))} == {wording.MISSING}

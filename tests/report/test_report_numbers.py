@@ -1,11 +1,8 @@
 """The report's numbers against values computed by hand (see tests/support/report_study.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
-import pandas as pd
 import pytest
 
 from launchwise.report.models import outliers
@@ -19,12 +16,11 @@ from launchwise.report.scores import (
     score_table,
     scores_on,
 )
-from launchwise.report.study import StudyData
 from tests.support.report_study import NARROW, WIDE, settings, study
 from tests.support.shown import rows_of
 
 
-def row(table: pd.DataFrame, **wanted: object) -> pd.Series:
+def row(table, **wanted):
     """The only row with these values."""
     found = table
     for name, value in wanted.items():
@@ -33,7 +29,7 @@ def row(table: pd.DataFrame, **wanted: object) -> pd.Series:
     return found.iloc[0]
 
 
-def test_winners_hold_best_gain_rate_and_share_of_the_limit() -> None:
+def test_winners_hold_best_gain_rate_and_share_of_the_limit():
     best = winners(study())
     assert len(best) == 4
     small = row(best, gpu="big", n=102)
@@ -50,7 +46,7 @@ def test_winners_hold_best_gain_rate_and_share_of_the_limit() -> None:
     assert large["rate"] == pytest.approx(2.0)
 
 
-def test_noise_of_a_gain_is_of_the_best_row_itself() -> None:
+def test_noise_of_a_gain_is_of_the_best_row_itself():
     made = study()
     rows = made.measured
     best = rows.groupby(["gpu", "n"])["time_ms"].transform("min") == rows["time_ms"]
@@ -60,7 +56,7 @@ def test_noise_of_a_gain_is_of_the_best_row_itself() -> None:
     assert small["noise"] == pytest.approx(math.hypot(DEFAULT_ERROR, 0.001))
 
 
-def test_single_best_has_the_highest_geometric_mean_fraction() -> None:
+def test_single_best_has_the_highest_geometric_mean_fraction():
     one = row(single_best(study(), ["gpu"]), gpu="big")
     assert one["bx"] == NARROW["bx"]
     assert one["fraction"] == pytest.approx(math.sqrt(1.0 * 0.8))
@@ -69,7 +65,7 @@ def test_single_best_has_the_highest_geometric_mean_fraction() -> None:
     assert one["problems"] == 2
 
 
-def test_single_best_prefers_what_is_possible_everywhere() -> None:
+def test_single_best_prefers_what_is_possible_everywhere():
     tiny = study(("big",))
     sweep = tiny.sweeps["big"]
     # NARROW is perfect where it exists, but it no longer exists at the larger size.
@@ -78,7 +74,7 @@ def test_single_best_prefers_what_is_possible_everywhere() -> None:
     assert row(single_best(tiny, ["gpu"]), gpu="big")["bx"] == WIDE["bx"]
 
 
-def test_scores_of_a_model_on_one_gpu() -> None:
+def test_scores_of_a_model_on_one_gpu():
     got = row(scores_on(study(), "sizes", "big"), model="knn")
     assert got["fraction"] == pytest.approx(math.sqrt(0.8))
     assert got["worst"] == pytest.approx(0.8)
@@ -89,21 +85,21 @@ def test_scores_of_a_model_on_one_gpu() -> None:
     assert got["unmeasured"] == 0
 
 
-def test_scores_over_gpus_count_what_got_slower() -> None:
+def test_scores_over_gpus_count_what_got_slower():
     got = row(scores_on(study(), "sizes", "all"), model="knn")
     assert got["improved"] == pytest.approx(0.5)
     assert got["coefficient"] == pytest.approx((2.0 + 1.6 + 0.8 + 0.8) / 4)
     assert got["fraction"] == pytest.approx((1.0 * 0.8 * 0.4 * 0.4) ** 0.25)
 
 
-def test_scores_are_sorted_and_name_the_best_model() -> None:
+def test_scores_are_sorted_and_name_the_best_model():
     table = scores_on(study(), "sizes", "big")
     assert table["model"].iloc[0] == "oracle"
     assert table["fraction"].is_monotonic_decreasing
     assert best_model(table) == "knn"
 
 
-def test_accuracies_are_shares() -> None:
+def test_accuracies_are_shares():
     got = row(scores_on(study(), "sizes", "all"), model="tree")
     # WIDE is the best of three of the four problems.
     assert got["exact"] == pytest.approx(0.75)
@@ -111,12 +107,12 @@ def test_accuracies_are_shares() -> None:
     assert math.isnan(null_accuracy(study(), "sizes", "unknown"))
 
 
-def test_scores_of_nothing_are_an_empty_table() -> None:
+def test_scores_of_nothing_are_an_empty_table():
     assert scores_on(study(), "no such split", "big").empty
     assert best_model(scores_on(study(), "no such split", "big")) is None
 
 
-def test_seconds_stand_beside_the_scores() -> None:
+def test_seconds_stand_beside_the_scores():
     table = score_table(study(), "sizes", "big")
     assert row(table, model="knn")["train_s"] == 1.5
     # 0.2 s for the four test problems.
@@ -124,12 +120,12 @@ def test_seconds_stand_beside_the_scores() -> None:
     assert math.isnan(row(table, model="tree")["train_s"])
 
 
-def test_dropped_features_are_those_of_the_gpu() -> None:
+def test_dropped_features_are_those_of_the_gpu():
     assert dropped_features(study(), "sizes") == ["clock_mhz"]
     assert dropped_features(study(), "other split") == []
 
 
-def test_transfer_loss_of_both_directions() -> None:
+def test_transfer_loss_of_both_directions():
     pairs = losses_by_transfer(study())
     out = row(pairs, source="big", target="big.sm4")
     assert out["loss"] == pytest.approx(1 / math.sqrt(0.4 * 1.0) - 1)
@@ -140,7 +136,7 @@ def test_transfer_loss_of_both_directions() -> None:
     assert back["problems"] == 2
 
 
-def test_transfer_counts_what_the_target_cannot_do() -> None:
+def test_transfer_counts_what_the_target_cannot_do():
     tiny = study()
     sweep = tiny.sweeps["big.sm4"]
     gone = (sweep["n"] == 102) & (sweep["bx"] == NARROW["bx"])
@@ -153,16 +149,16 @@ def test_transfer_counts_what_the_target_cannot_do() -> None:
 GOALS = {"mean_speed_up": 1.17, "improved_percent": 95, "best_percent": 97}
 
 
-def with_goals(tiny: StudyData) -> StudyData:
+def with_goals(tiny):
     """The study with figures to reach."""
     return dataclasses.replace(tiny, settings=settings(goals=GOALS))
 
 
-def judged(made: StudyData) -> dict[str, str]:
+def judged(made):
     return {one["figure"]: one["verdict"] for one in verdicts(made, "sizes")}
 
 
-def test_goals_are_judged_on_whole_cards_only() -> None:
+def test_goals_are_judged_on_whole_cards_only():
     assert judged(with_goals(study())) == {
         "mean speed-up, big": "reached",
         "problems improved (%), big": "reached",
@@ -172,30 +168,30 @@ def test_goals_are_judged_on_whole_cards_only() -> None:
     assert row[1:] == ["> 1.170", "1.800", "kNN", "2.000", "reached"]
 
 
-def test_a_goal_above_the_oracle_is_out_of_reach() -> None:
+def test_a_goal_above_the_oracle_is_out_of_reach():
     tiny = study(("big",))
     for figures in tiny.facts["splits"]["sizes"]["big"]["models"].values():
         figures["improvement_coefficient"] = 1.1
     assert judged(with_goals(tiny))["mean speed-up, big"] == "missed, out of reach"
 
 
-def test_a_study_without_goals_is_not_judged_by_those_of_another() -> None:
+def test_a_study_without_goals_is_not_judged_by_those_of_another():
     assert verdicts(study(), "sizes") == []
 
 
-def test_tested_problems_say_what_is_possible_beyond_noise() -> None:
+def test_tested_problems_say_what_is_possible_beyond_noise():
     own = problems_tested(study(), "sizes", "big", "tree")
     assert own["sure"].all()
     assert sorted(own["improvement"]) == pytest.approx([1.25, 2.0])
 
 
-def test_statuses_are_counted() -> None:
+def test_statuses_are_counted():
     counts = statuses(study())
     assert counts.loc["big", "failed"] == 1
     assert counts.loc["big", "ok"] == 6
 
 
-def test_outliers_by_size_put_removed_rows_back() -> None:
+def test_outliers_by_size_put_removed_rows_back():
     counts = outliers.by_size(study(), "sizes", "all")
     assert counts["rows"].to_dict() == {102: 6, 202: 6}
     assert counts["problem"].to_dict() == {102: 0, 202: 2}

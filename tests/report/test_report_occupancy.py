@@ -1,9 +1,6 @@
 """The section on occupancy, against values set by hand (see tests/support/report_study.py)."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,16 +10,15 @@ from launchwise.report import wording
 from launchwise.report.answer.hardware import MOST_PANELS, folded, occupancy, outermost
 from launchwise.report.blocks import Figure, Fold, Table
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema
 from launchwise.workloads.metrics import COUNTERS, absent
 from tests.support.report_study import configurations, settings, study
 
 
-def counters(made: StudyData) -> pd.DataFrame:
+def counters(made):
     """Two sizes of NARROW (bx = 32) and WIDE (64); each run has a large launch and a small one."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for n, achieved in ((102, 0.2), (202, 0.4)):
         for configuration, more in zip(configurations(made.spec)[1:], (0.0, 0.2), strict=True):
             run = {"gpu": "big", "n": n, "dtype": "float32", "order": 2, **configuration}
@@ -41,7 +37,7 @@ def counters(made: StudyData) -> pd.DataFrame:
     return pd.DataFrame([{**absent(COUNTERS), **row} for row in rows])
 
 
-def counted() -> StudyData:
+def counted():
     """The study with counters of one of its GPUs."""
     made = study()
     return dataclasses.replace(
@@ -49,14 +45,14 @@ def counted() -> StudyData:
     )
 
 
-def test_the_largest_launch_of_a_kernel_counts() -> None:
+def test_the_largest_launch_of_a_kernel_counts():
     made = counted()
     found = outermost(made.counters["big"], made.spec.key_columns)
     assert set(found["kernel"]) == {"step"}
     assert sorted(found["achieved_occupancy"]) == pytest.approx([0.2, 0.4, 0.4, 0.6])
 
 
-def test_every_value_has_its_lines() -> None:
+def test_every_value_has_its_lines():
     section = occupancy(counted())
     assert section is not None
     figure = next(block for block in section.blocks if isinstance(block, Figure))
@@ -69,7 +65,7 @@ def test_every_value_has_its_lines() -> None:
     assert "nan" not in render("x", "x", [section], figures=False).lower()
 
 
-def test_what_is_nearest_to_its_peak_bounds_the_kernel() -> None:
+def test_what_is_nearest_to_its_peak_bounds_the_kernel():
     made = counted()
     wide = made.counters["big"]["bx"] == 64
     more = made.counters["big"].assign(
@@ -102,7 +98,7 @@ def test_what_is_nearest_to_its_peak_bounds_the_kernel() -> None:
     assert [cell.text for row in table.rows for cell in row.cells if cell.best] == ["50", "62"]
 
 
-def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known() -> None:
+def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known():
     made = counted()
     rows = made.counters["big"].assign(l2_throughput=0.25)
     rows.loc[rows["bx"] == 64, ["dram_throughput", "l2_throughput"]] = np.nan
@@ -113,14 +109,14 @@ def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known() -> N
     assert [cell.text for cell in table.rows[1].cells][4:] == [wording.MISSING] * 3
 
 
-def test_without_the_peaks_of_earlier_versions_nothing_is_said_of_bounds() -> None:
+def test_without_the_peaks_of_earlier_versions_nothing_is_said_of_bounds():
     section = occupancy(counted())
     assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert [column.title for column in table.columns][2:] == ["occupancy", "occupancy", "memory"]
 
 
-def test_problems_that_were_chosen_are_named() -> None:
+def test_problems_that_were_chosen_are_named():
     made = counted()
     asked = settings(counters={"by": ["bx"], "among": {"n": [102, 202]}})
     section = occupancy(dataclasses.replace(made, settings=asked))
@@ -128,12 +124,12 @@ def test_problems_that_were_chosen_are_named() -> None:
     assert "For problems with n = 102 and 202 and each value of bx" in str(section.blocks[0])
 
 
-def test_where_nobody_read_counters_there_is_no_section() -> None:
+def test_where_nobody_read_counters_there_is_no_section():
     assert occupancy(study()) is None
     assert occupancy(dataclasses.replace(counted(), settings=settings())) is None
 
 
-def test_the_table_keeps_to_its_schema(tmp_path: Any) -> None:
+def test_the_table_keeps_to_its_schema(tmp_path):
     made = counted()
     schema = counters_schema(made.spec)
     path = tmp_path / "tiny.counters.parquet"
@@ -144,7 +140,7 @@ def test_the_table_keeps_to_its_schema(tmp_path: Any) -> None:
         write_table(path, wrong, schema)
 
 
-def test_many_panels_are_folded() -> None:
+def test_many_panels_are_folded():
     section = occupancy(counted())
     assert section is not None
     (figure,) = (block for block in section.blocks if isinstance(block, Figure))

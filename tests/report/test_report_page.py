@@ -1,7 +1,5 @@
 """The page: complete, valid, self-contained, the same twice, and standing up to gaps."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json
@@ -11,8 +9,6 @@ import zipfile
 import zlib
 from html.parser import HTMLParser
 from importlib import resources
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,15 +32,15 @@ from tests.support.spaces import LARGE, large
 class Outline(HTMLParser):
     """Ids, links, headings and what a page would load."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.loads: list[str] = []
+        self.ids = []
+        self.links = []
+        self.loads = []
         self.headers = 0
         self.headers_with_scope = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if given.get("id"):
             self.ids.append(str(given["id"]))
@@ -59,7 +55,7 @@ class Outline(HTMLParser):
             self.headers_with_scope += given.get("scope") in ("col", "row", "colgroup")
 
 
-def outline(page: str) -> Outline:
+def outline(page):
     # plotly.js holds markup inside its own texts: leave the scripts out.
     found = Outline()
     found.feed(re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
@@ -67,23 +63,23 @@ def outline(page: str) -> Outline:
 
 
 @pytest.fixture(scope="module")
-def files() -> dict[str, str]:
+def files():
     return files_of(study())
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page():
     return page_of(study())
 
 
-def whole(path: str, link: str) -> str:
+def whole(path, link):
     """A link of a page, below the report's folder; a script's source likewise."""
     target, _, fragment = link.partition("#")
     found = posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path
     return f"{found}#{fragment}" if fragment else found
 
 
-def test_pages_load_and_link_to_nothing_but_the_report(files: dict[str, str]) -> None:
+def test_pages_load_and_link_to_nothing_but_the_report(files):
     pages = {path: text for path, text in files.items() if path.endswith(".html")}
     assert list(pages) == [
         *("gpus.html", "health.html", "index.html", "tiny/index.html", "tiny/models.html")
@@ -108,7 +104,7 @@ def test_pages_load_and_link_to_nothing_but_the_report(files: dict[str, str]) ->
         assert "@import" not in text.split("</style>")[0]
 
 
-def test_the_pages_of_a_study_link_to_its_doi_and_no_other_page_does() -> None:
+def test_the_pages_of_a_study_link_to_its_doi_and_no_other_page_does():
     made = study()
     known = made.settings.model_copy(update={"doi": "10.5281/zenodo.15364124"})
     pages = html_of(dataclasses.replace(made, settings=known))
@@ -118,29 +114,27 @@ def test_the_pages_of_a_study_link_to_its_doi_and_no_other_page_does() -> None:
     assert "doi.org" not in page_of(made)
 
 
-def test_the_front_page_is_small_and_needs_no_plotly(files: dict[str, str]) -> None:
+def test_the_front_page_is_small_and_needs_no_plotly(files):
     assert len(files["index.html"].encode()) < 300_000
     assert "<script src" not in files["index.html"]
     assert "<svg" in files["index.html"]
 
 
-def test_the_front_page_says_which_gain_must_be_sure() -> None:
+def test_the_front_page_says_which_gain_must_be_sure():
     said = "Where a gain of 1.05 is not sure, the answer is the usual choice."
     careful = dataclasses.replace(RUN, least_gain=1.05)
     found = [assemble.front_page(assemble.Report([study()], run), []) for run in (RUN, careful)]
     assert [said in str(page.sections[0]) for page in found] == [False, True]
 
 
-def test_sections_of_a_study_that_share_an_id_are_no_report(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_sections_of_a_study_that_share_an_id_are_no_report(monkeypatch):
     again = assemble.ANSWERS | {"again": assemble.ANSWERS["landscape"]}
     monkeypatch.setattr(assemble, "ANSWERS", again)
     with pytest.raises(ValueError, match="sections share an id: tiny-landscape"):
         files_of(study())
 
 
-def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path: Path) -> None:
+def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path):
     folder = tmp_path / "report"
     (folder / "one").mkdir(parents=True)
     (folder / "index.html").write_text("front")
@@ -153,13 +147,13 @@ def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path: Path) -> No
         assert packed.read("report/one/index.html") == b"study"
 
 
-def test_two_sections_with_one_id_are_no_page() -> None:
+def test_two_sections_with_one_id_are_no_page():
     twins = [Section("one", "x", []), Section("one", "y", [])]
     with pytest.raises(ValueError, match="sections share an id: one"):
         render("x", "x", twins)
 
 
-def test_ids_are_unique_and_headers_have_a_scope(files: dict[str, str]) -> None:
+def test_ids_are_unique_and_headers_have_a_scope(files):
     headers = 0
     for path, text in files.items():
         if path.endswith(".html"):
@@ -170,11 +164,11 @@ def test_ids_are_unique_and_headers_have_a_scope(files: dict[str, str]) -> None:
     assert headers > 50
 
 
-def test_page_is_the_same_twice() -> None:
+def test_page_is_the_same_twice():
     assert page_of(study()) == page_of(study())
 
 
-def test_page_does_not_depend_on_the_order_of_rows(page: str) -> None:
+def test_page_does_not_depend_on_the_order_of_rows(page):
     shuffled = study()
     shuffled.evaluation = shuffled.evaluation.sample(frac=1, random_state=1)
     shuffled.sweeps = {
@@ -183,7 +177,7 @@ def test_page_does_not_depend_on_the_order_of_rows(page: str) -> None:
     assert page_of(shuffled) == page
 
 
-def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) -> None:
+def test_every_panel_is_valid_plotly_and_has_its_element(files):
     drawn = 0
     for path, text in files.items():
         if not path.endswith(".html"):
@@ -199,8 +193,8 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) 
     assert drawn > 5
 
 
-def test_texts_of_points_are_held_once() -> None:
-    traces: list[dict[str, Any]] = [
+def test_texts_of_points_are_held_once():
+    traces = [
         {"name": "a", "text": ["32x2", "64x1", "32x2"]},
         {"name": "b", "text": ["64x1"]},
         {"name": "heat map", "text": [["1", "2"]]},
@@ -214,7 +208,7 @@ def test_texts_of_points_are_held_once() -> None:
     assert with_shared_texts(traces[2:]) == {"data": traces[2:]}
 
 
-def test_numbers_reach_the_page(page: str) -> None:
+def test_numbers_reach_the_page(page):
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
     assert ["big", "kNN", "0.894", "1.79", "2", "untuned", "0.500", "1.00", "–", "–"] in rows_of(
         study_answer.answer(study()), "What answers reach"
@@ -225,24 +219,24 @@ def test_numbers_reach_the_page(page: str) -> None:
     assert "bbbbbbbbbbbb" in page
 
 
-def test_embedded_data_cannot_end_its_script() -> None:
+def test_embedded_data_cannot_end_its_script():
     assert "</script>" not in embedded({"a": "</script><b>"})
     assert json.loads(embedded({"a": "</script>"})) == {"a": "</script>"}
 
 
-def test_names_are_escaped() -> None:
+def test_names_are_escaped():
     strange = study()
     strange.settings = strange.settings.model_copy(update={"question": "<b>Which?</b>"})
     assert "&lt;b&gt;Which?" in page_of(strange)
 
 
-def test_one_gpu_has_no_transfer_section() -> None:
+def test_one_gpu_has_no_transfer_section():
     alone = page_of(study(("big",)))
     assert 'id="tiny-transfer"' not in alone
     assert "Fastest GPU" not in alone
 
 
-def test_study_without_models_published_tables_or_predictions() -> None:
+def test_study_without_models_published_tables_or_predictions():
     bare = study()
     bare.evaluation = bare.evaluation[bare.evaluation["role"] != "model"]
     bare.predictions = bare.predictions.iloc[:0]
@@ -256,7 +250,7 @@ def test_study_without_models_published_tables_or_predictions() -> None:
     assert 'id="tiny-paper"' not in found
 
 
-def test_study_without_any_evaluation_or_training_row() -> None:
+def test_study_without_any_evaluation_or_training_row():
     bare = study()
     bare.evaluation, bare.training = bare.evaluation.iloc[:0], bare.training.iloc[:0]
     bare.removed, bare.predictions = bare.removed.iloc[:0], bare.predictions.iloc[:0]
@@ -264,7 +258,7 @@ def test_study_without_any_evaluation_or_training_row() -> None:
     assert NO_ROWS in page_of(bare)
 
 
-def test_missing_values_are_dashes_not_nan() -> None:
+def test_missing_values_are_dashes_not_nan():
     holes = study()
     columns = ["spearman", "absolute_percentage_error", "improved_runs", "improvement"]
     holes.evaluation[columns] = np.nan
@@ -274,7 +268,7 @@ def test_missing_values_are_dashes_not_nan() -> None:
     assert not re.search(r"\bnan\b", visible, flags=re.IGNORECASE)
 
 
-def test_gpu_with_a_single_problem() -> None:
+def test_gpu_with_a_single_problem():
     few = study()
     sweep = few.sweeps["big.sm4"]
     few.sweeps = {**few.sweeps, "big.sm4": sweep[sweep["n"] == 102]}
@@ -283,7 +277,7 @@ def test_gpu_with_a_single_problem() -> None:
     assert 'id="tiny-transfer"' in found
 
 
-def test_gpu_whose_baseline_failed() -> None:
+def test_gpu_whose_baseline_failed():
     broken = study()
     sweep = broken.sweeps["big"]
     linear = sweep["variant"] == "linear"
@@ -293,7 +287,7 @@ def test_gpu_whose_baseline_failed() -> None:
     assert "– × baseline (single rows), 89 % of best" in found
 
 
-def test_several_studies_have_pages_of_their_own() -> None:
+def test_several_studies_have_pages_of_their_own():
     pages = html_of(study(name="one"), study(name="two"))
     assert 'id="one-answer"' in pages["one/index.html"]
     assert 'id="two-answer"' in pages["two/index.html"]
@@ -301,14 +295,14 @@ def test_several_studies_have_pages_of_their_own() -> None:
     assert 'href="two/index.html#two-answer"' in pages["index.html"]
 
 
-def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
+def test_published_table_without_a_source_is_refused(tmp_path):
     (tmp_path / "published").mkdir()
     (tmp_path / "published" / "results.csv").write_text("gpu,model\nv100,knn\n")
     with pytest.raises(UserError, match=r"results\.csv: source"):
         read_tables(tmp_path)
 
 
-def test_summaries_hold_every_model_and_gpu() -> None:
+def test_summaries_hold_every_model_and_gpu():
     tiny = study()
     models = writing.model_summary(tiny)
     assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
@@ -317,7 +311,7 @@ def test_summaries_hold_every_model_and_gpu() -> None:
     assert isinstance(chosen, pd.DataFrame)
 
 
-def test_grouped_headings_span_their_columns() -> None:
+def test_grouped_headings_span_their_columns():
     columns = [Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d")]
     assert Table("t", columns, []).groups == [("", 1), ("g", 2), ("", 1)]
     assert Table("t", [Column("a")], []).groups == []
@@ -327,11 +321,11 @@ def test_grouped_headings_span_their_columns() -> None:
     ("value", "text"),
     [(None, "–"), (float("nan"), "–"), (0, "0"), (1234.5, "1230"), (0.012345, "0.0123")],
 )
-def test_numbers_are_rounded_to_significant_digits(value: float | None, text: str) -> None:
+def test_numbers_are_rounded_to_significant_digits(value, text):
     assert wording.number(value) == text
 
 
-def test_configuration_names_show_every_tunable_of_the_variant() -> None:
+def test_configuration_names_show_every_tunable_of_the_variant():
     spec = study().spec
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
     block = {"variant": "block3d", **neutral, "bx": 64, "by": 4}
@@ -343,7 +337,7 @@ def test_configuration_names_show_every_tunable_of_the_variant() -> None:
     assert wording.configuration(named, large()) == "tiled a=4 b=16 c=4 d=4 e=4 f=4 g=4"
 
 
-def test_the_key_states_the_order_of_the_values() -> None:
+def test_the_key_states_the_order_of_the_values():
     key = dict(wording.configuration_key(study().spec))
     assert list(key)[:3] == ["linear", "block3d bx×by×bz row_padding=…", "column tz=…"]
     assert "128 bytes" in key["row_padding=0/1"]
@@ -351,7 +345,7 @@ def test_the_key_states_the_order_of_the_values() -> None:
     assert "tiled a=… b=… c=… d=… e=… f=… g=…" in forms
 
 
-def test_plotly_is_packed_whole_and_its_licence_stays_readable(files: dict[str, str]) -> None:
+def test_plotly_is_packed_whole_and_its_licence_stays_readable(files):
     packed = files["assets/plotly.js"]
     source = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8")
     licence, text = packed.split("*/", 1)

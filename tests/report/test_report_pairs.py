@@ -1,9 +1,6 @@
 """The section of gains in pairs, of pairs that are known."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +8,10 @@ import pytest
 from launchwise.base.paired import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report.answer.in_pairs import gains_in_pairs
-from launchwise.report.study import StudyData
 from tests.support.report_study import study
 from tests.support.shown import rows_of
 
-PAIRED: dict[str, list[Any]] = {
+PAIRED = {
     # The baseline and two others of either size; the baseline is usual.
     "roles": ["baseline+usual", "best", "near"] * 2,
     "gain": [1.0, 2.0, 1.5, 1.0, 1.2, 1.25],
@@ -26,7 +22,7 @@ PAIRED: dict[str, list[Any]] = {
 }
 
 
-def paired(**changes: Any) -> StudyData:
+def paired(**changes):
     """The tiny study with pairs on the card."""
     made = study()
     rows = made.sweeps["big"].iloc[:6].reset_index(drop=True)
@@ -36,16 +32,16 @@ def paired(**changes: Any) -> StudyData:
     return dataclasses.replace(made, pairs={"big": rows}, _known={})
 
 
-def overview(made: StudyData, over: str = "usual choice") -> list[list[str]]:
+def overview(made, over="usual choice"):
     """Rows of the first table, of comparisons with one thing."""
     return [row for row in rows_of(gains_in_pairs(made), "Gains in pairs") if row[2] == over]
 
 
-def every(made: StudyData, over: str = "usual choice") -> list[list[str]]:
+def every(made, over="usual choice"):
     return [row for row in rows_of(gains_in_pairs(made), "Every gain in pairs") if row[2] == over]
 
 
-def test_a_gpu_is_one_row_over_the_fastest_of_its_problems() -> None:
+def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
     # The square root of 2 and 1.25; 2 is known to .5 %, 1.25 to 28 %; 9 of 30 pairs are discarded.
     # Sweep: 2 / 1 against 2 in pairs, 8 / 5 against 1.2.
     (row,) = overview(paired())
@@ -55,23 +51,23 @@ def test_a_gpu_is_one_row_over_the_fastest_of_its_problems() -> None:
     assert baseline[-2:] == ["–", "–"]
 
 
-def test_the_usual_choice_as_the_fastest_is_a_tie_and_no_known_gain() -> None:
+def test_the_usual_choice_as_the_fastest_is_a_tie_and_no_known_gain():
     (row,) = overview(paired(gain=[1.0, 0.9, 0.8, 1.0, 1.2, 1.25]))
     assert (row[9], row[11]) == ("1", "0")
 
 
-def test_every_problem_has_its_fastest_and_the_verdict() -> None:
+def test_every_problem_has_its_fastest_and_the_verdict():
     assert [row[3:8] for row in every(paired())] == [
         ["2.000", "1.990 to 2.010", FASTER, "17", "3"],
         ["1.250", "0.900 to 1.600", UNDECIDED, "4", "6"],
     ]
 
 
-def test_without_pairs_there_is_no_section() -> None:
+def test_without_pairs_there_is_no_section():
     assert gains_in_pairs(study()) is None
 
 
-def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice() -> None:
+def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
     made = study()
     problem = made.sweeps["big"][made.problem_columns].iloc[[0, 3]].reset_index(drop=True)
     rows = problem.assign(
@@ -90,7 +86,7 @@ def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice() -> N
 OTHERS = {"others": Design(title="narrow blocks alone", candidates={"bx": [32]})}
 
 
-def designed(roles: list[str], sweep_ms: list[float], **columns: Any) -> StudyData:
+def designed(roles, sweep_ms, **columns):
     """The tiny study with pairs on the card: the baseline, NARROW and WIDE of two sizes."""
     made = paired()
     rounds = np.arange(20)
@@ -111,26 +107,26 @@ def designed(roles: list[str], sweep_ms: list[float], **columns: Any) -> StudyDa
 THREE = ["baseline+usual", "design", "best"]
 
 
-def test_the_gain_over_a_part_is_that_of_the_same_rounds() -> None:
+def test_the_gain_over_a_part_is_that_of_the_same_rounds():
     made = designed(THREE, [3.0, 1.6, 1.0])
     (row,) = overview(made, "narrow blocks alone")
     assert row[3:8] == ["2", "1.500", "1.500", "1.500", "2"]
     assert [row[3] for row in every(made, "narrow blocks alone")] == ["1.500"] * 2
 
 
-def test_a_design_that_holds_the_fastest_gains_nothing() -> None:
+def test_a_design_that_holds_the_fastest_gains_nothing():
     made = designed(["baseline+usual", "best+design", "near"], [3.0, 0.9, 1.0])
     assert [row[5] for row in every(made, "narrow blocks alone")] == [TIE, TIE]
 
 
-def test_rounds_on_a_hindered_card_give_no_gain() -> None:
+def test_rounds_on_a_hindered_card_give_no_gain():
     made = designed(THREE, [3.0, 1.6, 1.0], throttle=["", "sw_thermal", ""] * 2)
     (row,) = overview(made, "narrow blocks alone")
     assert row[3:8] == ["0", "–", "–", "–", "0"]
 
 
 @pytest.mark.parametrize("designs", [{}, {"other": Design(title="x", candidates={"bx": [7]})}])
-def test_without_a_design_or_its_rows_nothing_is_said_of_it(designs: dict[str, Design]) -> None:
+def test_without_a_design_or_its_rows_nothing_is_said_of_it(designs):
     data = designed(THREE, [3.0, 1.6, 1.0])
     settings = data.settings.model_copy(update={"designs": designs})
     assert overview(dataclasses.replace(data, settings=settings, _known={}), "x") == []

@@ -1,14 +1,10 @@
 """The sections on predicted times, against values set by hand."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.blocks import Fold, Table, Text
 from launchwise.report.models.predicted_times import overall, predictions
-from launchwise.report.study import StudyData
 from tests.support.report_study import study
 
 ENTRIES = {
@@ -23,7 +19,7 @@ THOUSAND = "1\u202f200"
 """As the report writes 1200."""
 
 
-def entry(model: str, median: float, **more: Any) -> dict[str, Any]:
+def entry(model, median, **more):
     named = {"split": "sizes", "model": model, "gpu": "all", "by": "", "value": ""}
     figures = {
         "rows": 1200,
@@ -37,7 +33,7 @@ def entry(model: str, median: float, **more: Any) -> dict[str, Any]:
     return {**named, **figures, **more}
 
 
-def predicting() -> StudyData:
+def predicting():
     """A study of four models; GPUs one by one of one of them, and one part of two."""
     found = [
         entry("knn", 6.5),
@@ -55,31 +51,31 @@ def predicting() -> StudyData:
     return dataclasses.replace(made, entries=ENTRIES, facts={**made.facts, "predictions": found})
 
 
-def every(blocks: Any) -> list[Block]:
+def every(blocks):
     """Blocks, those in folds among them."""
-    found: list[Block] = []
+    found = []
     for block in blocks:
         found += [block, *(every(block.blocks) if isinstance(block, Fold) else [])]
     return found
 
 
-def tables_in(section: Section | None) -> list[Table]:
+def tables_in(section):
     assert section is not None
     return [block for block in every(section.blocks) if isinstance(block, Table)]
 
 
-def texts(table: Table) -> list[list[str]]:
+def texts(table):
     return [[cell.text for cell in row.cells] for row in table.rows]
 
 
-def test_models_stand_by_their_median_error() -> None:
+def test_models_stand_by_their_median_error():
     table = tables_in(predictions(predicting()))[0]
     rows = texts(table)
     assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
     assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
 
 
-def test_the_lead_names_the_best_and_those_that_measure_nothing() -> None:
+def test_the_lead_names_the_best_and_those_that_measure_nothing():
     section = predictions(predicting())
     assert section is not None
     lead = next(block.text for block in section.blocks if isinstance(block, Text))
@@ -88,13 +84,13 @@ def test_the_lead_names_the_best_and_those_that_measure_nothing() -> None:
     assert "the cost model 20.0 % and the roofline 70.0 %" in lead
 
 
-def test_gpus_and_other_splits_have_tables_of_their_own() -> None:
+def test_gpus_and_other_splits_have_tables_of_their_own():
     captions = [table.caption for table in tables_in(predictions(predicting()))]
     assert any(caption.endswith("all sizes, big") for caption in captions)
     assert any("“other”" in caption for caption in captions)
 
 
-def test_parts_show_predictors_beside_each_other() -> None:
+def test_parts_show_predictors_beside_each_other():
     table = tables_in(predictions(predicting()))[-1]
     assert texts(table) == [
         ["variant=linear", THOUSAND, "–", "–", "33.0", "1.40", "1.5", "0.50"],
@@ -102,13 +98,13 @@ def test_parts_show_predictors_beside_each_other() -> None:
     ]
 
 
-def test_all_studies_stand_in_one_table_without_those_that_only_choose() -> None:
+def test_all_studies_stand_in_one_table_without_those_that_only_choose():
     rows = texts(tables_in(overall([predicting(), predicting()]))[0])
     assert [row[2] for row in rows] == 2 * ["the roofline", "the cost model", "the trees"]
     assert rows[0][:3] == ["tiny", "sizes", "the roofline"]
 
 
-def test_nothing_is_said_where_nothing_is_predicted() -> None:
+def test_nothing_is_said_where_nothing_is_predicted():
     made = study()
     bare = dataclasses.replace(made, facts={**made.facts, "predictions": []})
     assert predictions(bare) is None

@@ -1,7 +1,5 @@
 """What a tunable is worth, against values computed by hand (see tests/support/report_study.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -15,21 +13,20 @@ from launchwise.report.answer.tunables import drawing, tunables
 from launchwise.report.blocks import Drawing, Fold, Section, Table
 from launchwise.report.numbers import fractions_on
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from tests.support.report_study import configurations, study
 
 
-def losses(gpu: str) -> pd.DataFrame:
+def losses(gpu):
     """By tunable and value."""
     return of_rows(study(), gpu)
 
 
-def of_rows(made: StudyData, gpu: str) -> pd.DataFrame:
+def of_rows(made, gpu):
     found = tunables_.losses(fractions_on(made, gpu), made.spec)
     return pd.DataFrame(found).set_index(["tunable", "value"])
 
 
-def test_a_value_loses_what_the_best_with_it_loses() -> None:
+def test_a_value_loses_what_the_best_with_it_loses():
     found = losses("big")
     # linear takes 2 and 8 ms where 1 and 4 are possible; the best of block3d is the best of all.
     assert found.loc[("variant", "linear"), "loss_percent"] == pytest.approx(100)
@@ -42,7 +39,7 @@ def test_a_value_loses_what_the_best_with_it_loses() -> None:
     assert (found["problems"] == 2).all()
 
 
-def test_a_slow_variant_is_no_fault_of_its_tunables() -> None:
+def test_a_slow_variant_is_no_fault_of_its_tunables():
     made = study()
     linear = configurations(made.spec)[0]["variant"]
     slow = {
@@ -59,12 +56,12 @@ def test_a_slow_variant_is_no_fault_of_its_tunables() -> None:
     assert own.loc[("variant", "block3d"), "loss_percent"] > 1000
 
 
-def test_a_tunable_with_one_value_is_left_out() -> None:
+def test_a_tunable_with_one_value_is_left_out():
     # linear has no bz, and both shapes of block3d have 1.
     assert set(losses("big").index.get_level_values("tunable")) == {"variant", "bx", "by"}
 
 
-def test_the_section_names_the_best_and_the_worst_value() -> None:
+def test_the_section_names_the_best_and_the_worst_value():
     section = tunables(study())
     assert section is not None
     drawn = next(block for block in section.blocks if isinstance(block, Drawing))
@@ -81,8 +78,8 @@ def test_the_section_names_the_best_and_the_worst_value() -> None:
     assert "nan" not in render("x", "x", [section], figures=False).lower()
 
 
-def test_bars_end_where_the_axis_says_so() -> None:
-    def loss(tunable: str, mean: float, worst: float) -> dict[str, object]:
+def test_bars_end_where_the_axis_says_so():
+    def loss(tunable, mean, worst):
         return {"tunable": tunable, "value": 4, "loss_percent": mean, "worst_loss_percent": worst}
 
     drawn = drawing("d", "big", [loss("by", 0, 2), loss("<bx>", 10, 50)])
@@ -103,7 +100,7 @@ def test_bars_end_where_the_axis_says_so() -> None:
     assert f"H{ticks['1.5']}" in lines[0]
 
 
-def test_one_configuration_leaves_nothing_to_say() -> None:
+def test_one_configuration_leaves_nothing_to_say():
     made = study()
     linear = configurations(made.spec)[0]["variant"]
     alone = {gpu: rows[rows["variant"] == linear] for gpu, rows in made.sweeps.items()}

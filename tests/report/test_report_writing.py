@@ -1,7 +1,5 @@
 """The folder written study by study, and what stands in the place of what a report lacks."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import re
@@ -13,18 +11,17 @@ import pytest
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.assemble import Report
 from launchwise.report.site.stand_ins import MissingStudy
-from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of, visible
 from tests.support.report_study import study
 
 CSV = (".models.csv", ".configurations.csv")
 
 
-def two() -> list[StudyData]:
+def two():
     return [study(name="tiny"), study(gpus=("big",), name="small")]
 
 
-def test_it_is_the_folder_made_at_once() -> None:
+def test_it_is_the_folder_made_at_once():
     found = writing.folder(Report(two(), RUN), 2)
     assert found == files_of(*two())
     tables = {path: text for path, text in found.items() if path.endswith(CSV)}
@@ -37,8 +34,8 @@ def test_it_is_the_folder_made_at_once() -> None:
     assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
 
 
-def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(made: StudyData) -> None:
+def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch):
+    def broken(made):
         raise ValueError("torn")
 
     monkeypatch.setitem(assemble.ANSWERS, "gpus", ("The GPUs compared", broken))
@@ -48,7 +45,7 @@ def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.Mon
     assert "ValueError: torn" in found["small/index.html"]
 
 
-def test_two_studies_of_one_name_are_refused() -> None:
+def test_two_studies_of_one_name_are_refused():
     twin = dataclasses.replace(study(), _known={})
     with pytest.raises(ValueError, match="share a path"):
         writing.folder(Report([study(), twin], RUN), 1)
@@ -59,7 +56,7 @@ GONE = MissingStudy(
 )
 
 
-def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
+def test_a_missing_study_has_its_place_and_the_front_page_says_so():
     found = files_of(study(), missing=[GONE])
     own = visible(found["lost/index.html"])
     assert "This study is not in the report: results/evaluation/lost.parquet: cannot be re" in own
@@ -74,7 +71,7 @@ def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
     assert "could not be made" not in "".join(found.values())
 
 
-def test_a_report_of_missing_studies_alone_is_made() -> None:
+def test_a_report_of_missing_studies_alone_is_made():
     found = files_of(missing=[GONE])
     assert "1 study not in this report: A lost study." in visible(found["index.html"])
     assert {"gpus.html", "health.html", "lost/index.html"} <= set(found)
@@ -84,9 +81,7 @@ def test_a_report_of_missing_studies_alone_is_made() -> None:
     ("lacking", "title"),
     [("improvement", "Headline figures"), ("fraction", "Models and baselines")],
 )
-def test_a_section_that_fails_says_so_and_the_rest_is_made(
-    lacking: str, title: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_section_that_fails_says_so_and_the_rest_is_made(lacking, title, caplog):
     made = study()
     broken = dataclasses.replace(made, evaluation=made.evaluation.drop(columns=lacking))
     with caplog.at_level(logging.ERROR, logger="launchwise"):

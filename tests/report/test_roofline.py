@@ -1,14 +1,10 @@
 """The roofline with the fastest configuration of each problem, against values computed by hand."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import pytest
 
 from launchwise.report.answer import hardware
-from launchwise.report.study import StudyData
 from tests.support.report_study import profile, study
 
 POINTS = 100**3
@@ -16,7 +12,7 @@ FLOP, BYTES = 9 * POINTS, 16 * POINTS
 """Of the smaller problem without its rim: order 2 in float32, four arrays once."""
 
 
-def faster(factor: float) -> StudyData:
+def faster(factor):
     """The small study with shorter times."""
     made = study()
     sweeps = {
@@ -25,12 +21,12 @@ def faster(factor: float) -> StudyData:
     return dataclasses.replace(made, sweeps=sweeps, _known={})
 
 
-def of_big(made: StudyData) -> Any:
+def of_big(made):
     found = hardware.points(made)
     return found[(found["gpu"] == "big") & (found["n"] == 102)].iloc[0]
 
 
-def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest() -> None:
+def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest():
     own = of_big(study())
     assert own["intensity"] == pytest.approx(FLOP / BYTES)
     assert own["gflops"] == pytest.approx(FLOP / 1e-3 / 1e9)
@@ -38,7 +34,7 @@ def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest() -> None:
     assert own["share"] == pytest.approx(BYTES / 1e12 / 1e-3)
 
 
-def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
+def test_the_figure_has_ceilings_and_a_point_per_problem():
     figure = hardware.roofline(faster(20))
     assert figure is not None
     # A slice has no panel of its own.
@@ -54,7 +50,7 @@ def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
     assert "32 % of the roofline" in points["text"][0]
 
 
-def test_panels_beside_each_other_take_the_width_that_there_is() -> None:
+def test_panels_beside_each_other_take_the_width_that_there_is():
     made = faster(20)
     profiles = {**made.profiles, "big.sm4": profile("big.sm4")}
     figure = hardware.roofline(dataclasses.replace(made, profiles=profiles))
@@ -63,5 +59,5 @@ def test_panels_beside_each_other_take_the_width_that_there_is() -> None:
     assert figure.limit == 0 or figure.limit >= 2 * figure.width
 
 
-def test_a_study_far_below_every_ceiling_has_no_figure() -> None:
+def test_a_study_far_below_every_ceiling_has_no_figure():
     assert hardware.roofline(study()) is None

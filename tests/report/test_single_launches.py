@@ -1,7 +1,5 @@
 """Rows of one launch on which figures rest, of sweeps that are known."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd
@@ -11,15 +9,14 @@ import yaml
 from launchwise.measuring.extension import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.blocks import Block, Fold, Table, Text
+from launchwise.report.blocks import Fold, Table, Text
 from launchwise.report.health import health_section
 from launchwise.report.measure_again import anew_settings, listed, of_one_launch, used_rows
 from launchwise.report.numbers import shown_problem
-from launchwise.report.study import StudyData
 from tests.support.report_study import study
 
 
-def stopped(made: StudyData, chosen: pd.Series, gpu: str = "big") -> StudyData:
+def stopped(made, chosen, gpu="big"):
     """The study with some rows of a GPU stopped after their first launch."""
     rows = made.sweeps[gpu]
     changed = rows.assign(status=rows["status"].mask(chosen, "slow"))
@@ -27,34 +24,34 @@ def stopped(made: StudyData, chosen: pd.Series, gpu: str = "big") -> StudyData:
 
 
 @pytest.fixture
-def made() -> StudyData:
+def made():
     """Two GPUs whose rows all have repeats; no method was evaluated."""
     found = study()
     return dataclasses.replace(found, evaluation=found.evaluation.iloc[:0], _known={})
 
 
-def is_fastest(rows: pd.DataFrame) -> pd.Series:
+def is_fastest(rows):
     """Rows with the least time of their problem."""
     return rows["time_ms"] == rows.groupby(["n", "dtype", "order"])["time_ms"].transform("min")
 
 
-def tables(blocks: list[Block]) -> list[Table]:
+def tables(blocks):
     """Tables among blocks."""
     return [block for block in blocks if isinstance(block, Table)]
 
 
-def test_rows_compared_in_pairs_are_not_of_one_launch() -> None:
+def test_rows_compared_in_pairs_are_not_of_one_launch():
     rows = pd.DataFrame({"status": ["ok", "slow", "slow"], "basis": ["sweep", "sweep", "pairs"]})
     assert of_one_launch(rows).tolist() == [False, True, False]
     assert of_one_launch(rows[["status"]]).tolist() == [False, True, True]
 
 
-def test_without_single_launches_there_is_nothing(made: StudyData) -> None:
+def test_without_single_launches_there_is_nothing(made):
     assert used_rows(made).empty
     assert listed([made]) == []
 
 
-def test_the_fastest_row_of_a_problem_counts_and_a_slow_one_does_not(made: StudyData) -> None:
+def test_the_fastest_row_of_a_problem_counts_and_a_slow_one_does_not(made):
     rows = made.sweeps["big"]
     fastest = is_fastest(rows) & (rows["n"] == rows["n"].min())
     found = used_rows(stopped(made, fastest))
@@ -65,7 +62,7 @@ def test_the_fastest_row_of_a_problem_counts_and_a_slow_one_does_not(made: Study
     assert not base["fastest"].any()
 
 
-def test_a_row_that_a_method_chose_counts(made: StudyData) -> None:
+def test_a_row_that_a_method_chose_counts(made):
     rows = made.sweeps["big"]
     columns = ["gpu", *made.problem_columns, *made.spec.tunable_columns, "time_ms"]
     chosen = rows.loc[[rows["time_ms"].idxmax()], columns].assign(basis="sweep")
@@ -77,7 +74,7 @@ def test_a_row_that_a_method_chose_counts(made: StudyData) -> None:
         assert used_rows(tried).empty
 
 
-def test_the_settings_name_these_rows_alone(made: StudyData) -> None:
+def test_the_settings_name_these_rows_alone(made):
     rows = made.sweeps["big"]
     changed = stopped(made, is_fastest(rows))
     table, fold = listed([changed])
@@ -98,7 +95,7 @@ def test_the_settings_name_these_rows_alone(made: StudyData) -> None:
     assert sweep["slow_factor"] > 1000
 
 
-def test_the_page_of_health_lists_them(made: StudyData) -> None:
+def test_the_page_of_health_lists_them(made):
     at = "2026-06-15T12:00:00+00:00"
     changed = stopped(made, is_fastest(made.sweeps["big"]))
     captions = [one.caption for one in tables(health_section.section([changed], at).blocks)]
@@ -107,7 +104,7 @@ def test_the_page_of_health_lists_them(made: StudyData) -> None:
     assert "Figures that rest on one launch" not in captions
 
 
-def test_rows_that_fill_a_product_share_an_entry() -> None:
+def test_rows_that_fill_a_product_share_an_entry():
     columns = ["n", "dtype", "m"]
     every = [(n, dtype, m) for n in (10, 20) for dtype in ("float32", "float64") for m in (1, 2, 3)]
     said = yaml.safe_load(anew_settings("one", "solver", every, columns))
@@ -124,14 +121,14 @@ def test_rows_that_fill_a_product_share_an_entry() -> None:
     }
 
 
-def test_how_far_the_slowest_is_rests_on_repeats(made: StudyData) -> None:
+def test_how_far_the_slowest_is_rests_on_repeats(made):
     gpu, *problem = (shown_problem(made)[name] for name in ("gpu", *made.problem_columns))
     rows = made.sweeps[gpu]
     own = (rows[made.problem_columns] == problem).all(axis=1) & rows["time_ms"].notna()
     slowest = own & (rows["time_ms"] == rows.loc[own, "time_ms"].max())
     least = rows.loc[own, "time_ms"].min()
 
-    def said(data: StudyData) -> str:
+    def said(data):
         return repr(landscape(data))
 
     times = wording.number(rows.loc[own, "time_ms"].max() / least)

@@ -1,12 +1,8 @@
 """How large a report of the recorded sweeps is: all rows and pairs, answers between all sizes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +10,6 @@ from launchwise.cli.studies import read_experiment
 from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.gpus.profile import read_profile
 from launchwise.report.numbers import records, winners
-from launchwise.report.study import StudyData
 from launchwise.tables import files as tables
 from launchwise.tables.learning import (
     candidates_schema,
@@ -35,7 +30,7 @@ STUDIES = ("acoustic_kernels", "granger_time", "convolution_transfer")
 """Those whose pages and data are largest, one per kind of workload."""
 
 
-def recorded() -> Iterator[StudyData]:
+def recorded():
     """Studies of the main job on their recorded sweeps, before any model."""
     experiment = read_experiment([ROOT / "config.yaml"], ROOT)
     toy = study()
@@ -76,9 +71,9 @@ def recorded() -> Iterator[StudyData]:
         )
 
 
-def answered(made: StudyData) -> StudyData:
+def answered(made):
     """The study with as many answers as its product gives."""
-    found: list[dict[str, Any]] = []
+    found = []
     key = ["gpu", *made.problem_columns]
     fastest = made.measured.sort_values("time_ms").groupby(key).head(SUGGESTIONS)
     ranked = {case: records(rows)[1:] for case, rows in fastest.groupby(key)}
@@ -125,25 +120,25 @@ def answered(made: StudyData) -> StudyData:
 
 
 @functools.cache
-def sizes() -> dict[str, int]:
+def sizes():
     """Bytes of every file of the folder."""
     studies = [answered(made) for made in recorded()]
     return {path: len(text.encode()) for path, text in files_of(*studies).items()}
 
 
 @pytest.mark.slow
-def test_the_folder_is_below_5_mb() -> None:
+def test_the_folder_is_below_5_mb():
     # That of all studies is below 9 MB, and some 5 MB more with models and publications.
     assert sum(sizes().values()) < 4.9e6
 
 
 @pytest.mark.slow
-def test_the_front_page_is_below_100_kb() -> None:
+def test_the_front_page_is_below_100_kb():
     assert sizes()["index.html"] < 100e3
 
 
 @pytest.mark.slow
-def test_no_page_is_large() -> None:
+def test_no_page_is_large():
     pages = {path: size for path, size in sizes().items() if path.endswith(".html")}
     assert len(pages) > 8
     assert {path: size for path, size in pages.items() if size > 700e3} == {}

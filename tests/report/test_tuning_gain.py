@@ -1,18 +1,15 @@
 """The gain from tuning: what is in pairs is counted, what others measured stands apart."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
 
 from launchwise.report.blocks import Drawing, Fold, Table
 from launchwise.report.front import tuning_gain
-from launchwise.report.study import StudyData
 from tests.support.report_study import study
 
 
-def imported() -> StudyData:
+def imported():
     made = study(name="theirs")
     profiles = {
         gpu: one.model_copy(update={"source": "described"}) for gpu, one in made.profiles.items()
@@ -20,7 +17,7 @@ def imported() -> StudyData:
     return dataclasses.replace(made, profiles=profiles, _known={})
 
 
-def test_times_in_pairs_are_counted_row_by_row() -> None:
+def test_times_in_pairs_are_counted_row_by_row():
     made = study()
     found = tuning_gain.tuning_gain(made)
     assert found is not None
@@ -38,7 +35,7 @@ def test_times_in_pairs_are_counted_row_by_row() -> None:
     assert table.rows[0].cells[names.index("in pairs")].text == "2 of 4"
 
 
-def test_what_others_measured_is_no_bar_beside_ours() -> None:
+def test_what_others_measured_is_no_bar_beside_ours():
     section = tuning_gain.section([study(), imported()])
     assert section is not None
     (drawn,) = (block for block in section.blocks if isinstance(block, Drawing))
@@ -49,7 +46,7 @@ def test_what_others_measured_is_no_bar_beside_ours() -> None:
     assert [row.cells[0].link for row in table.rows] == ["#theirs-answer"]
 
 
-def test_where_all_was_measured_by_others_it_is_drawn() -> None:
+def test_where_all_was_measured_by_others_it_is_drawn():
     section = tuning_gain.section([imported()])
     assert section is not None
     assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
@@ -65,9 +62,7 @@ def test_where_all_was_measured_by_others_it_is_drawn() -> None:
         (None, "too few problems to tell"),
     ],
 )
-def test_tuning_pays_where_the_whole_interval_says_so(
-    interval: tuning_gain.Interval, verdict: str
-) -> None:
+def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
     known = tuning_gain.tuning_gain(study())
     assert known is not None
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict

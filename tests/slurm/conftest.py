@@ -1,25 +1,22 @@
 """A real Slurm for the tests of this folder, with made-up cards on its nodes."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from fake_cluster import ACCOUNTS, FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject, Run
+from fake_cluster import ACCOUNTS, FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject
 from filelock import FileLock
 from one_machine_slurm import OneMachineSlurm, unusable
 from slurm_accounting import lacking
 
 
 @pytest.fixture(scope="session")
-def slurm() -> Iterator[OneMachineSlurm]:
+def slurm():
     """Slurm's daemons; the test is skipped, with the reason, where they cannot be had."""
     if reason := unusable():
         pytest.skip(reason)
@@ -39,9 +36,7 @@ def slurm() -> Iterator[OneMachineSlurm]:
 
 
 @pytest.fixture(scope="session")
-def reference_run(
-    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path
-) -> Iterator[tuple[ClusterProject, Run]]:
+def reference_run(tmp_path_factory, kernel_cache):
     """The same project on this machine without a cluster, beside whatever Slurm does first."""
     project = ClusterProject.make(tmp_path_factory.mktemp("local"), kernel_cache, haste=True)
     sweeps = [f"sweep_{gpu}" for gpu in NODES]
@@ -50,7 +45,7 @@ def reference_run(
 
 
 @pytest.fixture(scope="session")
-def reference(reference_run: tuple[ClusterProject, Run]) -> ClusterProject:
+def reference(reference_run):
     """What the project makes where nothing disturbs it."""
     project, run = reference_run
     assert run.wait(900) == 0, run.said()[-3000:]
@@ -58,12 +53,7 @@ def reference(reference_run: tuple[ClusterProject, Run]) -> ClusterProject:
 
 
 @pytest.fixture(scope="session")
-def on_slurm(
-    tmp_path_factory: pytest.TempPathFactory,
-    slurm: OneMachineSlurm,
-    reference_run: tuple[ClusterProject, Run],
-    kernel_cache: Path,
-) -> Iterator[ClusterProject]:
+def on_slurm(tmp_path_factory, slurm, reference_run, kernel_cache):
     """A project to be run on Slurm, with its results on another disk."""
     folder = tmp_path_factory.mktemp("slurm")
     project = ClusterProject.make(folder, kernel_cache)

@@ -1,7 +1,5 @@
 """The workflow on a real Slurm: faults of all kinds, and tables as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -11,14 +9,12 @@ import sys
 import sysconfig
 import time
 import venv
-from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 import yaml
-from fake_cluster import ARCHS, ROWS_PER_SWEEP, RUNTIME, ClusterProject, Run
-from one_machine_slurm import OneMachineSlurm
+from fake_cluster import ARCHS, ROWS_PER_SWEEP, RUNTIME
 from slurm_accounting import lacking
 
 pytestmark = pytest.mark.slurm
@@ -30,7 +26,7 @@ PROFILE = (
 )
 
 
-def wait_for(what: str, run: Run, reached: Callable[[], bool], seconds: float = 400) -> None:
+def wait_for(what, run, reached, seconds=400):
     """Wait; an error when the workflow ends or the time is over before."""
     deadline = time.monotonic() + seconds
     while not reached():
@@ -39,13 +35,13 @@ def wait_for(what: str, run: Run, reached: Callable[[], bool], seconds: float = 
         time.sleep(0.2)
 
 
-def jobs(slurm: OneMachineSlurm, part: str, state: str = "RUNNING") -> list[str]:
+def jobs(slurm, part, state="RUNNING"):
     """Numbers of the jobs in a state whose rule and wildcards contain ``part``."""
     lines = slurm.said("squeue", "-h", "-t", state, "-o", "%A %k").splitlines()
     return [line.split()[0] for line in lines if part in line]
 
 
-def running(slurm: OneMachineSlurm, run: Run, project: ClusterProject, gpu: str, rows: int) -> str:
+def running(slurm, run, project, gpu, rows):
     """Number of a job of a sweep, once its journal has so many rows."""
     wait_for(f"row {rows} of {gpu}", run, lambda: project.rows(gpu) >= rows)
     wait_for(f"a job of {gpu}", run, lambda: bool(jobs(slurm, f"sweep_wildcards_{gpu}_")))
@@ -53,7 +49,7 @@ def running(slurm: OneMachineSlurm, run: Run, project: ClusterProject, gpu: str,
     return jobs(slurm, f"sweep_wildcards_{gpu}_")[0]
 
 
-def test_jobs_ask_for_what_their_gpu_says(slurm: OneMachineSlurm, on_slurm: ClusterProject) -> None:
+def test_jobs_ask_for_what_their_gpu_says(slurm, on_slurm):
     """All partitions mix kinds of card, and nvcc comes with a module."""
     slurm.do("scontrol", "update", "NodeName=h200", "State=DRAIN", "Reason=not for long")
     scratch = on_slurm.results.parent.parent / "tmp"
@@ -80,9 +76,7 @@ def test_jobs_ask_for_what_their_gpu_says(slurm: OneMachineSlurm, on_slurm: Clus
     assert {path.name for path in scratch.iterdir()} == {number for _, _, number in asked}
 
 
-def test_stages_run_in_a_container_of_a_stand_in_runtime(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject, tmp_path: Path
-) -> None:
+def test_stages_run_in_a_container_of_a_stand_in_runtime(slurm, on_slurm, tmp_path):
     """Real: Slurm, and Snakemake's calls of the runtime. Made up: the runtime and its image."""
     image, calls = on_slurm.project.folder / "launchwise.sif", tmp_path / "calls"
     image.write_text("")
@@ -96,9 +90,7 @@ def test_stages_run_in_a_container_of_a_stand_in_runtime(
     assert all(" --nv " in line and " launchwise.sif " in line for line in lines)
 
 
-def test_stages_run_in_the_environment_that_started_them(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject, tmp_path: Path
-) -> None:
+def test_stages_run_in_the_environment_that_started_them(slurm, on_slurm, tmp_path):
     """As one of Conda's (a venv stands in for it); the folder of the run is elsewhere."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -172,9 +164,7 @@ OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *FOREIGN])
-def test_what_slurm_refuses_is_one_line_before_any_job(
-    name: str, slurm: OneMachineSlurm, on_slurm: ClusterProject
-) -> None:
+def test_what_slurm_refuses_is_one_line_before_any_job(name, slurm, on_slurm):
     if name in FOREIGN and (missing := lacking()):
         pytest.skip(f"Slurm keeps no accounts: {missing} is missing")
     entries, wanted = {**REFUSED, **FOREIGN}[name]
@@ -190,9 +180,7 @@ def test_what_slurm_refuses_is_one_line_before_any_job(
     assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
 
 
-def test_a_profile_for_a_partition_that_is_none_is_one_line(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject
-) -> None:
+def test_a_profile_for_a_partition_that_is_none_is_one_line(slurm, on_slurm):
     defaults = ("slurm_partition=gpus", "runtime=5", "mem_mb=500")
     with on_slurm.start(*PROFILE, "compile_stencil", "--default-resources", *defaults) as run:
         assert run.wait(100) == 1
@@ -203,9 +191,7 @@ def test_a_profile_for_a_partition_that_is_none_is_one_line(
     assert "Traceback" not in run.said()
 
 
-def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject
-) -> None:
+def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(slurm, on_slurm):
     overlay = on_slurm.project.folder / "overlay.yaml"
     overlay.write_text(yaml.safe_dump({"gpus": {"t4": {"device": "L4"}}}))
     settings = ("--configfile", "config.yaml", "overlay.yaml")
@@ -216,9 +202,7 @@ def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(
     assert "no matching GPU: wanted L4 of sm_75, found Made-up t4" in said
 
 
-def test_a_killed_workflow_a_requeued_and_a_cancelled_job(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject
-) -> None:
+def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm):
     with on_slurm.start(*PROFILE, "sweep_a100") as first:
         running(slurm, first, on_slurm, "a100", 5)
         os.killpg(first.process.pid, signal.SIGKILL)
@@ -245,9 +229,7 @@ def test_a_killed_workflow_a_requeued_and_a_cancelled_job(
     assert on_slurm.rows("a100") == ROWS_PER_SWEEP
 
 
-def test_faults_of_nodes_and_of_slurm_itself(
-    slurm: OneMachineSlurm, on_slurm: ClusterProject, reference: ClusterProject
-) -> None:
+def test_faults_of_nodes_and_of_slurm_itself(slurm, on_slurm, reference):
     with on_slurm.start(*PROFILE, "sweep_t4", "sweep_h200") as run:
         limited = running(slurm, run, on_slurm, "t4", 1)
         slurm.kill_controller()
@@ -286,7 +268,7 @@ def test_faults_of_nodes_and_of_slurm_itself(
     assert differing == []
 
 
-def test_from_a_sweep_to_the_report(on_slurm: ClusterProject) -> None:
+def test_from_a_sweep_to_the_report(on_slurm):
     on_slurm.keep_gpu("h200")
     with on_slurm.start(*PROFILE) as run:
         assert run.wait(600) == 0, run.said()[-3000:]
@@ -295,7 +277,7 @@ def test_from_a_sweep_to_the_report(on_slurm: ClusterProject) -> None:
     assert (on_slurm.results / "report.zip").stat().st_size > 100_000
 
 
-def test_a_second_run_has_nothing_to_do(on_slurm: ClusterProject) -> None:
+def test_a_second_run_has_nothing_to_do(on_slurm):
     with on_slurm.start(*PROFILE) as run:
         assert run.wait(200) == 0
         assert "Nothing to be done" in run.said()

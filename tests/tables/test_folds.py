@@ -1,7 +1,5 @@
 """Folds that learn from a row, in one column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,13 +18,13 @@ from launchwise.tables.learning import (
 NAMES = ["sizes/all", "gpus/h200.sm72", "gpus/h100"]
 
 
-def table(masks: dict[str, np.ndarray]) -> pd.DataFrame:
+def table(masks):
     texts = folds_of_rows(masks)
     return pd.DataFrame({FOLDS: texts, "row": np.arange(len(texts))})
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30))
-def test_every_fold_gets_its_rows_back(inside: list[tuple[bool, ...]]) -> None:
+def test_every_fold_gets_its_rows_back(inside):
     matrix = np.array(inside, dtype=bool).reshape(-1, len(NAMES))
     masks = dict(zip(NAMES, matrix.T, strict=True))
     rows = table(masks)
@@ -40,12 +38,12 @@ def test_every_fold_gets_its_rows_back(inside: list[tuple[bool, ...]]) -> None:
 @pytest.mark.parametrize(
     ("split", "fold"), [("gpus", "h200"), ("sizes", "h100"), ("gpu", "s/h100")]
 )
-def test_a_fold_of_another_name_has_no_rows(split: str, fold: str) -> None:
+def test_a_fold_of_another_name_has_no_rows(split, fold):
     rows = table(dict.fromkeys(NAMES, np.array([True])))
     assert not in_fold(rows, split, fold).any()
 
 
-def test_a_split_keeps_its_own_folds_alone() -> None:
+def test_a_split_keeps_its_own_folds_alone():
     masks = dict(
         zip(NAMES, np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]], bool), strict=True)
     )

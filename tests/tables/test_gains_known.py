@@ -1,7 +1,5 @@
 """When the gain of the fastest configuration of a problem is known."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd
@@ -11,7 +9,7 @@ from launchwise.base.paired import Ratio
 from launchwise.tables.measurements import NARROW, gains_known
 
 
-def rows(low: float, high: float, roles: str = "best") -> pd.DataFrame:
+def rows(low, high, roles="best"):
     """Pairs of one problem: the usual choice, one of gain 2 and one of gain 1.5."""
     return pd.DataFrame(
         {
@@ -36,14 +34,12 @@ def rows(low: float, high: float, roles: str = "best") -> pd.DataFrame:
         (math.nan, math.nan, False),
     ],
 )
-def test_a_gain_is_known_by_the_width_at_which_pairs_end(
-    low: float, high: float, known: bool
-) -> None:
+def test_a_gain_is_known_by_the_width_at_which_pairs_end(low, high, known):
     assert list(gains_known(rows(low, high), ["n"])) == [known]
     assert (Ratio(2.0, low, high, 20, 0).half_width <= NARROW) is known
 
 
-def test_the_gain_of_the_usual_choice_over_itself_does_not_count() -> None:
+def test_the_gain_of_the_usual_choice_over_itself_does_not_count():
     assert gains_known(rows(1.99, 2.01, "usual+best"), ["n"]).empty
     not_run = rows(1.99, 2.01)
     not_run.loc[1, "rounds"] = 0

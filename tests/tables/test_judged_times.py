@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -48,7 +47,7 @@ class Recorded:
     times: pd.DataFrame
 
 
-def made_pairs(spec: Spec, sweep: pd.DataFrame) -> pd.DataFrame:
+def made_pairs(spec, sweep):
     """Six rounds of the usual choice and of the four fastest rows of each problem of a sweep.
 
     Each takes a little less than in the sweep, by another share.
@@ -82,7 +81,7 @@ def made_pairs(spec: Spec, sweep: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture(params=[MADE, *STUDIES], scope="module")
-def recorded(request: pytest.FixtureRequest, stencil_spec: Spec) -> Recorded:
+def recorded(request, stencil_spec):
     if request.param == MADE:
         spec = stencil_spec
         alike = itertools.product(("float32", "float64"), (2, 8))
@@ -99,7 +98,7 @@ def recorded(request: pytest.FixtureRequest, stencil_spec: Spec) -> Recorded:
     return Recorded(spec, sweep, pairs, judged_times(sweep, pairs, spec))
 
 
-def test_ratios_are_those_of_the_pairs(recorded: Recorded) -> None:
+def test_ratios_are_those_of_the_pairs(recorded):
     spec = recorded.spec
     joined = recorded.pairs.merge(recorded.times, on=spec.key_columns, suffixes=("", "_now"))
     joined = joined[joined["gain"].notna() & joined["time_ms_now"].notna()]
@@ -114,7 +113,7 @@ def test_ratios_are_those_of_the_pairs(recorded: Recorded) -> None:
     assert (abs(ratios / both["gain"] - 1) < 1e-9).all()
 
 
-def test_the_basis_is_said_of_each_row(recorded: Recorded) -> None:
+def test_the_basis_is_said_of_each_row(recorded):
     spec, times = recorded.spec, recorded.times
     ran = recorded.pairs[recorded.pairs["gain"].notna()]
     compared = set(ran[spec.key_columns].itertuples(index=False, name=None))
@@ -130,7 +129,7 @@ def test_the_basis_is_said_of_each_row(recorded: Recorded) -> None:
     assert times["sweep_ms"].equals(recorded.sweep["time_ms"].reset_index(drop=True))
 
 
-def test_the_level_of_a_problem_is_that_of_its_sweep(recorded: Recorded) -> None:
+def test_the_level_of_a_problem_is_that_of_its_sweep(recorded):
     spec, times = recorded.spec, recorded.times
     compared = times[times["basis"] == "pairs"]
     fastest = compared.groupby(spec.problem_columns)["time_ms"].transform("min")
@@ -140,7 +139,7 @@ def test_the_level_of_a_problem_is_that_of_its_sweep(recorded: Recorded) -> None
     assert (abs(levels - 1) < 0.05).all()
 
 
-def fastest_of(table: pd.DataFrame, spec: Spec, column: str) -> dict[tuple[object, ...], object]:
+def fastest_of(table, spec, column):
     """Problem to the tunables of its least value."""
     rows = table.loc[table.groupby(spec.problem_columns)[column].idxmin()]
     keys = rows[spec.problem_columns].itertuples(index=False, name=None)
@@ -149,7 +148,7 @@ def fastest_of(table: pd.DataFrame, spec: Spec, column: str) -> dict[tuple[objec
     )
 
 
-def test_where_sweep_and_pairs_agree_on_the_fastest_it_is_the_fastest(recorded: Recorded) -> None:
+def test_where_sweep_and_pairs_agree_on_the_fastest_it_is_the_fastest(recorded):
     spec = recorded.spec
     timed = recorded.times[recorded.times["status"] == "ok"]
     swept, judged = (fastest_of(timed, spec, name) for name in ("sweep_ms", "time_ms"))
@@ -162,7 +161,7 @@ def test_where_sweep_and_pairs_agree_on_the_fastest_it_is_the_fastest(recorded: 
     assert len(others) <= 0.05 * len(agreed), others
 
 
-def test_slow_configurations_that_moved_do_not_move_the_fast_ones(recorded: Recorded) -> None:
+def test_slow_configurations_that_moved_do_not_move_the_fast_ones(recorded):
     """Planted: the usual choice and the baseline ran a fifth faster in pairs than in the sweep."""
     spec, pairs = recorded.spec, recorded.pairs.copy()
     by_problem = [pairs[name] for name in spec.problem_columns]
@@ -180,14 +179,14 @@ def test_slow_configurations_that_moved_do_not_move_the_fast_ones(recorded: Reco
     assert np.allclose(now, before, rtol=1e-9)
 
 
-def test_a_time_lies_in_its_interval(recorded: Recorded) -> None:
+def test_a_time_lies_in_its_interval(recorded):
     known = recorded.times[recorded.times["time_low_ms"].notna()]
     assert len(known) > 100
     assert (known["time_low_ms"] <= known["time_ms"]).all()
     assert (known["time_ms"] <= known["time_high_ms"]).all()
 
 
-def test_stored_and_beside_the_sweep_they_are_the_same(recorded: Recorded, tmp_path: Path) -> None:
+def test_stored_and_beside_the_sweep_they_are_the_same(recorded, tmp_path):
     spec, sweep, path = recorded.spec, recorded.sweep, tmp_path / "times.parquet"
     write_table(path, recorded.times, times_schema(spec))
     again = read_table(path, times_schema(spec))
@@ -198,7 +197,7 @@ def test_stored_and_beside_the_sweep_they_are_the_same(recorded: Recorded, tmp_p
         assert found[name].tolist() == again[name].tolist() or found[name].equals(again[name])
 
 
-def test_what_was_not_asked_about_keeps_its_time(recorded: Recorded) -> None:
+def test_what_was_not_asked_about_keeps_its_time(recorded):
     spec, sweep = recorded.spec, recorded.sweep
     asked = sweep["time_ms"].notna() & (np.arange(len(sweep)) % 3 == 0)
     few = judged_times(sweep[asked], recorded.pairs, spec)
@@ -209,7 +208,7 @@ def test_what_was_not_asked_about_keeps_its_time(recorded: Recorded) -> None:
     assert few["sweep_row"].tolist() == np.flatnonzero(asked).tolist()
 
 
-def test_times_of_another_sweep_are_refused(recorded: Recorded) -> None:
+def test_times_of_another_sweep_are_refused(recorded):
     spec, sweep = recorded.spec, recorded.sweep
     turned = sweep.iloc[::-1].reset_index(drop=True)
     for other in (turned, sweep.iloc[:5]):
@@ -217,7 +216,7 @@ def test_times_of_another_sweep_are_refused(recorded: Recorded) -> None:
             with_judged_times(other, recorded.times, spec, "times.parquet")
 
 
-def test_a_row_of_pairs_that_the_sweep_lacks_is_found(recorded: Recorded) -> None:
+def test_a_row_of_pairs_that_the_sweep_lacks_is_found(recorded):
     spec, pairs = recorded.spec, recorded.pairs
     before = not_in_sweep(pairs, recorded.times, spec)
     ran = pairs[pairs["gain"].notna()].drop(index=before.index, errors="ignore")
@@ -238,9 +237,7 @@ def test_a_row_of_pairs_that_the_sweep_lacks_is_found(recorded: Recorded) -> Non
         ("time_ms", -1.0, "must be above 0"),
     ],
 )
-def test_what_cannot_be_is_not_written(
-    recorded: Recorded, tmp_path: Path, column: str, value: object, said: str
-) -> None:
+def test_what_cannot_be_is_not_written(recorded, tmp_path, column, value, said):
     spoilt = recorded.times.copy()
     row = int(np.flatnonzero(spoilt["time_low_ms"].notna())[0])
     spoilt.loc[row, column] = value
@@ -249,7 +246,7 @@ def test_what_cannot_be_is_not_written(
 
 
 @given(st.lists(st.lists(st.floats(1e-3, 1e3), min_size=0, max_size=40), max_size=20))
-def test_limits_of_medians(samples: list[list[float]]) -> None:
+def test_limits_of_medians(samples):
     found = median_limits([np.array(each) for each in samples])
     assert found.shape == (len(samples), 2)
     for values, (low, high) in zip(samples, found, strict=True):
@@ -262,23 +259,21 @@ def test_limits_of_medians(samples: list[list[float]]) -> None:
             assert low <= np.median(values) <= high
 
 
-def test_limits_hold_the_true_median_as_often_as_they_say() -> None:
+def test_limits_hold_the_true_median_as_often_as_they_say():
     drawn = np.random.default_rng(5).lognormal(size=(4000, 15))
     found = median_limits(list(drawn))
     held = ((found[:, 0] <= 1) & (found[:, 1] >= 1)).mean()
     assert 0.95 <= held < 0.98
 
 
-def test_a_gpu_that_measured_nothing_of_a_study_has_no_times(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+def test_a_gpu_that_measured_nothing_of_a_study_has_no_times(recorded, tmp_path):
     spec = recorded.spec
     none = judged_times(recorded.sweep.iloc[:0], None, spec)
     write_table(tmp_path / "times.parquet", none, times_schema(spec))
     assert read_table(tmp_path / "times.parquet", times_schema(spec)).empty
 
 
-def test_the_times_of_the_sweep_come_back(recorded: Recorded) -> None:
+def test_the_times_of_the_sweep_come_back(recorded):
     joined = with_judged_times(recorded.sweep, recorded.times, recorded.spec)
     assert (joined["basis"] == "pairs").any()
     again = by_sweep(joined)

@@ -1,18 +1,14 @@
 """A metric is declared once: another entry is a column of tables, imports, report and reference."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 from samples import ROOT, STENCIL, measurements
 
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec
 
 ENTRIES = '''
     stall_share = Metric(unit="1", least=0, most=1, since=9,
@@ -65,7 +61,7 @@ print(json.dumps({**values, "page": column_page(), "panel": KNOWN["stall_share"]
 """
 
 
-def test_another_metric_is_one_entry(tmp_path: Path, stencil_spec: Spec) -> None:
+def test_another_metric_is_one_entry(tmp_path, stencil_spec):
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "launchwise", tmp_path / "launchwise", ignore=ignored)
     path = tmp_path / "launchwise" / "workloads" / "metrics.py"

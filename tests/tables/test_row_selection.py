@@ -1,7 +1,5 @@
 """Selections from measurements: rows numbered by key, the fastest per key, the baseline's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,28 +8,27 @@ from launchwise.learning.features import Domain
 from launchwise.learning.truth import Truth
 from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 
 KEY = ["n", "dtype"]
 
 
 @pytest.fixture
-def rows(saxpy_spec: Spec) -> pd.DataFrame:
+def rows(saxpy_spec):
     """A sweep in which several configurations of every problem share the least time."""
     table = measurements(saxpy_spec, [{"n": [64, 100], "dtype": ["float32", "float64"]}])
     tied = table.groupby(KEY).cumcount() % 7 == 3
     return table.assign(time_ms=table["time_ms"].where(~tied, 1e-6))
 
 
-def in_order(table: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+def in_order(table, spec):
     return table.sort_values(KEY, ignore_index=True)[[*KEY, *spec.tunable_columns, "time_ms"]]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_equal_times_fall_to_the_first_configuration_whatever_the_order_of_rows(
-    rows: pd.DataFrame, saxpy_spec: Spec, seed: int
-) -> None:
+    rows, saxpy_spec, seed
+):
     shuffled = rows.sample(frac=1, random_state=seed)
     found = fastest_rows(shuffled, KEY, saxpy_spec)
     assert found["time_ms"].is_monotonic_increasing
@@ -45,9 +42,7 @@ def test_equal_times_fall_to_the_first_configuration_whatever_the_order_of_rows(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_best_of_an_evaluation_does_not_depend_on_the_order_of_a_sweep(
-    rows: pd.DataFrame, saxpy_spec: Spec, seed: int
-) -> None:
+def test_the_best_of_an_evaluation_does_not_depend_on_the_order_of_a_sweep(rows, saxpy_spec, seed):
     domain = Domain(saxpy_spec, {"test": profile()})
     shuffled = rows.sample(frac=1, random_state=seed, ignore_index=True)
     found = [Truth({"test": each}, domain) for each in (rows, shuffled)]
@@ -55,9 +50,7 @@ def test_the_best_of_an_evaluation_does_not_depend_on_the_order_of_a_sweep(
     assert in_order(best[0], saxpy_spec).equals(in_order(best[1], saxpy_spec))
 
 
-def test_baseline_rows_have_every_value_of_the_baseline(
-    rows: pd.DataFrame, saxpy_spec: Spec
-) -> None:
+def test_baseline_rows_have_every_value_of_the_baseline(rows, saxpy_spec):
     found = is_baseline(rows, saxpy_spec)
     assert found.dtype == bool
     assert len(rows[found]) == len(rows[KEY].drop_duplicates())
@@ -68,7 +61,7 @@ def test_baseline_rows_have_every_value_of_the_baseline(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_rows_are_numbered_as_groups_are(rows: pd.DataFrame, ordered: bool) -> None:
+def test_rows_are_numbered_as_groups_are(rows, ordered):
     shuffled = rows.sample(frac=1, random_state=1)
     key = ["gpu", "dtype", "n", "threads"]
     groups = shuffled.groupby(key, sort=ordered).ngroup()
@@ -76,7 +69,7 @@ def test_rows_are_numbered_as_groups_are(rows: pd.DataFrame, ordered: bool) -> N
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_rows_of_more_combinations_than_an_integer_holds_are_numbered(ordered: bool) -> None:
+def test_rows_of_more_combinations_than_an_integer_holds_are_numbered(ordered):
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.permutation(1000) for name in "abcdefgh"})
     table = pd.concat([table, table])

@@ -1,13 +1,8 @@
 """Tables: what is written comes back, and whatever does not fit is one line."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,15 +21,13 @@ from launchwise.tables.learning import (
     training_schema,
 )
 from launchwise.tables.measurements import measurement_schema, pairs_schema
-from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
-Break = Callable[[Table], Table]
-ONE: list[dict[str, list[Any]]] = [{"n": [100], "dtype": ["float64"]}]
+ONE = [{"n": [100], "dtype": ["float64"]}]
 
 
 @pytest.fixture(scope="module")
-def sweep(saxpy_spec: Spec) -> Table:
+def sweep(saxpy_spec):
     """A small valid sweep; its last row failed."""
     table = measurements(saxpy_spec, ONE).iloc[:12].reset_index(drop=True)
     last = len(table) - 1
@@ -43,7 +36,7 @@ def sweep(saxpy_spec: Spec) -> Table:
     return assign(last, **failed, **dict.fromkeys(unknown, np.nan))(table)
 
 
-def keyed(spec: Spec, count: int = 4) -> Table:
+def keyed(spec, count=4):
     """Key columns of some rows, with the columns that every later table begins with."""
     table = measurements(spec, ONE).iloc[:count][spec.key_columns].reset_index(drop=True)
     return table.assign(
@@ -59,7 +52,7 @@ def keyed(spec: Spec, count: int = 4) -> Table:
     )  # fmt: skip
 
 
-def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
+def every_table(spec):
     """For each builder of a schema, a valid table of its kind."""
     table = keyed(spec)
     steps = np.arange(1.0, len(table) + 1)
@@ -86,9 +79,7 @@ KINDS = ["measurements", "removed", "training", "candidates", "said", "evaluatio
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_comes_back_with_its_provenance(
-    tmp_path: Path, saxpy_spec: Spec, kind: str
-) -> None:
+def test_what_is_written_comes_back_with_its_provenance(tmp_path, saxpy_spec, kind):
     assert list(every_table(saxpy_spec)) == KINDS
     schema, table = every_table(saxpy_spec)[kind]
     path = tmp_path / "x.parquet"
@@ -104,23 +95,23 @@ def test_what_is_written_comes_back_with_its_provenance(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_table_comes_back_empty(tmp_path: Path, saxpy_spec: Spec, kind: str) -> None:
+def test_an_empty_table_comes_back_empty(tmp_path, saxpy_spec, kind):
     schema, table = every_table(saxpy_spec)[kind]
     tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == 0
 
 
-def test_the_same_table_is_the_same_bytes(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
+def test_the_same_table_is_the_same_bytes(tmp_path, saxpy_spec, sweep):
     for name in "ab":
         schema = measurement_schema(saxpy_spec)
         tables.write_table(tmp_path / name, sweep, schema, {"x": 1})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def assign(row: int = 3, **values: Any) -> Break:
+def assign(row=3, **values):
     """A change of one row."""
 
-    def change(table: Table) -> Table:
+    def change(table):
         table = table.copy()
         for column, value in values.items():
             cells = list(table[column])
@@ -131,12 +122,12 @@ def assign(row: int = 3, **values: Any) -> Break:
     return change
 
 
-def retyped(column: str, kind: Any) -> Break:
+def retyped(column, kind):
     """A change of a column's type."""
     return lambda table: table.assign(**{column: table[column].astype(kind)})
 
 
-BAD: dict[str, tuple[Break, str]] = {
+BAD = {
     "missing column": (lambda table: table.drop(columns="status"), "status: is missing"),
     "seconds": (
         lambda table: table.rename(columns={"time_ms": "time_s"}),
@@ -213,7 +204,7 @@ NOT_WRITTEN = {"unknown column"}
 """A stage may have columns beside the schema's: they are left out, and so is a twin's hint."""
 
 
-def foreign(path: Path, table: Table, note: dict[str, Any]) -> None:
+def foreign(path, table, note):
     """Write a Parquet file with launchwise's metadata and without its checks."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     text = json.dumps(note).encode()
@@ -221,22 +212,20 @@ def foreign(path: Path, table: Table, note: dict[str, Any]) -> None:
     pyarrow.parquet.write_table(arrow.replace_schema_metadata(metadata), path)
 
 
-def note(**changes: Any) -> dict[str, Any]:
+def note(**changes):
     """Metadata of a sweep."""
     good = {"kind": "measurements", "version": tables.SCHEMA_VERSION, "units": {}, "facts": {}}
     return {**good, **changes}
 
 
-def test_a_foreign_file_that_fits_is_read(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
+def test_a_foreign_file_that_fits_is_read(tmp_path, saxpy_spec, sweep):
     foreign(tmp_path / "x.parquet", sweep, note())
     schema = measurement_schema(saxpy_spec)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_table_is_one_line_at_reading(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table, what: str
-) -> None:
+def test_a_bad_table_is_one_line_at_reading(tmp_path, saxpy_spec, sweep, what):
     change, said = BAD[what]
     path = tmp_path / "x.parquet"
     foreign(path, change(sweep), note())
@@ -247,7 +236,7 @@ def test_a_bad_table_is_one_line_at_reading(
     assert "\n" not in line
 
 
-def paired(spec: Spec) -> Table:
+def paired(spec):
     """Times of two configurations in turn, three rounds."""
     table = keyed(spec, 2)[spec.key_columns].reset_index(drop=True)
     columns = pairs_schema(spec).columns
@@ -260,7 +249,7 @@ def paired(spec: Spec) -> Table:
 
 
 CLOCKS = "clocks_mhz: must hold clocks; violated in 1 row, first in row 0"
-PAIRED_BAD: dict[str, tuple[list[float], str]] = {
+PAIRED_BAD = {
     "a clock below 0": ([1.0, -2.0, 3.0], CLOCKS),
     "no number for a clock": ([1.0, np.nan, 3.0], CLOCKS),
     "a round without a clock": (
@@ -270,7 +259,7 @@ PAIRED_BAD: dict[str, tuple[list[float], str]] = {
 }
 
 
-def test_rounds_have_a_clock_each(saxpy_spec: Spec) -> None:
+def test_rounds_have_a_clock_each(saxpy_spec):
     schema, table = pairs_schema(saxpy_spec), paired(saxpy_spec)
     schema.insist("pairs", table)
     for clocks, said in PAIRED_BAD.values():
@@ -279,9 +268,7 @@ def test_rounds_have_a_clock_each(saxpy_spec: Spec) -> None:
         assert str(caught.value) == f"pairs: {said}"
 
 
-def test_rows_of_one_text_are_returned_and_all_are_checked(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table
-) -> None:
+def test_rows_of_one_text_are_returned_and_all_are_checked(tmp_path, saxpy_spec, sweep):
     path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, only={"status": "failed"})
@@ -295,8 +282,8 @@ def test_rows_of_one_text_are_returned_and_all_are_checked(
 
 @pytest.mark.parametrize("columns", [["time_ms", "gpu"], ["times_ms"]])
 def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table, columns: list[str]
-) -> None:
+    tmp_path, saxpy_spec, sweep, columns
+):
     path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, columns)
@@ -309,9 +296,7 @@ def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
 
 
 @pytest.mark.parametrize("what", sorted(BAD.keys() - NOT_WRITTEN))
-def test_a_bad_table_is_not_written(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table, what: str
-) -> None:
+def test_a_bad_table_is_not_written(tmp_path, saxpy_spec, sweep, what):
     change, said = BAD[what]
     path = tmp_path / "x.parquet"
     path.write_text("old")
@@ -335,8 +320,8 @@ def test_a_bad_table_is_not_written(
     ],
 )
 def test_a_file_that_says_another_thing_of_itself_is_refused(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table, metadata: Any, said: str
-) -> None:
+    tmp_path, saxpy_spec, sweep, metadata, said
+):
     path = tmp_path / "x.parquet"
     foreign(path, sweep, metadata)
     with pytest.raises(UserError) as caught:
@@ -344,16 +329,14 @@ def test_a_file_that_says_another_thing_of_itself_is_refused(
     assert str(caught.value) == f"{path}: {said}"
 
 
-def test_a_parquet_file_of_somebody_else_is_refused(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table
-) -> None:
+def test_a_parquet_file_of_somebody_else_is_refused(tmp_path, saxpy_spec, sweep):
     path = tmp_path / "x.parquet"
     sweep.to_parquet(path)
     with pytest.raises(UserError, match="was not written by launchwise: its metadata is missing"):
         tables.read_table(path, measurement_schema(saxpy_spec))
 
 
-def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
+def test_a_file_cut_anywhere_is_one_line(tmp_path, saxpy_spec, sweep):
     path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
@@ -364,9 +347,7 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, saxpy_spec: Spec, sweep
         assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_damaged_in_the_middle_is_no_traceback(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table
-) -> None:
+def test_a_file_damaged_in_the_middle_is_no_traceback(tmp_path, saxpy_spec, sweep):
     path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
@@ -381,9 +362,7 @@ def test_a_file_damaged_in_the_middle_is_no_traceback(
     assert not any("\n" in line for line in refused)
 
 
-def test_a_bit_that_fell_over_is_no_other_time(
-    tmp_path: Path, saxpy_spec: Spec, sweep: Table
-) -> None:
+def test_a_bit_that_fell_over_is_no_other_time(tmp_path, saxpy_spec, sweep):
     path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     whole, written = path.read_bytes(), tables.read_table(path, schema)
@@ -401,7 +380,7 @@ def test_a_bit_that_fell_over_is_no_other_time(
     assert not any("\n" in line for line in refused)
 
 
-def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, saxpy_spec: Spec) -> None:
+def test_a_file_that_is_not_there_is_one_line(tmp_path, saxpy_spec):
     with pytest.raises(UserError, match=r"x\.parquet: is missing"):
         tables.read_table(tmp_path / "x.parquet", measurement_schema(saxpy_spec))
     (tmp_path / "text").write_text("gpu,n\n")
@@ -409,9 +388,7 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, saxpy_spec: Spec) 
         tables.read_table(tmp_path / "text", measurement_schema(saxpy_spec))
 
 
-def test_a_candidate_is_there_once_and_a_rank_is_no_negative(
-    tmp_path: Path, saxpy_spec: Spec
-) -> None:
+def test_a_candidate_is_there_once_and_a_rank_is_no_negative(tmp_path, saxpy_spec):
     schema, table = every_table(saxpy_spec)["candidates"]
     with pytest.raises(UserError, match="4 duplicated rows"):
         tables.write_table(tmp_path / "x", pd.concat([table, table]), schema)
