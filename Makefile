@@ -21,6 +21,8 @@ TEST_WORKERS ?= $(shell expr $(CORES) + 1)
 GPU_TEST_WORKERS ?= 6
 WHEELS ?= $(wildcard ../shared/wheels)
 UV_VERSION := 0.13.8
+# Compiled once, for all who start Python afterwards; UV_COMPILE_BYTECODE=0: as it is imported.
+export UV_COMPILE_BYTECODE := $(or $(UV_COMPILE_BYTECODE),1)
 PYCUDA_VERSION := 2026.1
 
 VENV := .venv
@@ -31,8 +33,7 @@ ACTIVATE := PATH="$(CURDIR)/$(BIN):$$PATH"
 # fails: uv ignores pip's configuration, such as a private mirror.
 define install
 	{ $(BIN)/python -m uv --version || $(BIN)/pip install -q uv==$(UV_VERSION); } >/dev/null 2>&1 \
-	  && $(BIN)/python -m uv pip install -q --compile-bytecode --require-hashes \
-	       --python $(BIN)/python -r $(1) \
+	  && $(BIN)/python -m uv pip install -q --require-hashes --python $(BIN)/python -r $(1) \
 	  || { echo "make: uv failed; using pip (slower)"; \
 	       $(BIN)/pip install -q --require-hashes -r $(1); } \
 	  || { echo "make: cannot install $(1) (see above): make needs PyPI, or PIP_INDEX_URL of a mirror, and space for caches (XDG_CACHE_HOME)"; exit 1; }
