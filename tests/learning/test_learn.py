@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +72,20 @@ def content(folder):
     return {path.stem: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def folder(domain, sweep, tmp_path_factory):
+    """Files of the whole study."""
+    found = tmp_path_factory.mktemp("learnt")
+    assert learn(asked_of(domain, sweep), found, MADE_FROM) == [*BASELINES, *MODELS]
+    return found
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """A copy of them, with their times."""
+    return shutil.copytree(folder, tmp_path / "own")
+
+
 # What is made, and what stays
 
 
@@ -118,48 +133,35 @@ def with_another(asked, _):
         *("a rule's file", "the candidates", "a damaged file", "a further model", "the rules"),
     ),
 )
-def test_what_changed_is_made_again_alone(domain, sweep, tmp_path, change, made):
-    asked = asked_of(domain, sweep)
-    assert learn(asked, tmp_path, MADE_FROM) == [*BASELINES, *MODELS]
-    before = content(tmp_path)
-    again = change(asked, tmp_path)
-    assert learn(again, tmp_path, MADE_FROM) == made
-    after = content(tmp_path)
+def test_what_changed_is_made_again_alone(domain, sweep, own, change, made):
+    before = content(own)
+    again = change(asked_of(domain, sweep), own)
+    assert learn(again, own, MADE_FROM) == made
+    after = content(own)
     assert after.keys() == before.keys() | set(made)
     kept = before.keys() - set(made) - {"candidates"}
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
     assert after["candidates"][1] == before["candidates"][1]
     # Every file is of the same candidates, and of today.
-    read_learnt(tmp_path, [*BASELINES, *again.models], domain.spec)
-    assert learn(again, tmp_path, MADE_FROM) == []
+    read_learnt(own, [*BASELINES, *again.models], domain.spec)
+    assert learn(again, own, MADE_FROM) == []
 
 
-def test_other_training_rows_make_all_again(domain, sweep, tmp_path):
-    asked = asked_of(domain, sweep)
-    learn(asked, tmp_path, MADE_FROM)
-    assert learn(asked, tmp_path, "other rows") == [*BASELINES, *MODELS]
+def test_other_training_rows_make_all_again(domain, sweep, own):
+    assert learn(asked_of(domain, sweep), own, "other rows") == [*BASELINES, *MODELS]
 
 
-def test_a_failing_model_leaves_the_files_that_were_there(domain, sweep, tmp_path):
-    asked = asked_of(domain, sweep)
-    learn(asked, tmp_path, MADE_FROM)
-    before = content(tmp_path)
+def test_a_failing_model_leaves_the_files_that_were_there(domain, sweep, own):
+    before = content(own)
     bad = Asked(entry("tree", max_depth=-1), "bad", blamed=("o.yaml", "a.parameters"))
     models = {"small": replace(MODELS["small"], made_from="new"), "tree": bad}
     with pytest.raises(UserError) as caught:
-        learn(replace(asked, models={**MODELS, **models}), tmp_path, MADE_FROM)
+        learn(asked_of(domain, sweep, {**MODELS, **models}), own, MADE_FROM)
     assert str(caught.value).startswith("o.yaml: a.parameters.max_depth: must be ")
-    assert content(tmp_path) == before
+    assert content(own) == before
 
 
 # What the files say
-
-
-@pytest.fixture(scope="module")
-def folder(domain, sweep, tmp_path_factory):
-    found = tmp_path_factory.mktemp("learnt")
-    learn(asked_of(domain, sweep), found, MADE_FROM)
-    return found
 
 
 def fitted(domain, rows):
