@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from benchmark_runs import result_of
-from budget import BUDGET_FILE, Budget
+from budget import BUDGET_FILE, Budget, complaints
 from harness.calibration import core_seconds
 from main_job import MEASURED, jobs
 from samples import ROOT
@@ -33,14 +33,17 @@ MOST = 1.15
 @pytest.mark.slow
 @pytest.mark.workloads
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the account of a process tree")
-def test_core_seconds_stay_in_their_budget(tmp_path):
+def test_work_and_core_seconds_stay_in_their_budget(tmp_path):
     budget = validated(Budget, read_json(ROOT / BUDGET_FILE), BUDGET_FILE)
     assert budget.calibrated is not None
     output = tmp_path / "result.json"
     words = [sys.executable, str(ROOT / "benchmarks" / "main_job.py"), str(output)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(words, cwd=tmp_path, env=environment, check=True)
-    assert read_json(output)["medians"]["calibrated"] <= MOST * budget.calibrated
+    result = read_json(output)
+    assert result["medians"]["calibrated"] <= MOST * budget.calibrated
+    for run in result["runs"]:
+        assert complaints(Budget(why="", **run["work"]), budget) == []
 
 
 @pytest.mark.slow
