@@ -15,7 +15,6 @@ from recomputing.pages import read_script
 DIGITS = 5  # significant digits of times and gains in the data scripts
 
 SUGGESTIONS = 4
-TOLERATED = 1.02  # gain up to which a measured problem is answered by the usual choice
 
 BASES = {
     "measured": "measured on this GPU",
@@ -110,8 +109,8 @@ def _tested(one: Material, gpu: str, shown: Sequence[Any], table: Table) -> None
 def _measured(one: Material, least_gain: float | None, table: Table) -> None:
     """Answers to measured problems, beside the judged times. A problem of a blind test counts where
     no sweep has it. The fastest candidate is the answer, or the usual choice (without a time of it
-    the baseline), if the fastest does not beat it by more than 2 % or by what the settings ask; the
-    next fastest follow it."""
+    the baseline), if the fastest does not beat it by what the settings ask; the next fastest follow
+    it."""
     rows = one.judged[one.judged["status"].isin(TIMED)]
     swept = set(rows.loc[~rows["blind"], one.case].itertuples(index=False, name=None))
     cases = list(rows[one.case].itertuples(index=False, name=None))
@@ -139,11 +138,12 @@ def _answer(
     named = [tuple(row[name] for name in one.spec.tunable_columns) for row in rows]
     baseline = next((row for row in rows if row["is_baseline"]), None)
     beside = next((row for key, row in zip(named, rows, strict=True) if key == usual), baseline)
-    first = rows[0]
-    if beside is not None:
+    fastest = one.named(tuple(rows[0][name] for name in one.case), rows)
+    table.same(f"{place}, alike", answer["alike"], fastest.pop("alike"))
+    first = next(row for row in rows if row["sweep_row"] == fastest["sweep_row"])
+    if beside is not None and least_gain is not None:
         gain = beside["time_ms"] / first["time_ms"]
-        if gain <= TOLERATED or (least_gain is not None and gain < least_gain):
-            first = beside
+        first = first if gain >= least_gain else beside
     others = [row for row in rows if row is not first][: SUGGESTIONS - 1]
     chosen = [_used(one, {name: row[name] for name in one.spec.tunable_columns}) for row in
               (first, *others)]  # fmt: skip

@@ -13,9 +13,9 @@ import pandas as pd
 from launchwise.gpus.machine import Machine, full_tensor_gflops
 from recomputing.material import Material, records
 
-DEFAULT_ERROR = 0.005  # relative standard error of a time that was measured once
-
 Z95 = 1.96
+
+LIMITS = ("gain_low", "gain_high")
 LEAST_PUBLISHED, SHARE = 10, 0.9
 """Fewest published times of an interval of predictions, and the share of them that it holds."""
 
@@ -53,8 +53,8 @@ def entries(one: Material, factor: float | None) -> list[Entry]:
 
 
 def _measured(one: Material) -> list[Entry]:
-    """The fastest candidate of each problem. Its interval: 1.96 relative standard errors of its row
-    to either side. The gain is the largest of the problem's pairs. Energies are those of the rows
+    """The fastest candidate of each problem. Its interval: 1.96 errors between visits to either
+    side. The gain is the largest of the problem's pairs. Energies are those of the rows
     of the fastest and of the baseline."""
     swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
     best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
@@ -65,8 +65,7 @@ def _measured(one: Material) -> list[Entry]:
     for row in records(best):
         case = tuple(row[name] for name in one.case)
         own, gain = of_start.get(case, {}), gains.get(case, {})
-        error = row["relative_error"]
-        width = Z95 * (DEFAULT_ERROR if math.isnan(error) else error) * row["time_ms"]
+        width = Z95 * row["error"] * row["time_ms"]
         found.append(
             Entry(
                 gpu=row["gpu"],
@@ -86,9 +85,9 @@ def _measured(one: Material) -> list[Entry]:
 
 
 def _conditions(one: Material, gpu: str) -> pd.DataFrame:
-    """Error and energy of each row of a sweep, with its number."""
+    """Energy of each row of a sweep, with its number."""
     path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
-    rows = pd.read_parquet(path, columns=["relative_error", "energy_j"])
+    rows = pd.read_parquet(path, columns=["energy_j"])
     return rows.assign(gpu=gpu, sweep_row=np.arange(len(rows)))
 
 
@@ -98,6 +97,9 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
         pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
         if pairs is None:
             continue
+        limits = one.judged.loc[~one.judged["blind"], [*one.spec.key_columns, *LIMITS]]
+        judged = pairs[one.spec.key_columns].merge(limits, on=one.spec.key_columns, how="left")
+        pairs = pairs.assign(**{name: judged[name].fillna(pairs[name]) for name in LIMITS})
         ran = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
         # Of equal gains the first.
         for row in records(ran.iloc[::-1].sort_values("gain", kind="stable")):

@@ -53,7 +53,7 @@ ONCE = ("fastest of a problem", "baseline", "chosen by a method")
 def _once(one: Material, gpu: str) -> tuple[int, ...]:
     rows = one.judged
     rows = rows[(rows["gpu"] == gpu) & ~rows["blind"] & rows["time_ms"].notna()]
-    least = rows.loc[rows.groupby(one.problem)["time_ms"].idxmin()]
+    least = one.best[one.best["gpu"] == gpu]
     tried = one.table(f"evaluation/{one.name}.parquet")
     chosen = least.iloc[:0] if tried is None else tried[tried["gpu"] == gpu]
     key = [*one.problem, *one.spec.tunable_columns]

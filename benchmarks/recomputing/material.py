@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,16 +141,42 @@ class Material:
         """Candidates of the sweeps with a time."""
         return self.swept[self.swept["status"].isin(TIMED)].reset_index(drop=True)
 
-    def fastest(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The fastest row of each problem on each GPU, by GPU and problem. Of equal times the first
-        in the order of tunables."""
-        ordered = rows.sort_values([*self.case, "time_ms", *self.spec.tunable_columns])
-        return ordered.drop_duplicates(self.case).reset_index(drop=True)
+    def named(self, case: tuple[Any, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """What counts as the fastest of a problem's rows.
+
+        Beside the row whose time and 1.96 errors are the least, those that differ from it by no
+        more than 1.96 errors of both. Of these the usual choice; one of pairs; the one with the
+        fewest tunables unlike the usual choice, or the baseline where that has no row; the least
+        time; the first in the order of tunables.
+        """
+
+        def configuration(row: dict[str, Any]) -> tuple[Any, ...]:
+            return tuple(row[name] for name in self.spec.tunable_columns)
+
+        usual = self.whole_configuration(self.answers[case]["usual"] if case in self.answers else
+                                         self.baseline)  # fmt: skip
+        known = usual in map(configuration, rows)
+        reference = usual if known else self.whole_configuration(self.baseline)
+        surest = min(rows, key=lambda row: math.log(row["time_ms"]) + 1.96 * row["error"])
+
+        def unlike(row: dict[str, Any]) -> tuple[Any, ...]:
+            own = configuration(row)
+            differing = sum(a != b for a, b in zip(own, reference, strict=True))
+            return own != usual, row["basis"] != "pairs", differing, row["time_ms"], own
+
+        near = [
+            row
+            for row in rows
+            if math.log(row["time_ms"] / surest["time_ms"])
+            <= 1.96 * math.hypot(row["error"], surest["error"])
+        ]
+        return min(near or [surest], key=unlike) | {"alike": max(len(near), 1)}
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """:meth:`fastest` of the sweeps."""
-        return self.fastest(self.timed)
+        """:meth:`named` of each problem of the sweeps on each GPU, by GPU and problem."""
+        groups = self.timed.groupby(self.case)
+        return pd.DataFrame([self.named(case, records(rows)) for case, rows in groups])
 
     @cached_property
     def time_of(self) -> dict[tuple[Any, ...], tuple[float, str]]:

@@ -146,7 +146,8 @@ def lookup_entry(answer: Answer) -> dict[str, Any]:
     """An answer as JSON values.
 
     Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
-    ``percent`` of its intervals, ``blind`` (a blind test alone measured it); ``configuration`` (the
+    ``percent`` of its intervals, ``blind`` (a blind test alone measured it), ``alike`` (how many
+    measured configurations cannot be told apart from it, itself among them); ``configuration`` (the
     variant and the tunables that it has), ``is_usual``, ``usual`` (that of the usual choice);
     ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the baseline, each with
     ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains were measured in
@@ -154,7 +155,10 @@ def lookup_entry(answer: Answer) -> dict[str, Any]:
     """
     first, *rest = answer.suggestions
     return {
-        **{name: getattr(answer, name) for name in ("gpu", "problem", "basis", "percent", "blind")},
+        **{
+            name: getattr(answer, name)
+            for name in ("gpu", "problem", "basis", "percent", "blind", "alike")
+        },
         **{"configuration": first.configuration, "usual": answer.usual},
         **_times(first),
         **_ratio("gain", first.gain, first.gain_interval),

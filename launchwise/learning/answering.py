@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -22,18 +23,14 @@ from launchwise.learning.answers import (
 from launchwise.learning.conformal import gain_limits, time_limits, unlike_all
 from launchwise.learning.features import Domain
 from launchwise.learning.final import CALIBRATED, Final, stretched
-from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
-from launchwise.tables.times import PAIRS
+from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, used
 from launchwise.workloads.spec import Spec
-
-TOLERATED_LOSS = math.log(1 + HARM_PERCENT / 100)
-"""Log ratio to the usual choice up to which there is no loss: the resolution of sweeps."""
 
 CASES_AT_ONCE = 64
 """Cases that the model is asked about at once: their features stay in the cache, and what is asked
@@ -65,9 +62,9 @@ def answers(
 ) -> list[Answer]:
     """Answers for problems on GPUs, in order.
 
-    A measured problem is answered by its fastest configuration, if that beats the usual choice by
-    more than 2 %, and the next fastest after it; any other by the fitted model. The usual choice is
-    always among the candidates.
+    A measured problem is answered by the configuration that counts as its fastest
+    (:func:`launchwise.tables.rows.fastest_rows`), and the next fastest after it; any other by the
+    fitted model. The usual choice is always among the candidates.
 
     ``cases``: GPUs of the product's domain, and problems of its workload.
     ``top``: suggestions per problem.
@@ -196,10 +193,17 @@ def _of_measured(
     usual = next((row for row in rows if row["is_usual"]), None)
     baseline_row = next((row for row in rows if row["is_baseline"]), None)
     first, reference = rows[0], usual or baseline_row
-    why = "the fastest of the measured configurations"
-    gain = None if reference is None else float(reference["time_ms"] / first["time_ms"])
-    if reference is not None and reference is not first and (doubt := _doubt(gain, least_gain)):
-        first, why = reference, doubt
+    why, others = "the fastest of the measured configurations", int(first["alike"]) - 1
+    if first is usual and others:
+        why = f"the usual choice: {others} measured ones cannot be told apart from it"
+    elif others:
+        why += f", from which {others} cannot be told apart"
+    if first["basis"] == SWEEP:
+        why += "; its time rests on one row of the sweep"
+    other = reference if reference is not first else None
+    if other and least_gain and other["time_ms"] / first["time_ms"] < least_gain:
+        first = other
+        why = f"no measured configuration is {least_gain:g} times as fast as the usual choice"
     if first["blind"]:
         why += ", in a blind test of answers to this problem"
     listed = [first, *(row for row in rows if row is not first)][:top]
@@ -207,8 +211,8 @@ def _of_measured(
         _measured_one(rank, row, reference, baseline_row, default, spec)
         for rank, row in enumerate(listed, start=1)
     ]
-    blind = bool(first["blind"])
-    return Answer(case.gpu, dict(case.problem), MEASURED, suggestions, default, why, blind)
+    found = Answer(case.gpu, dict(case.problem), MEASURED, suggestions, default, why)
+    return replace(found, blind=bool(first["blind"]), alike=int(first["alike"]))
 
 
 def _measured_one(
@@ -240,17 +244,6 @@ def _measured_one(
         is_usual=own == default,
         paired=row["basis"] == PAIRS,
     )
-
-
-def _doubt(gain: float | None, least_gain: float | None) -> str:
-    """Why a measured gain is not enough to leave the usual choice; nothing where it is."""
-    if gain is None:
-        return ""
-    if math.log(gain) <= TOLERATED_LOSS:
-        return "no measured configuration beats the usual choice by more than 2 %"
-    if least_gain is not None and gain < least_gain:
-        return f"no measured configuration is {least_gain:g} times as fast as the usual choice"
-    return ""
 
 
 def _of_model(

@@ -65,6 +65,8 @@ class Answer:
     usual: dict[str, Value]  # configuration that an experienced engineer takes without measuring
     why: str  # one sentence
     blind: bool = False  # whether a blind test alone measured the problem
+    # Measured configurations that cannot be told apart from the first, itself among them.
+    alike: int | None = None
 
     @property
     def percent(self) -> int:

@@ -47,20 +47,21 @@ from launchwise.learning.stored import Offsets, Situation
 from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads.metrics import MEASURED
 
 RANKED = 10  # Measured configurations of each case that a product holds, the fastest first
 
-JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMITS)
+JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "error", "basis", *GAIN_LIMITS)
 """What a product holds of judged times."""
 
 
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
     """The fastest candidates of each measured case, its usual choice and its baseline. Returns a
     table as :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the cases in
-    order, of each the configurations by ascending time. ``times``: GPU to judged times."""
+    order, of each the fastest (:func:`launchwise.tables.rows.fastest_rows`), then the others by
+    ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
     columns = [*JUDGED_COLUMNS, "status", "blind"]
     rows = pd.concat(
@@ -75,7 +76,11 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     rows["is_usual"], rows["is_baseline"] = domain.is_usual(rows), domain.is_baseline(rows)
     cases = row_numbers(rows, keys, ordered=True)
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
-    order = np.lexsort((configurations, rows["time_ms"].to_numpy(), cases))
+    named = fastest_rows(rows, keys, spec)["alike"]
+    rows["alike"] = named.groupby(cases[named.index]).first().to_numpy()[cases]
+    order = np.lexsort(
+        (configurations, rows["time_ms"].to_numpy(), ~rows.index.isin(named.index), cases)
+    )
     rows = rows.iloc[order].reset_index(drop=True)
     rows["rank"] = rows.groupby(cases[order]).cumcount() + 1
     kept = (rows["rank"] <= RANKED) | rows["is_usual"] | rows["is_baseline"]

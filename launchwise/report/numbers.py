@@ -12,10 +12,8 @@ from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers
+from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, is_baseline, least_by, row_numbers
 from launchwise.workloads.spec import Spec
-
-DEFAULT_ERROR = 0.005  # Relative standard error of a median that was measured once only
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -45,10 +43,11 @@ def cases_of(study: StudyData) -> np.ndarray:
 def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.
 
-    Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
-    standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
-    ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` = baseline over best; ``noise`` =
-    relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
+    Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, standard
+    error between visits and, if measured, joule of one run (``best_ms``, ``best_error``,
+    ``best_energy_j``, ``baseline_ms`` and so on); ``alike``, how many cannot be told apart from the
+    best, itself among them, and the ``basis`` of its time; ``gain`` = baseline over best; ``noise``
+    = relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
     of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and
     its FLOP take at the GPU's measured ceilings (see
     :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
@@ -57,11 +56,11 @@ def winners(study: StudyData) -> pd.DataFrame:
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
     cases = cases_of(study)
-    of_row = {"time_ms": "ms", "relative_error": "error", "energy_j": "energy_j"}
+    of_row = {"time_ms": "ms", "error": "error", "energy_j": "energy_j"}
     of_row = {name: end for name, end in of_row.items() if name in measured}
-    rows = measured[[*key, *spec.tunable_columns, *of_row]].assign(_case=cases)
-    fastest = fractions(study)["fraction"].to_numpy() == 1
-    best = fastest_rows(rows[fastest], key, spec).sort_values(key, ignore_index=True)
+    judged = [name for name in ("basis", "is_usual") if name in measured]
+    rows = measured[[*key, *spec.tunable_columns, *of_row, *judged]].assign(_case=cases)
+    best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     best["configurations"] = np.bincount(cases)[best.pop("_case")]
     best = best.rename(columns={name: f"best_{end}" for name, end in of_row.items()})
     start = rows.loc[is_baseline(rows, spec), [*key, *of_row]]
@@ -71,7 +70,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
-    columns = [*key, *spec.tunable_columns, *own, "gain", "noise"]
+    columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "gain", "noise"]
     found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
     return found.assign(configuration=configuration_names(found, spec))
 

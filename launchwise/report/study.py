@@ -8,6 +8,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.provenance import commit, now, versions
@@ -17,6 +18,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
+from launchwise.tables.times import SWEEP
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -77,6 +79,17 @@ class StudyData:
     left_out: Sequence[str] = ()  # GPUs that limited_to left out
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        """Rows that were not judged have the error of their repeats."""
+        own: dict[str, Any] = {
+            "error": lambda rows: rows.get("relative_error", np.nan),
+            "basis": SWEEP,
+        }
+        self.sweeps = {
+            gpu: rows.assign(**{name: own[name] for name in own if name not in rows})
+            for gpu, rows in self.sweeps.items()
+        }
+
     @property
     def gpus(self) -> list[str]:
         """GPUs of the study, in the order of the settings."""
@@ -116,10 +129,14 @@ class StudyData:
     def rows(self) -> pd.DataFrame:
         """Measurements of every GPU in one table: candidates of the study, on its problems. A sweep
         may hold more, for other studies of the same workload."""
-        named = self.settings
-        domain = Domain(self.spec, self.profiles, named.candidates, named.constraints)
         rows = self._asked_about
-        return rows[domain.is_candidate(rows)].reset_index(drop=True)
+        return rows[self._domain.is_candidate(rows)].reset_index(drop=True)
+
+    @cached_property
+    def _domain(self) -> Domain:
+        asked = self.settings
+        usual = [each.model_dump() for each in asked.usual or ()]
+        return Domain(self.spec, self.profiles, asked.candidates, asked.constraints, usual=usual)
 
     @cached_property
     def unverified(self) -> pd.DataFrame:
@@ -140,7 +157,8 @@ class StudyData:
     @cached_property
     def _asked_about(self) -> pd.DataFrame:
         rows = pd.concat(self.swept.values(), ignore_index=True)
-        return rows[asked_about(self.settings, rows)].copy()
+        rows = rows[asked_about(self.settings, rows)]
+        return rows.assign(is_usual=self._domain.is_usual(rows))
 
     @cached_property
     def measured(self) -> pd.DataFrame:

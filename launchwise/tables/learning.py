@@ -182,8 +182,10 @@ def curves_schema() -> Schema:
 
 def fastest_measured_schema(spec: Spec) -> Schema:
     """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
-    ``rank`` is the place among all measured candidates by judged time, from 1; the usual choice and
-    the baseline are there whatever their rank. Times, limits and ``basis`` are those of
+    ``rank`` is the place among all measured candidates by judged time, from 1, which the one has
+    that :func:`launchwise.tables.rows.fastest_rows` names; ``alike`` of the problem's cannot be
+    told apart, itself among them. The usual choice and the baseline are there whatever their rank.
+    Times, limits, errors and ``basis`` are those of
     :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep."""
     limit = real_column(POSITIVE, nullable=True)
     return Schema(
@@ -194,6 +196,8 @@ def fastest_measured_schema(spec: Spec) -> Schema:
             "time_ms": real_column(POSITIVE),
             "time_low_ms": limit,
             "time_high_ms": limit,
+            "error": real_column(at_least(0)),
+            "alike": whole_column(1),
             "basis": text_column(one_of([PAIRS, SWEEP])),
             **dict.fromkeys(GAIN_LIMITS, limit),
             "is_usual": Column("bool"),

@@ -60,20 +60,83 @@ def mixed_radix(digits: Iterable[tuple[np.ndarray, int]], length: int) -> np.nda
     return numbers
 
 
+DEFAULT_ERROR = 0.005
+"""Standard error of a time where nothing was measured twice, relative to it."""
+
+Z95 = 1.96  # Standard errors in half a 95 % interval
+
+
 def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
-    """The row of least ``time_ms`` of each combination of ``columns``.
+    """The fastest row of each combination of ``columns``: every part names the fastest by this.
 
-    Among equal times the first configuration in the order of its columns, whatever the order of
-    ``rows``.
+    Rows without ``error``: the row of least ``time_ms``, among equal times the first configuration
+    in the order of its columns, whatever the order of ``rows``.
 
-    ``rows``: configurations with ``time_ms``, none of them NaN. Returns rows of ``rows`` with their
-    index, by ascending time.
+    Rows with it (see :func:`launchwise.tables.times.times_schema`): the fastest are those which
+    cannot be told apart (:func:`indistinct`). Of them the usual choice is taken; without it, one
+    that was measured in pairs before one that rests on one row of a sweep, then the one that
+    differs in the fewest tunables from the usual choice, then by the order above. Their number is
+    ``alike``. What is not judged has :data:`DEFAULT_ERROR`.
+
+    ``rows``: configurations with ``time_ms``, none of them NaN, and, if they have ``error``,
+    ``basis`` and ``is_usual``; where that is missing, the baseline is usual. Returns rows of
+    ``rows`` with their index, by ascending time.
     """
-    times, groups = rows["time_ms"].to_numpy(), row_numbers(rows, columns)
-    rows = rows[times == least_by(groups, times)[groups]]
+    times, groups = rows["time_ms"].to_numpy(dtype=float), row_numbers(rows, columns)
+    if "error" not in rows:
+        rows = rows[times == least_by(groups, times)[groups]]
+        return _by_time(rows, spec).drop_duplicates(list(columns))
+    usual = rows["is_usual"].to_numpy() if "is_usual" in rows else is_baseline(rows, spec)
+    near = indistinct(rows, groups)
+    found = rows[near]
+    found = found.assign(
+        alike=np.bincount(groups[near])[groups[near]],
+        _other=~usual[near],
+        _once=found["basis"] == ONCE,
+        _differs=_differing(rows, groups, usual, spec)[near],
+    )
+    marks = ["_other", "_once", "_differs"]
+    found = _by_time(found, spec).sort_values(marks, kind="stable").drop_duplicates(list(columns))
+    return found.drop(columns=marks).sort_values("time_ms", kind="stable")
+
+
+def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
+    """Whether each row cannot be told apart from the fastest of its group: bool, shape (rows,).
+
+    The fastest is the row that is most surely fast: of the least upper limit of its 95 % interval.
+    A row that is slower than it by more than :data:`Z95` errors of their difference is not.
+
+    ``rows``: ``time_ms`` and ``error``. ``groups``: int64 from 0, shape (rows,).
+    """
+    logs = np.log(rows["time_ms"].to_numpy(dtype=float))
+    errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
+    surest = np.zeros(groups.max(initial=-1) + 1, dtype=np.int64)
+    latest_first = np.argsort(-(logs + Z95 * errors), kind="stable")
+    surest[groups[latest_first]] = latest_first
+    reference = surest[groups]
+    return np.asarray(logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference]))
+
+
+ONCE = "sweep"  # Basis of a time that rests on one row
+
+
+def _by_time(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """By ascending time, equal ones by the order of their configurations' columns."""
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
-    order = np.lexsort((configurations, rows["time_ms"].to_numpy()))
-    return rows.iloc[order].drop_duplicates(list(columns))
+    return rows.iloc[np.lexsort((configurations, rows["time_ms"].to_numpy()))]
+
+
+def _differing(rows: pd.DataFrame, groups: np.ndarray, usual: np.ndarray, spec: Spec) -> np.ndarray:
+    """Tunables in which each row differs from the usual choice of its group, or from the baseline
+    where that has no row: int64, shape (rows,)."""
+    place = np.full(groups.max(initial=-1) + 1, -1)
+    place[groups[usual]] = np.flatnonzero(usual)
+    at, default = place[groups], baseline(spec)
+    found = np.zeros(len(rows), dtype=np.int64)
+    for name in spec.tunable_columns:
+        values = rows[name].to_numpy(dtype=object)
+        found += values != np.where(at < 0, default[name], values[at])
+    return found
 
 
 def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
@@ -155,9 +218,6 @@ def of_formulas(
     return {each.name: each.formula(known) for each in SWEEP if each.formula is not None}
 
 
-TIE = 2.0  # Standard errors of a difference within which two times are a tie
-
-
 @dataclass(frozen=True)
 class Outcome:
     """Configurations of one problem that have the same status."""
@@ -181,8 +241,7 @@ class Answer:
     time_ms: float | None  # median time, ms
     relative_error: float | None  # its relative standard error
     baseline_ms: float | None  # time of the default configuration, ms; None when it was not timed
-    # Other configurations that are slower by less than two standard errors of the difference.
-    tied: int
+    tied: int  # other configurations that cannot be told apart by the errors of their repeats
     bandwidth_gbs: float | None  # least traffic of the problem divided by `time_ms`, GB/s
     # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     block: tuple[int, int, int] | None
@@ -230,13 +289,14 @@ def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answe
     best = fastest_rows(timed, spec.problem_columns, spec).iloc[0]
     whole = {name: _plain(best[name]) for name in spec.tunable_columns}
     block, grid = _launched(spec, plain, whole)
+    one_group = np.zeros(len(timed), dtype=np.int64)
     return Answer(
         problem=plain,
         configuration=used(whole, spec),
         time_ms=float(best["time_ms"]),
         relative_error=_number(best["relative_error"]),
         baseline_ms=baseline_ms,
-        tied=_tied(timed, best),
+        tied=int(indistinct(timed.assign(error=timed["relative_error"]), one_group).sum()) - 1,
         bandwidth_gbs=_number(best["bandwidth_gbs"]),
         block=block,
         grid=grid,
@@ -254,13 +314,6 @@ def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
     first = rows[kinds == most].iloc[0]
     whole = {name: _plain(first[name]) for name in spec.tunable_columns}
     return Outcome(len(rows), str(first["reason"]), alike, used(whole, spec))
-
-
-def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
-    errors = (timed["time_ms"] * timed["relative_error"].fillna(0)).to_numpy(dtype=float)
-    own = float(best["time_ms"]) * (_number(best["relative_error"]) or 0.0)
-    excess = timed["time_ms"].to_numpy(dtype=float) - float(best["time_ms"])
-    return int((excess <= TIE * np.hypot(errors, own)).sum()) - 1
 
 
 def _launched(

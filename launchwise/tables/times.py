@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.paired import LEAST_ROUNDS, rank_of_limit
+from launchwise.base.paired import EQUAL, LEAST_ROUNDS
 from launchwise.tables.measurements import RATIOS
+from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95, row_numbers
 from launchwise.tables.schema import (
     POSITIVE,
     TIMED_ROWS,
@@ -34,18 +35,19 @@ from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
 PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
-SWEEP = "sweep"  # Basis of a time that stands as the sweep measured it
+SWEEP = ONCE  # Basis of a time that stands as the sweep measured it
 
 CLOSE = 1.1
 """Times of the fastest in pairs up to which a configuration tells the level of its problem."""
 
-JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")  # Columns of a judged time
+JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "error", "sweep_ms", "basis")
+"""Columns of a judged time."""
 
 GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
 """Columns of the limits of what was measured in pairs: time of the usual choice, and of the
 baseline, over that of the row."""
 
-JUDGED_FROM = ("workload", "status", "time_ms", "times_ms", "sm_clock_mhz", "card")
+JUDGED_FROM = ("workload", "status", "time_ms", "relative_error", "sm_clock_mhz", "card")
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
 
 
@@ -54,11 +56,12 @@ def times_schema(spec: Spec) -> Schema:
 
     ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
     ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
-    that the pairs found, at the level of the sweep (see :func:`judged_times`). ``time_low_ms`` and
-    ``time_high_ms`` are the limits of the 95 % interval of its median over rounds of pairs or over
-    repeats of the sweep; empty for less than six of them. They say nothing of what drifts between
-    two rows of a sweep. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of
-    its paired ratios, to the usual choice and to the baseline; empty where the basis is ``sweep``.
+    that the pairs found, at the level of the sweep (see :func:`judged_times`). Between
+    ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures. ``error`` is the
+    standard error between visits of the logarithm of ``time_ms``, compared with others of its
+    problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired
+    ratios, to the usual choice and to the baseline, between visits; empty where the basis is
+    ``sweep``.
 
     ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
@@ -68,6 +71,14 @@ def times_schema(spec: Spec) -> Schema:
         "must be given exactly where time_ms is",
         lambda table: table["time_ms"].notna() == (table["basis"] != ""),
         "basis",
+    )
+    wide = Demand(
+        "must be given, with limits of its own, exactly where time_ms is",
+        lambda table: (
+            (table["time_ms"].notna() == table["error"].notna())
+            & (table["time_ms"].notna() == (table["time_low_ms"] < table["time_high_ms"]))
+        ),
+        "error",
     )
     within = Demand(
         "must lie between time_low_ms and time_high_ms",
@@ -87,6 +98,7 @@ def times_schema(spec: Spec) -> Schema:
             "time_ms": limit,
             "time_low_ms": limit,
             "time_high_ms": limit,
+            "error": real_column(at_least(0), nullable=True),
             "sweep_ms": limit,
             "basis": text_column(one_of([PAIRS, SWEEP, ""])),
             **dict.fromkeys(GAIN_LIMITS, limit),
@@ -95,13 +107,27 @@ def times_schema(spec: Spec) -> Schema:
             "card": text_column(),
             "sweep_row": whole_column(),
         },
-        demands=[TIMED_ROWS, reasoned, within],
+        demands=[TIMED_ROWS, reasoned, within, wide],
         unique=[*spec.key_columns, "blind"],
     )
 
 
+SHARE = 0.95  # Share of measurements that an interval holds
+
+NEAREST = 40  # Configurations that were measured twice, which say how far visits lie apart
+
+FEWEST = 19  # Fewest of them: the largest of so many differences bounds 95 % of others
+
+LEAST_ERROR = 1e-4  # What a clock resolves: visits that agree by chance say no less
+
+
 def judged_times(
-    sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec, *, blind: bool = False
+    sweep: pd.DataFrame,
+    pairs: pd.DataFrame | None,
+    spec: Spec,
+    *,
+    blind: bool = False,
+    others: Sequence[pd.DataFrame] = (),
 ) -> pd.DataFrame:
     """Judge the times of one GPU.
 
@@ -111,17 +137,22 @@ def judged_times(
     baseline, may have moved since the sweep by what does not concern the fastest. Configurations
     that were not compared keep the sweep's time.
 
+    How far a measurement lies from another of the same configuration is what those show that have
+    both, at similar times and as far from the fastest, in other problems. The error of a paired
+    ratio is what the two halves of rounds show. Where too few were measured twice, those of
+    ``others`` count, too; without any the error is :data:`DEFAULT_ERROR` and that of the repeats.
+
     ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
     ``pairs``: pairs of the same GPU; None without any.
     ``blind``: whether it is the sweep of a blind test.
+    ``others``: judged times of the study's other sweeps.
     Returns a table as :func:`times_schema` declares it.
     """
     swept_ms = sweep["time_ms"].to_numpy(dtype=float)
-    limits = median_limits(list(sweep["times_ms"]))
-    limits[np.isnan(swept_ms)] = np.nan
     found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
     found["time_ms"] = swept_ms
-    found[["time_low_ms", "time_high_ms"]] = limits
+    found[["time_low_ms", "time_high_ms"]] = np.nan
+    found["error"] = np.hypot(DEFAULT_ERROR, sweep["relative_error"].fillna(0.0).to_numpy(float))
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
     found[[*GAIN_LIMITS]] = np.nan
@@ -129,51 +160,120 @@ def judged_times(
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
     found["card"] = sweep["card"].array
     found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
-    if pairs is not None:
-        _take_over(found, pairs, spec)
+    compared = None if pairs is None else _take_over(found, pairs, spec)
+    _say_errors(found, compared, spec, others)
     return found.astype({"basis": found["status"].dtype})
 
 
-def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> None:
-    """Give configurations that were compared the ratios of their pairs, in place."""
+def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Give configurations that were compared the ratios of their pairs, in place. Returns ``row``
+    in ``times`` and ``halves``, see :func:`_between_halves`, of each."""
     compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
-    known = compared[[*_keys(spec), "gain", "time_ms", *GAIN_LIMITS]]
-    known = known.rename(columns={"time_ms": "paired_ms"})
-    known[["low", "high"]] = median_limits(list(compared["times_ms"]))
+    known = compared[[*_keys(spec), "gain", *RATIOS[1:], *GAIN_LIMITS]]
+    known = known.assign(halves=_between_halves(compared, spec))
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=_keys(spec), how="inner")
     most = joined.groupby(spec.problem_columns)["gain"].transform("max")
     usual_ms = (joined["time_ms"] * joined["gain"]).where(joined["gain"] * CLOSE >= most)
     level_ms = usual_ms.groupby([joined[name] for name in spec.problem_columns]).transform("median")
-    judged = (level_ms / joined["gain"]).to_numpy()
-    scale = judged / joined["paired_ms"].to_numpy(dtype=float)
     at = joined["row"].to_numpy()
-    times.loc[at, "time_ms"] = judged
-    # The median leaves out rounds in which the card was held back; the limits count all.
-    times.loc[at, "time_low_ms"] = np.minimum(joined["low"].to_numpy() * scale, judged)
-    times.loc[at, "time_high_ms"] = np.maximum(joined["high"].to_numpy() * scale, judged)
+    times.loc[at, "time_ms"] = (level_ms / joined["gain"]).to_numpy()
     times.loc[at, "basis"] = PAIRS
     times.loc[at, [*GAIN_LIMITS]] = joined[[*GAIN_LIMITS]].to_numpy(dtype=float)
+    return joined
 
 
-def median_limits(samples: Sequence[np.ndarray]) -> np.ndarray:
-    """Limits of the 95 % intervals of medians: float64, shape (samples, 2).
-
-    Those of the sign test (Conover, Practical Nonparametric Statistics, 1999, section 3.2); NaN for
-    samples of less than six.
-
-    ``samples``: each of shape (values,); their lengths may differ.
-    """
-    found = np.full((len(samples), 2), np.nan)
-    lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
-    together = np.concatenate([[], *samples])
-    starts = np.cumsum(lengths) - lengths
-    for length in np.unique(lengths[lengths >= LEAST_ROUNDS]).tolist():
-        rows = np.flatnonzero(lengths == length)
-        values = np.sort(together[starts[rows, None] + np.arange(length)], axis=1)
-        rank = rank_of_limit(length)
-        found[rows] = values[:, [rank, length - 1 - rank]]
+def _between_halves(pairs: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Logarithm of each ratio to the usual choice in the first half of its rounds over that in the
+    second: float64, shape (rows,). NaN for too few rounds, and for the usual choice itself."""
+    problems = row_numbers(pairs, spec.problem_columns)
+    rounds = [np.asarray(each, dtype=float) for each in pairs["times_ms"]]
+    usual = dict(zip(problems[pairs["gain"] == 1], np.flatnonzero(pairs["gain"] == 1), strict=True))
+    found = np.full(len(pairs), np.nan)
+    for row, problem in enumerate(problems):
+        reference, own = rounds[usual.get(problem, row)], rounds[row]
+        if len(own) == len(reference) >= LEAST_ROUNDS and usual.get(problem, row) != row:
+            logs, half = np.log(reference / own), len(own) // 2
+            found[row] = np.median(logs[:half]) - np.median(logs[half:])
     return found
+
+
+def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Logarithms of the sweep's times and of their distances from the least of the problem (what is
+    near it repeats better on any GPU), and numbers of problems; by the rows of ``timed``."""
+    problems = row_numbers(timed, [*spec.problem_columns, "blind"])
+    logs = np.log(timed["sweep_ms"])
+    gaps = np.log(logs - logs.groupby(problems).transform("min") + EQUAL)
+    return pd.DataFrame({"log": logs, "gap": gaps, "problem": problems})
+
+
+def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Places of rows that both a sweep and pairs measured, and how far ``apart``: the logarithm of
+    the ratio. Not of those that alone tell the level of their problem."""
+    timed = times[times["time_ms"].notna()]
+    places = _places(timed, spec)
+    paired_ms = timed["time_ms"].where(timed["basis"] == PAIRS)
+    near = paired_ms <= CLOSE * paired_ms.groupby(places["problem"]).transform("min")
+    alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
+    apart = np.abs(np.log(timed["sweep_ms"] / paired_ms))
+    return places.assign(apart=apart)[paired_ms.notna() & ~alone]
+
+
+def _errors(known: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
+    """Standard errors at places, of which :data:`Z95` reach as far as 95 % of the :data:`NEAREST`
+    known rows of other problems lay ``apart``; for fewer than :data:`FEWEST` as far as all, and at
+    least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
+    from scipy.spatial import KDTree
+
+    if known.empty or asked.empty:
+        return np.full(len(asked), np.nan)
+    count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
+    near = KDTree(known[["log", "gap"]]).query(asked[["log", "gap"]], k=count)[1]
+    near = near.reshape(len(asked), count)
+    apart = known["apart"].to_numpy()[near]
+    apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
+    apart[np.isfinite(apart).cumsum(axis=1) > NEAREST] = np.nan
+    counts = np.isfinite(apart).sum(axis=1)
+    ranks = np.minimum(np.ceil(SHARE * (counts + 1)).astype(np.int64), np.maximum(counts, 1)) - 1
+    errors = np.sort(apart, axis=1)[np.arange(len(apart)), ranks] / Z95
+    return np.asarray(np.maximum(errors, np.where(counts < FEWEST, DEFAULT_ERROR, LEAST_ERROR)))
+
+
+def _say_errors(
+    times: pd.DataFrame, compared: pd.DataFrame | None, spec: Spec, others: Sequence[pd.DataFrame]
+) -> None:
+    """Give all rows with a time their error, in place of that of their repeats, and intervals.
+
+    ``compared``: what :func:`_take_over` found.
+    """
+    places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
+    siblings = twice.drop(columns="gap").sort_values("log")
+    if twice["problem"].nunique() < FEWEST:
+        more = [_twice(each, spec) for each in others]
+        twice = pd.concat([twice, *(each.assign(problem=-1 - each["problem"]) for each in more)])
+    one = pd.Series(_errors(twice, places), places.index)
+    one = one.fillna(times["error"]).reindex(times.index)
+    # A row that was in no pairs is as uncertain as the nearest of its problem turned out to be.
+    once = places[times.loc[places.index, "basis"] == SWEEP].sort_values("log").reset_index()
+    near = pd.merge_asof(once, siblings, on="log", by="problem", direction="nearest")
+    one[near["index"]] = np.fmax(one[near["index"]], near["apart"].to_numpy())
+    times["error"] = one
+    times["time_low_ms"] = times["time_ms"] * np.exp(-Z95 * one)
+    times["time_high_ms"] = times["time_ms"] * np.exp(Z95 * one)
+    if compared is None or compared.empty:
+        return
+    at = compared["row"].to_numpy()
+    own = places.loc[at].assign(apart=compared["halves"].abs().to_numpy())
+    # That of one half, as both are of one visit mostly; two rows share the error of a ratio.
+    ratio = _errors(own[own["apart"].notna()], own) / np.sqrt(2)
+    ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
+    for name in RATIOS:
+        value, low, high = (compared[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
+        reach = np.where(value == 1, 1.0, np.exp(Z95 * ratio))  # nothing differs from itself
+        times.loc[at, f"{name}_low"] = np.fmin(low, value / reach)
+        times.loc[at, f"{name}_high"] = np.fmax(high, value * reach)
+    spans = np.log(times.loc[at, "gain_high"] / times.loc[at, "gain_low"]) / 2 / Z95
+    times.loc[at, "error"] = np.maximum(ratio, spans) / np.sqrt(2)
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
@@ -207,6 +307,7 @@ def with_judged_times(
         sweep_ms=sweep["time_ms"],
         time_low_ms=np.nan,
         time_high_ms=np.nan,
+        error=np.nan,
         # Changing the type of the column later would store every column apart.
         basis=pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype),
     )
@@ -214,6 +315,14 @@ def with_judged_times(
     for name in JUDGED:
         found.loc[places, name] = own[name].to_numpy()
     return found
+
+
+def with_judged_limits(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Pairs with the intervals of their ratios that judged times of the same GPU hold."""
+    own = times.loc[~times["blind"], [*_keys(spec), *GAIN_LIMITS]]
+    known = pairs[_keys(spec)].merge(own, on=_keys(spec), how="left", validate="one_to_one")
+    known = known[[*GAIN_LIMITS]].set_axis(pairs.index)
+    return pairs.assign(**{name: known[name].fillna(pairs[name]) for name in GAIN_LIMITS})
 
 
 def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
@@ -227,10 +336,14 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     """
     if "sweep_ms" not in rows:
         return rows
+    factor = rows["sweep_ms"] / rows["time_ms"]
+    limits = {name: rows[name] * factor for name in ("time_low_ms", "time_high_ms")}
+    of_one = np.log(rows["time_high_ms"] / rows["time_low_ms"]) / (2 * Z95)
     return rows.assign(
         time_ms=rows["sweep_ms"],
         basis=rows["basis"].where(rows["sweep_ms"].isna(), SWEEP),
-        **dict.fromkeys(("time_low_ms", "time_high_ms"), np.nan),
+        error=rows["error"].where(rows["basis"] == SWEEP, of_one),
+        **limits,
     )
 
 

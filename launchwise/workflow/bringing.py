@@ -7,7 +7,7 @@ from them alone is made with them: judged times, and the scores of blind tests.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,11 @@ def bring(
             write_score(gpu, test, measured, compared, folder, study.question, profiles[gpu])
             blind[gpu] = measured, compared
         asked = Study.model_validate(study.entry)
+        own = {gpu: sweeps[gpu][asked_about(asked, sweeps[gpu])] for gpu in pairs}
+        known = {gpu: judged_times(rows, pairs[gpu], spec) for gpu, rows in own.items()}
         for gpu, target in study.times.items():
-            write_times(asked, sweeps[gpu], pairs.get(gpu), blind.get(gpu), spec, target)
+            others = [times for other, times in known.items() if other != gpu]
+            write_times(asked, sweeps[gpu], pairs.get(gpu), blind.get(gpu), spec, target, others)
 
 
 def _sweep(gpu: str, file: Copied, spec: Spec) -> pd.DataFrame:
@@ -104,18 +107,21 @@ def write_times(
     blind: tuple[pd.DataFrame, pd.DataFrame] | None,
     spec: Spec,
     target: Path,
+    others: Sequence[pd.DataFrame] = (),
 ) -> None:
     """Write the judged times of a study on one GPU.
 
     ``sweep``, ``pairs``: of the GPU; None without pairs.
     ``blind``: sweep and pairs of its recorded blind test; None without one.
+    ``others``: judged times of the study's other GPUs, see :func:`judged_times`.
     """
-    tables = [judged_times(sweep[asked_about(study, sweep)], pairs, spec)]
+    tables = [judged_times(sweep[asked_about(study, sweep)], pairs, spec, others=others)]
     if pairs is not None:
         for row in not_in_sweep(pairs, tables[0], spec)[spec.key_columns].to_dict("records"):
             log.warning("%s: the sweep has no time of %s, which ran in pairs", target, row)
     if blind is not None:
-        tables.append(judged_times(*blind, spec, blind=True))
+        own = [tables[0], *others]
+        tables.append(judged_times(*blind, spec, blind=True, others=own))
     write_table(target, pd.concat(tables, ignore_index=True), times_schema(spec))
 
 

@@ -9,21 +9,27 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
-from launchwise.exporting.lookup import SUGGESTIONS, asked_problems, lookup_entries, spread_problems
+from launchwise.exporting.lookup import (
+    SUGGESTIONS,
+    asked_problems,
+    lookup_entries,
+    lookup_entry,
+    spread_problems,
+)
 from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED
 from launchwise.learning.final import FACTS_FILE, read_final
+from launchwise.learning.product import fastest_measured
 from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
+from launchwise.tables.times import judged_times
 
 # Answers
 
 
-def cases_of(rows):
-    """What to group rows of a product by."""
-    return [rows[name] for name in ("gpu", "n", "dtype", "order")]
+KEYS = ("n", "dtype", "order")
 
 
 def test_a_measured_problem_is_answered_by_its_fastest_row(final, sweeps):
@@ -31,8 +37,13 @@ def test_a_measured_problem_is_answered_by_its_fastest_row(final, sweeps):
     rows = sweeps["card"]
     rows = rows[(rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
     assert found.basis == MEASURED
-    assert found.suggestions[0].expected_ms == rows["time_ms"].min()
+    near = rows["time_ms"] <= rows["time_ms"].min() * 1.03
+    assert found.suggestions[0].expected_ms in set(rows.loc[near, "time_ms"])
     assert (found.suggestions[0].gain or 0) > 1.02
+    # By the errors of rows that were measured once, and it says so.
+    assert 0 < (found.alike or 0) <= near.sum()
+    assert "rests on one row of the sweep" in found.why
+    assert lookup_entry(found)["alike"] == found.alike
 
 
 @pytest.mark.parametrize(
@@ -72,16 +83,22 @@ def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final):
     assert len(set(named)) == 5
 
 
-def test_what_gains_nothing_is_answered_by_what_is_usual(final):
-    rows = final.fastest
-    usual_ms = rows["time_ms"].where(rows["is_usual"]).groupby(cases_of(rows)).transform("max")
-    near = rows["time_ms"].where(rows["rank"] > 1, usual_ms / 1.01)
-    equal = replace(final, fastest=rows.assign(time_ms=near))
-    # At 256 the usual choice is the fastest anyway.
-    for found in answers(equal, [Case("card", problem(n)) for n in SIZES if n != 256]):
+def test_what_cannot_be_told_apart_is_answered_by_what_is_usual(final, sweeps):
+    """Planted: all others take .5 % less than the usual choice, which is the error of a row."""
+    domain = final.domain
+
+    def flat(rows):
+        usual = domain.is_usual(rows)
+        usual_ms = rows["time_ms"].where(usual).groupby([rows[name] for name in KEYS])
+        near = (usual_ms.transform("max") / 1.005).where(~usual, rows["time_ms"])
+        return rows.assign(time_ms=near.where(rows["time_ms"].notna()))
+
+    times = {gpu: judged_times(flat(rows), None, final.spec) for gpu, rows in sweeps.items()}
+    equal = replace(final, fastest=fastest_measured(times, domain))
+    for found in answers(equal, [Case("card", problem(n)) for n in SIZES]):
         assert found.suggestions[0].configuration == found.usual
-        assert found.suggestions[0].is_usual
-        assert "usual choice" in found.why
+        assert found.why.startswith(f"the usual choice: {(found.alike or 0) - 1} measured ones")
+        assert (found.alike or 0) > 10
 
 
 def test_times_that_do_not_ascend_with_their_ranks_are_explained(final):
@@ -202,7 +219,8 @@ def test_what_comes_after_a_measured_answer_was_measured_too(final, sweeps):
     rows = rows[of_case & final.domain.is_candidate(rows) & rows["time_ms"].notna()]
     (found,) = answers(final, [case], 6)
     times = [each.expected_ms for each in found.suggestions]
-    assert times == sorted(rows["time_ms"])[:6]
+    others = sorted(time for time in rows["time_ms"] if time != times[0])
+    assert times[1:] == others[:5]
     assert [each.rank for each in found.suggestions] == [1, 2, 3, 4, 5, 6]
     usual_ms = times[0] * (found.suggestions[0].gain or 0)
     for each in found.suggestions:

@@ -51,7 +51,7 @@ def test_noise_of_a_gain_is_of_the_best_row_itself():
     rows = made.measured
     best = rows.groupby(["gpu", "n"])["time_ms"].transform("min") == rows["time_ms"]
     # Launched once: it has no error of its own, and must not borrow the next configuration's.
-    made.measured = rows.assign(relative_error=rows["relative_error"].mask(best, math.nan))
+    made.measured = rows.assign(error=rows["error"].mask(best, math.nan))
     small = row(winners(made), gpu="big", n=102)
     assert small["noise"] == pytest.approx(math.hypot(DEFAULT_ERROR, 0.001))
 

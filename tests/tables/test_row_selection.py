@@ -6,7 +6,7 @@ import pytest
 
 from launchwise.learning.features import Domain
 from launchwise.learning.truth import Truth
-from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
+from launchwise.tables.rows import Z95, fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
 from tests.support.samples import measurements, profile
 
@@ -39,6 +39,36 @@ def test_equal_times_fall_to_the_first_configuration_whatever_the_order_of_rows(
     for key, part in shuffled.groupby(KEY):
         least = min(part[["time_ms", *names]].itertuples(index=False, name=None))
         assert tuple(chosen.loc[key]) == least
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
+    """The usual choice, else one of pairs, else the simplest; computed row by row."""
+    random = np.random.default_rng(seed)
+    names = saxpy_spec.tunable_columns
+    table = rows.assign(
+        time_ms=random.lognormal(0, 0.1, len(rows)),
+        error=random.choice([0.001, 0.02, 0.2], len(rows)),
+        basis=random.choice(["pairs", "sweep"], len(rows)),
+        is_usual=rows.groupby(KEY).cumcount() == random.integers(40),
+    )
+    found = fastest_rows(table.sample(frac=1, random_state=seed), KEY, saxpy_spec)
+    assert found["time_ms"].is_monotonic_increasing
+    for key, part in table.groupby(KEY):
+        surest = part.loc[(np.log(part["time_ms"]) + Z95 * part["error"]).idxmin()]
+        apart = np.log(part["time_ms"] / surest["time_ms"])
+        near = part[apart <= Z95 * np.hypot(part["error"], surest["error"])]
+        (row,) = found[(found[KEY] == list(key)).all(axis=1)].to_dict("records")
+        assert row["alike"] == len(near)
+        usual_row = part[part["is_usual"]].iloc[0] if part["is_usual"].any() else None
+        reference = baseline(saxpy_spec) if usual_row is None else usual_row
+        if near["is_usual"].any():
+            assert row["is_usual"]
+            continue
+        candidates = near[near["basis"] == "pairs"] if (near["basis"] == "pairs").any() else near
+        assert row["basis"] == candidates["basis"].iloc[0]
+        differs = sum(candidates[name] != reference[name] for name in names)
+        assert sum(row[name] != reference[name] for name in names) == differs.min()
 
 
 @pytest.mark.parametrize("seed", range(3))

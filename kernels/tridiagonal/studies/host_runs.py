@@ -28,9 +28,8 @@ from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.blocks import Text
 from launchwise.report.measure_again import anew_settings
-from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import fastest_rows, indistinct
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -39,8 +38,6 @@ VARIANTS = ("strided", "strided_scratch")
 
 LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
-
-ERRORS_OF_A_TIE = 2.0  # standard errors of the ratio of two medians within which they tie
 
 
 def host_runs(
@@ -114,22 +111,14 @@ def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str
 
 
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
-    """Choices per size that are as fast as the fastest, within the errors of both.
+    """Choices per size that cannot be told apart from the fastest.
 
-    ``best``: one row per size and choice, with ``time_ms`` and ``relative_error`` (of the median;
-    where it is not known, the error of a median measured once only is taken).
-    Returns a dictionary: size -> ascending choices, the fastest among them. Two times tie where
-    they differ by at most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
+    ``best``: one row per size and choice, with ``time_ms`` and ``error`` between visits.
+    Returns a dictionary: size -> ascending choices, see :func:`launchwise.tables.rows.indistinct`.
     """
-    found = {}
-    for value, rows in best.groupby(size, sort=True):
-        times, choices = rows["time_ms"].to_numpy(), rows[choice].to_numpy()
-        errors = rows["relative_error"].fillna(DEFAULT_ERROR).to_numpy()
-        first = int(times.argmin())
-        limit = ERRORS_OF_A_TIE * np.hypot(errors, errors[first])
-        near = times / times[first] - 1 <= limit
-        found[int(str(value))] = sorted(int(one) for one in choices[near])
-    return found
+    sizes = best.groupby(size, sort=True)
+    near = best[indistinct(best, sizes.ngroup().to_numpy())]
+    return {int(str(value)): sorted(map(int, own[choice])) for value, own in near.groupby(size)}
 
 
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:

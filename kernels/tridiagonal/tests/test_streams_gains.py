@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,13 +17,17 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
     sentence,
 )
 
-Line = tuple[int, int, float, str, float]  # n, streams, time (ms), status, relative error
+Line = tuple[int, int, float, str, float]  # n, streams, time (ms), status, error
 
 
 def runs(*lines: Line, stage_ms: float = 0.5) -> pd.DataFrame:
     """Rows of a sweep; each of the four overlapped stages takes ``stage_ms`` with one stream."""
-    columns = ["n", "streams", "time_ms", "status", "relative_error"]
+    columns = ["n", "streams", "time_ms", "status", "error"]
     table = pd.DataFrame(list(lines), columns=columns)
+    table = table.assign(sweep_ms=table["time_ms"], basis="sweep")
+    # 95 % intervals of one measurement.
+    for name, sign in (("time_low_ms", -1), ("time_high_ms", 1)):
+        table[name] = table["time_ms"] * np.exp(sign * 1.96 * table["error"])
     for name in STAGES:
         table[name] = stage_ms
         table.loc[table["streams"] > 1, name] = math.nan
@@ -69,11 +74,7 @@ def judged(*lines: tuple[Line, float, str]) -> pd.DataFrame:
     table = runs(*(line for line, _, _ in lines))
     table["sweep_ms"] = [time for _, time, _ in lines]
     table["basis"] = [basis for _, _, basis in lines]
-    paired = table["basis"] == "pairs"
-    # 95 % intervals of pairs: 2 * 1.96 standard errors of 1 %.
-    table["time_low_ms"] = (table["time_ms"] * (1 - 0.0196)).where(paired)
-    table["time_high_ms"] = (table["time_ms"] * (1 + 0.0196)).where(paired)
-    return table
+    return table.assign(error=table["error"].mask(table["basis"] == "pairs", 0.01))
 
 
 def test_times_of_pairs_are_compared_with_times_of_pairs() -> None:

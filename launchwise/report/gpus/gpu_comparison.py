@@ -20,15 +20,15 @@ from launchwise.gpus.prices import Price
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
-from launchwise.report.numbers import DEFAULT_ERROR, records, winners
+from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import fastest_in_pairs
+from launchwise.tables.rows import Z95
 from launchwise.workloads.parts import Value
 
 MOST_POWER = 1.4
 """Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
 
-Z95 = 1.96  # Half a 95 % interval of a mean in standard errors
 TABLE = "data/gpus.csv"  # Path of every row as CSV, below the report's folder
 
 NO_PRICES = "No prices: the settings name no table of them (prices)."
@@ -75,8 +75,7 @@ def _measured(study: StudyData) -> Iterator[Entry]:
     for row, shortest in zip(records(best), least.tolist(), strict=True):
         problem = tuple(row[name] for name in columns)
         key = (row["gpu"], *problem)
-        error = _known(row["best_error"])
-        width = Z95 * (DEFAULT_ERROR if error is None else error) * row["best_ms"]
+        width = Z95 * row["best_error"] * row["best_ms"]
         pair = gains.get(key, {})
         yield Entry(
             gpu=row["gpu"],

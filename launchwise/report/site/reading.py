@@ -35,7 +35,7 @@ from launchwise.tables.measurements import (
     peers_schema,
 )
 from launchwise.tables.schema import Schema
-from launchwise.tables.times import times_schema, with_judged_times
+from launchwise.tables.times import times_schema, with_judged_limits, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec
 
 log = logging.getLogger("launchwise")
@@ -95,7 +95,10 @@ def read_study(
             gpu: with_judged_times(sweeps[path], judged[gpu], spec, files.judged[gpu])
             for gpu, path in files.sweeps.items()
         },
-        pairs=_of_gpus(files.pairs, pairs_schema(spec)),
+        pairs={
+            gpu: with_judged_limits(rows, judged[gpu], spec)
+            for gpu, rows in _of_gpus(files.pairs, pairs_schema(spec)).items()
+        },
         peers=_of_gpus(files.peers, peers_schema(spec)),
         blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},

@@ -18,8 +18,6 @@ from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
 
 SIZE, CHOICE = "n", "streams"
 
-INTERVAL = 2 * 1.96  # standard errors that a 95 % interval spans
-
 
 def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Runs to compare with one stream: of systems whose one stream was in pairs those in pairs.
@@ -27,22 +25,16 @@ def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Pairs compare one stream with a few other numbers, in turns, so that what keeps the host busy
     meets all of them alike; a ratio of a time of pairs and one of the sweep tells of the host.
 
-    ``runs``: ``streams``, ``time_ms``, ``relative_error`` and, where times were judged, ``basis``
-    and the limits of the time; one row for each number of streams and combination of ``by``.
-    Returns a DataFrame: the kept rows. Of pairs, ``relative_error`` is that of the median over
-    their rounds and ``status`` is ``ok``, as they have repeats.
+    ``runs``: judged times with ``streams``; one row for each number of streams and combination of
+    ``by``.
+    Returns a DataFrame: the kept rows. Of pairs ``status`` is ``ok``, as they have repeats.
     """
-    if "basis" not in runs:
-        return runs
     keys = pd.MultiIndex.from_frame(runs[list(by)])
     paired = runs["basis"] == PAIRS
     in_turns = keys.isin(keys[(runs[CHOICE] == 1) & paired])
     # Where one stream was in no pair, all times are those of the sweep.
     swept = by_sweep(runs[~in_turns])
-    pairs = runs[in_turns & paired]
-    spans = (pairs["time_high_ms"] - pairs["time_low_ms"]) / (INTERVAL * pairs["time_ms"])
-    errors = spans.fillna(pairs["relative_error"].astype(float))
-    return pd.concat([swept, pairs.assign(relative_error=errors, status=REPEATED)])
+    return pd.concat([swept, runs[in_turns & paired].assign(status=REPEATED)])
 
 
 STANDARD_ERRORS = 2.0  # standard errors by which a gain must exceed its bound before it is flagged
@@ -68,9 +60,9 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     the ``sum`` of the stages that streams can overlap and nothing else, so no number of streams
     gains more than T / (T - sum), T the time with one stream.
 
-    ``runs``: ``streams``, ``status``, ``time_ms``, ``relative_error`` (standard error of the time),
-    the times of the stages (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns
-    ``by``; one row for each of them and each number of streams.
+    ``runs``: judged times with ``streams`` and ``status``, the times of the stages
+    (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns ``by``; one row for each
+    of them and each number of streams.
     ``by``: columns that name a system.
     Returns a DataFrame: one row for each system with several numbers of streams, in order of
     ``by``: ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one
@@ -80,9 +72,9 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     than :data:`STANDARD_ERRORS` errors.
     """
     found = []
-    columns = [*by, CHOICE, "status", "time_ms", "relative_error", *STAGES]
+    columns = [*by, CHOICE, "status", "time_ms", "error", *STAGES]
     alike = dict(iter(of_one_kind(runs, by)[columns].groupby(list(by), sort=True)))
-    for values, rows in runs[columns].groupby(list(by), sort=True):
+    for values, rows in runs.groupby(list(by), sort=True):
         if rows[CHOICE].nunique() < 2:
             continue
         names = values if isinstance(values, tuple) else (values,)
@@ -107,7 +99,7 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     gain = alone_ms / best_ms
     errors = [0.0, 0.0]
     if shortest is not alone:
-        errors = [row["relative_error"] for row in (alone, shortest)]
+        errors = [row["error"] for row in (alone, shortest)]
     gain_error = float(np.hypot(*np.nan_to_num(errors)))
     bound = alone_ms / (alone_ms - sum_ms) if sum_ms < alone_ms else float("nan")
     return {

@@ -158,10 +158,11 @@ def lost(losses: pd.DataFrame) -> dict[str, Any]:
     """A rule used elsewhere, over the sizes that both have: of :meth:`SubsystemSeries.losses`.
     ``sizes`` have a loss; ``one_launch``, ``disturbed`` and ``not_measured`` sizes have none, as
     the rule's m was stopped early, disturbed or never tried there. ``significant`` losses are above
-    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times."""
+    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times. A loss within
+    these counts as none in the mean and the worst."""
     timed = losses[losses["state"] == ""]
-    percent = timed["loss_percent"]
-    above = timed[percent > SIGNIFICANT]
+    percent = timed["loss_percent"].mask(timed["tied"].astype(bool), 0.0)
+    above = timed[timed["loss_percent"] > SIGNIFICANT]
     return {
         "sizes": len(timed),
         "mean_percent": 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
@@ -233,8 +234,8 @@ def borrowed(
 NOTE = (
     "A loss counts only where the target measured the m with repeats and undisturbed. One launch: "
     "the fastest row of the m was stopped early there, and its time is no loss. Beyond error: "
-    f"losses above {SIGNIFICANT} % that exceed two standard errors of the ratio of the times. A "
-    "slice is a part of its card."
+    f"losses above {SIGNIFICANT} % that exceed the error between visits; only such a loss counts "
+    "in the mean and the worst. A slice is a part of its card."
 )
 
 

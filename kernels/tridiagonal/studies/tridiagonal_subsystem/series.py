@@ -50,7 +50,7 @@ ONE_LAUNCH, DISTURBED, NOT_MEASURED = "one launch", "disturbed", "not measured"
 class SubsystemSeries(KindOnGpu):
     """Times of one GPU and one kind of problem.
 
-    ``rows`` are those with repeats: problems, m, streams, ``time_ms``, ``relative_error``,
+    ``rows`` are those with repeats: problems, m, streams, ``time_ms``, ``error``,
     ``occupancy``; ``stopped`` the same columns of rows stopped after one launch, ``disturbed`` of
     rows whose time something outside changed, with ``why``. A size and m of which one of these is
     the fastest has no rows.
@@ -68,11 +68,14 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def observed(self) -> pd.DataFrame:
-        return observed_optima(self.rows, SIZE, CHOICE)
+        return observed_optima(self.best, SIZE, CHOICE)
 
     @cached_property
     def corrected(self) -> pd.DataFrame:
-        return corrected_optima(self.rows, SIZE, CHOICE)
+        """Optima that follow the trend; those that tie with the fastest lose nothing."""
+        found = corrected_optima(self.best, SIZE, CHOICE)
+        tied = [m in self.ties[n] for n, m in zip(found[SIZE], found[CHOICE], strict=True)]
+        return found.assign(loss_percent=found["loss_percent"].mask(np.array(tied), 0.0))
 
     @cached_property
     def ties(self) -> dict[int, list[int]]:
