@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,7 +119,7 @@ NEAREST = 40  # Configurations that were measured twice, which say how far visit
 
 FEWEST = 19  # Fewest of them: the largest of so many differences bounds 95 % of others
 
-LEAST_ERROR = 1e-4  # What a clock resolves: visits that agree by chance say no less
+LEAST_ERROR = 5e-4  # What a clock resolves: visits that agree by chance say no less
 
 
 def judged_times(
@@ -139,8 +140,8 @@ def judged_times(
 
     How far a measurement lies from another of the same configuration is what those show that have
     both, at similar times and as far from the fastest, in other problems. The error of a paired
-    ratio is what the two halves of rounds show. Where too few were measured twice, those of
-    ``others`` count, too; without any the error is :data:`DEFAULT_ERROR` and that of the repeats.
+    ratio is what the two halves of rounds show. Where too few were measured twice, the geometric
+    mean with the errors of ``others`` counts; without any :data:`DEFAULT_ERROR` and the repeats'.
 
     ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
     ``pairs``: pairs of the same GPU; None without any.
@@ -239,6 +240,12 @@ def _errors(known: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
     return np.asarray(np.maximum(errors, np.where(counts < FEWEST, DEFAULT_ERROR, LEAST_ERROR)))
 
 
+def _digits(values: Any, count: int) -> Any:
+    """Positive numbers rounded to as many digits: limits and errors need few, files are smaller."""
+    scale = 10.0 ** (count - 1 - np.floor(np.log10(values)))
+    return np.round(values * scale) / scale
+
+
 def _say_errors(
     times: pd.DataFrame, compared: pd.DataFrame | None, spec: Spec, others: Sequence[pd.DataFrame]
 ) -> None:
@@ -248,18 +255,20 @@ def _say_errors(
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
     siblings = twice.drop(columns="gap").sort_values("log")
+    known = [twice]
     if twice["problem"].nunique() < FEWEST:
         more = [_twice(each, spec) for each in others]
-        twice = pd.concat([twice, *(each.assign(problem=-1 - each["problem"]) for each in more)])
-    one = pd.Series(_errors(twice, places), places.index)
+        known += [each.assign(problem=-1 - each["problem"]) for each in more]
+    means = pd.DataFrame([np.log(_errors(each, places)) for each in known]).mean()
+    one = pd.Series(_digits(np.exp(means.to_numpy()), 3), places.index)
     one = one.fillna(times["error"]).reindex(times.index)
     # A row that was in no pairs is as uncertain as the nearest of its problem turned out to be.
     once = places[times.loc[places.index, "basis"] == SWEEP].sort_values("log").reset_index()
     near = pd.merge_asof(once, siblings, on="log", by="problem", direction="nearest")
     one[near["index"]] = np.fmax(one[near["index"]], near["apart"].to_numpy())
     times["error"] = one
-    times["time_low_ms"] = times["time_ms"] * np.exp(-Z95 * one)
-    times["time_high_ms"] = times["time_ms"] * np.exp(Z95 * one)
+    times["time_low_ms"] = _digits(times["time_ms"] * np.exp(-Z95 * one), 4)
+    times["time_high_ms"] = _digits(times["time_ms"] * np.exp(Z95 * one), 4)
     if compared is None or compared.empty:
         return
     at = compared["row"].to_numpy()
@@ -273,7 +282,7 @@ def _say_errors(
         times.loc[at, f"{name}_low"] = np.fmin(low, value / reach)
         times.loc[at, f"{name}_high"] = np.fmax(high, value * reach)
     spans = np.log(times.loc[at, "gain_high"] / times.loc[at, "gain_low"]) / 2 / Z95
-    times.loc[at, "error"] = np.maximum(ratio, spans) / np.sqrt(2)
+    times.loc[at, "error"] = _digits(np.maximum(ratio, spans) / np.sqrt(2), 3)
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
