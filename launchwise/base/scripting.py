@@ -138,13 +138,13 @@ def run(main: Callable[..., None]) -> None:
 
 def run_job(main: Callable[..., None], job: Job) -> None:
     """Call ``main`` for ``job`` in this process, see :func:`run`."""
-    started = time.monotonic()
+    started, before = time.monotonic(), work.counted()
     with running(job):
         if job.modules:
             load_modules(job.modules)
         main(**arguments_of(main, job))
         if job.log:
-            work.write(job.log[0], started)
+            work.write(job.log[0], started, before)
 
 
 def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:

@@ -41,14 +41,14 @@ def add(other: Counter[str]) -> None:
     _counts.update(other)
 
 
-def write(log: str, started: float) -> None:
-    """Write the counts of this process beside its log file, below ``results/logs``; ``started``:
-    :func:`time.monotonic` at its start."""
+def write(log: str, started: float, before: Counter[str]) -> None:
+    """Write what a job counted beside its log file, below ``results/logs``; ``started``,
+    ``before``: :func:`time.monotonic` and :func:`counted` at its start."""
     path = Path(log)
     if not path.is_relative_to(LOGS):
         return
     target = FOLDER / path.relative_to(LOGS).with_suffix(".json")
-    found: dict[str, Any] = {name: _counts[name] for name in COUNTED}
+    found: dict[str, Any] = {name: _counts[name] - before[name] for name in COUNTED}
     # Of this process and of those that it started and waited for.
     core_s, wall_s = sum(os.times()[:4]), time.monotonic() - started
     write_json(target, {**found, "core_s": round(core_s, 3), "wall_s": round(wall_s, 3)})
