@@ -77,6 +77,7 @@ def bundle(tmp_path: Path) -> Path:
     index = {
         "arch": "sm_90",
         "toolkit": "13.0",
+        "fingerprint": "none",
         "cubins": ["0.cubin"],
         "builds": {
             each.key: {
