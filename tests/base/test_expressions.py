@@ -1,12 +1,9 @@
 """Expressions: what they may say, what they are worth, and that remembering changes nothing."""
 
-from __future__ import annotations
-
 import gc
 import math
 import re
 import weakref
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -56,7 +53,7 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize("text", UNSAFE)
-def test_whatever_is_more_than_arithmetic_is_refused_before_it_runs(text: str) -> None:
+def test_whatever_is_more_than_arithmetic_is_refused_before_it_runs(text):
     with pytest.raises(ValueError, match=r"expression|more than names|calls"):
         names_in(text)
     with pytest.raises(ValueError, match=r"expression|more than names|calls"):
@@ -64,7 +61,7 @@ def test_whatever_is_more_than_arithmetic_is_refused_before_it_runs(text: str) -
 
 
 @pytest.mark.parametrize("function", ["list", "dict", "set", "tuple", "int", "float", "str"])
-def test_evaluating_makes_no_other_function_known(function: str) -> None:
+def test_evaluating_makes_no_other_function_known(function):
     before = dict(FUNCTIONS)
     assert evaluate("min(n, 2)", {"n": 3}) == 2
     assert dict(FUNCTIONS) == before
@@ -95,25 +92,21 @@ def test_evaluating_makes_no_other_function_known(function: str) -> None:
         ("  n\n", {"n": 3}, 3),
     ],
 )
-def test_an_expression_has_the_value_that_arithmetic_gives_it(
-    text: str, names: dict[str, Any], value: Any
-) -> None:
+def test_an_expression_has_the_value_that_arithmetic_gives_it(text, names, value):
     assert evaluate(text, names) == value
 
 
 @pytest.mark.parametrize(
     "text", ["1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"]
 )
-def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text: str) -> None:
+def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text):
     with pytest.raises(ValueError, match="cannot be evaluated") as caught:
         evaluate(text, {"n": 0})
     assert repr(text) in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["n ^ 2", "n | 1", "1 << n", "~n", "n @ n", "n is 2"])
-def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_computed(
-    text: str,
-) -> None:
+def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_computed(text):
     with pytest.raises(ValueError, match="which is no operator here"):
         names_in(text)
 
@@ -126,17 +119,17 @@ def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_comput
         *("(-8) ** 0.5", "[0] * 10 ** 9", "(10 ** 300) * 10 ** 300"),
     ],
 )
-def test_what_has_no_value_is_a_value_error(text: str) -> None:
+def test_what_has_no_value_is_a_value_error(text):
     with pytest.raises(ValueError, match="cannot be evaluated"):
         evaluate(text, {"dtype": "float32"})
 
 
-def test_a_chain_too_long_to_evaluate_is_a_value_error() -> None:
+def test_a_chain_too_long_to_evaluate_is_a_value_error():
     with pytest.raises(ValueError, match=r"cannot be evaluated|is not an expression"):
         evaluate("+".join(["1"] * 5000), {})
 
 
-def test_names_are_what_an_expression_reads_without_functions() -> None:
+def test_names_are_what_an_expression_reads_without_functions():
     assert names_in("min(bx, 32) * n if dtype == 'bx' else ceil_div(n, tx)") == {
         *("bx", "n", "dtype", "tx")
     }
@@ -144,13 +137,13 @@ def test_names_are_what_an_expression_reads_without_functions() -> None:
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**6))
-def test_ceil_div_and_round_up_are_the_smallest_that_suffice(value: int, step: int) -> None:
+def test_ceil_div_and_round_up_are_the_smallest_that_suffice(value, step):
     count = ceil_div(value, step)
     assert (count - 1) * step < value <= count * step
     assert round_up(value, step) == count * step
 
 
-def grown(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def grown(part):
     """Larger expressions of every kind that is allowed."""
     operator = st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "and", "or"])
     compared = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in"])
@@ -176,9 +169,7 @@ REFUSED = "[*%] takes numbers|not a real number|(inf|nan) is no number|more than
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @given(EXPRESSIONS, st.integers(-3, 40), st.sampled_from(["x", "n"]))
-def test_every_expression_has_the_value_that_simpleeval_gives_it(
-    text: str, n: int, word: str
-) -> None:
+def test_every_expression_has_the_value_that_simpleeval_gives_it(text, n, word):
     names = {"n": n, "m": 3, "text": word}
     interpreter = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=names)
     try:
@@ -201,7 +192,7 @@ DERIVED = {"a": "n + 1", "b": "a * m", "c": "b - a if text == 'x' else n", "unus
 ASKED = ["n", "m * 2", "a", "b", "c", "a + b + c", "c * n", "min(a, m)", "text == 'x'"]
 
 
-def directly(text: str, names: dict[str, Any]) -> Any:
+def directly(text, names):
     """The value without remembering anything."""
     bound = dict(names)
     for name in ("a", "b", "c"):
@@ -223,9 +214,7 @@ def directly(text: str, names: dict[str, Any]) -> Any:
     ),
     st.lists(st.sampled_from(ASKED), min_size=1, max_size=8),
 )
-def test_remembered_values_are_those_of_a_direct_evaluation(
-    every: list[dict[str, Any]], asked: list[str]
-) -> None:
+def test_remembered_values_are_those_of_a_direct_evaluation(every, asked):
     formulas = Formulas(DERIVED)
     for _ in range(2):
         for names in every:
@@ -235,7 +224,7 @@ def test_remembered_values_are_those_of_a_direct_evaluation(
                 assert type(found) is type(directly(text, names))
 
 
-def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
     class Marked(float):
         """A number that can be watched."""
 
@@ -249,7 +238,7 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.Monkey
     assert len(alive) <= 11
 
 
-def test_names_that_an_expression_does_not_read_are_not_needed() -> None:
+def test_names_that_an_expression_does_not_read_are_not_needed():
     formulas = Formulas(DERIVED)
     assert formulas.value("a", {"n": 1}) == 2
     assert formulas.raw_names("c") == ("m", "n", "text")
@@ -257,13 +246,13 @@ def test_names_that_an_expression_does_not_read_are_not_needed() -> None:
         formulas.value("b", {"n": 1})
 
 
-def test_a_derived_name_without_a_value_fails_only_where_it_is_used() -> None:
+def test_a_derived_name_without_a_value_fails_only_where_it_is_used():
     formulas = Formulas(DERIVED)
     assert formulas.value("a + n", {"n": 1}) == 3
     with pytest.raises(ValueError, match="'1 / 0' cannot be evaluated"):
         formulas.value("unused", {"n": 1})
 
 
-def test_floats_are_not_rounded() -> None:
+def test_floats_are_not_rounded():
     assert evaluate("n / 3", {"n": 1}) == 1 / 3
     assert math.isclose(evaluate("log2(3)", {}), math.log2(3), rel_tol=0)

@@ -4,8 +4,6 @@ The module system is a stand-in, an ``init/bash`` as Lmod and Environment Module
 of these where Debian's package of it is installed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -43,14 +41,14 @@ print(json.dumps(dict(os.environ)))
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """Folder of a module system."""
     (tmp_path / "init").mkdir()
     (tmp_path / "init" / "bash").write_text(INIT)
     return tmp_path
 
 
-def load(home: Path, *names: str) -> subprocess.CompletedProcess[str]:
+def load(home, *names):
     """Load modules in a process of its own, which prints its environment."""
     environment = {**os.environ, "MODULESHOME": str(home), "OLD_CUDA": "1"}
     return subprocess.run(
@@ -62,7 +60,7 @@ def load(home: Path, *names: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_process_gets_what_a_module_sets_and_loses_what_it_unsets(home: Path) -> None:
+def test_a_process_gets_what_a_module_sets_and_loses_what_it_unsets(home):
     done = load(home, "cuda/13.0")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -74,7 +72,7 @@ def test_a_process_gets_what_a_module_sets_and_loses_what_it_unsets(home: Path) 
     assert {*found} - {*os.environ} <= {"MODULESHOME", "CUDA_HOME"}
 
 
-def test_a_module_that_is_unknown_and_a_system_without_modules_are_one_line(home: Path) -> None:
+def test_a_module_that_is_unknown_and_a_system_without_modules_are_one_line(home):
     done = load(home, "cuda/13.0", "cuda/99")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -91,7 +89,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("system", REAL)
-def test_a_real_module_system(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_module_system(system, tmp_path, monkeypatch):
     home, unknown = REAL[system]
     if not (Path(home) / "init" / "bash").is_file():
         pytest.skip(f"{system} is not installed")
@@ -113,7 +111,7 @@ def test_a_real_module_system(system: str, tmp_path: Path, monkeypatch: pytest.M
     assert unknown in done.stderr
 
 
-def test_names_are_no_shell_text(home: Path) -> None:
+def test_names_are_no_shell_text(home):
     done = load(home, "$(touch made)", ";touch made")
     assert done.returncode == 1
     assert not Path("made").exists()

@@ -1,7 +1,5 @@
 """Calls in several processes at once."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 
@@ -12,7 +10,7 @@ from launchwise.base.parallel import in_parallel, usable_cores
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-def test_results_come_in_the_order_of_the_items(processes: int) -> None:
+def test_results_come_in_the_order_of_the_items(processes):
     secret = {"added": 100}  # Forks see what is here; nothing travels but results.
     found = in_parallel(lambda item: (item + secret["added"], os.getpid()), range(7), processes)
     assert [value for value, _ in found] == [100 + item for item in range(7)]
@@ -21,8 +19,8 @@ def test_results_come_in_the_order_of_the_items(processes: int) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_mistake_in_one_item_is_told_as_it_was(processes: int) -> None:
-    def check(item: int) -> int:
+def test_a_mistake_in_one_item_is_told_as_it_was(processes):
+    def check(item):
         if item == 2:
             raise UserError("config.yaml", "key", "is wrong")
         return item
@@ -35,21 +33,21 @@ def test_a_mistake_in_one_item_is_told_as_it_was(processes: int) -> None:
     assert in_parallel(lambda item: -item, [1, 3], processes) == [-1, -3]
 
 
-def test_a_parallel_call_within_one_is_refused() -> None:
+def test_a_parallel_call_within_one_is_refused():
     inner = partial(in_parallel, abs, [1, 2], 2)
     with pytest.raises(RuntimeError, match="within a parallel call"):
         in_parallel(lambda _: inner(), [1, 2], 2)
 
 
-def test_no_items_need_no_process() -> None:
+def test_no_items_need_no_process():
     assert in_parallel(abs, [], 4) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinities of processes")
-def test_cores_are_those_that_the_process_may_use() -> None:
+def test_cores_are_those_that_the_process_may_use():
     allowed = sorted(os.sched_getaffinity(0))
 
-    def on_one(core: int) -> int:
+    def on_one(core):
         os.sched_setaffinity(0, {core})
         return usable_cores()
 

@@ -1,21 +1,17 @@
 """Rooms of the library: which subpackage may import which, and what lies at the top."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 from samples import ROOT
 
 GENERAL = {"base", "gpus", "workloads", "tables", "experiment"}
 
-BELOW: dict[str, set[str]] = {
+BELOW = {
     "base": set(),
     "gpus": {"base"},
     "cuda_text": set(),
@@ -50,7 +46,7 @@ BELOW: dict[str, set[str]] = {
 LIBRARY = ROOT / "launchwise"
 
 
-def test_the_guide_lists_every_room_behind_those_that_it_imports() -> None:
+def test_the_guide_lists_every_room_behind_those_that_it_imports():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     part = text.partition("The packages of the library")[2].partition(".\n")[0]
     listed = re.findall(r"`(\w+)`", part)
@@ -60,9 +56,9 @@ def test_the_guide_lists_every_room_behind_those_that_it_imports() -> None:
         assert below <= {*listed[: listed.index(room)]}, room
 
 
-def imported(source: str, package: Sequence[str]) -> set[str]:
+def imported(source, package):
     """Dotted names of everything that a module of ``package`` imports, inside functions too."""
-    found: set[str] = set()
+    found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -74,19 +70,19 @@ def imported(source: str, package: Sequence[str]) -> set[str]:
 
 
 @cache
-def imported_by(path: Path) -> set[str]:
+def imported_by(path):
     """Dotted names of everything that a file of the library imports."""
     return imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])
 
 
-def rooms(names: Iterable[str]) -> set[str]:
+def rooms(names):
     """Rooms of the library among dotted names."""
     parts = [name.split(".") for name in names]
     return {each[1] for each in parts if each[0] == "launchwise" and len(each) > 1}
 
 
 @pytest.mark.parametrize("room", BELOW)
-def test_a_room_imports_the_rooms_below_it_and_no_others(room: str) -> None:
+def test_a_room_imports_the_rooms_below_it_and_no_others(room):
     allowed = {room, *BELOW[room]}
     wrong = {
         path.relative_to(ROOT).as_posix(): sorted(above)
@@ -96,14 +92,14 @@ def test_a_room_imports_the_rooms_below_it_and_no_others(room: str) -> None:
     assert wrong == {}
 
 
-def test_the_library_never_imports_snakemake() -> None:
+def test_the_library_never_imports_snakemake():
     files = sorted(LIBRARY.rglob("*.py"))
     assert len(files) > 100
     heads = {path: {name.split(".")[0] for name in imported_by(path)} for path in files}
     assert [path for path in files if "snakemake" in heads[path]] == []
 
 
-def test_imports_inside_functions_and_relative_ones_count() -> None:
+def test_imports_inside_functions_and_relative_ones_count():
     source = "def f():\n    from launchwise.report import page\n\nfrom ..cuda import device\n"
     source += "from .. import learning\nfrom . import errors\nimport launchwise.cli.recommending\n"
     found = rooms(imported(source, ("launchwise", "base")))
@@ -122,7 +118,7 @@ FILES = (
 )
 
 
-def test_no_other_file_or_folder_is_tracked_at_the_top() -> None:
+def test_no_other_file_or_folder_is_tracked_at_the_top():
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("no clone")
     tracked = subprocess.run(

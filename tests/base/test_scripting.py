@@ -28,7 +28,7 @@ def job(**given: dict[str, Any]) -> Job:
     return Job("stage", [], {"job": {"threads": 3, "log": []}, **given})
 
 
-def test_parameters_are_filled_by_their_names_as_their_annotations_say() -> None:
+def test_parameters_are_filled_by_their_names_as_their_annotations_say():
     def main(
         sweep: Path,
         profiles: list[Path],
@@ -71,7 +71,7 @@ def test_parameters_are_filled_by_their_names_as_their_annotations_say() -> None
     }
 
 
-def test_one_file_is_a_list_of_files_where_a_list_is_asked_for() -> None:
+def test_one_file_is_a_list_of_files_where_a_list_is_asked_for():
     def main(sweeps: list[Path]) -> None: ...
 
     for given, asked in (("s", [Path("s")]), (["s"], [Path("s")]), ([], [])):
@@ -105,13 +105,13 @@ def limited(limits: Limits) -> None: ...
         (limited, {"params": {"limits": {"least": 1}}}, "rule stage: limits.most: is {'least'"),
     ],
 )
-def test_what_does_not_fit_is_said_in_one_line(main: Any, given: Any, said: str) -> None:
+def test_what_does_not_fit_is_said_in_one_line(main, given, said):
     with pytest.raises(UserError) as caught:
         arguments_of(main, job(**given))
     assert str(caught.value).startswith(said)
 
 
-def test_an_interrupted_script_can_be_resumed(own_log: None, tmp_path: Path) -> None:
+def test_an_interrupted_script_can_be_resumed(own_log, tmp_path):
     def main() -> None:
         raise Interrupted("signal 15: 3 rows are kept")
 
@@ -137,13 +137,8 @@ def _booster(path: Path) -> None:
 
 @pytest.mark.parametrize("writes", [_numpy, _parquet, _booster])
 def test_a_full_disk_is_one_line_whichever_library_met_it(
-    writes: Any,
-    own_log: None,
-    small_disk: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    writes, own_log, small_disk, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     Path("results").symlink_to(small_disk)
     with pytest.raises(SystemExit) as ended:
@@ -157,9 +152,7 @@ def test_a_full_disk_is_one_line_whichever_library_met_it(
     assert said.count("\n") == 1
 
 
-def test_an_error_of_our_own_keeps_its_traceback(
-    own_log: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_our_own_keeps_its_traceback(own_log, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
 
@@ -197,7 +190,7 @@ if __name__ == "__main__":
 """
 
 
-def test_snakemake_gives_a_script_what_its_rule_names(tmp_path: Path) -> None:
+def test_snakemake_gives_a_script_what_its_rule_names(tmp_path):
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     (tmp_path / "stage.py").write_text(STAGE)
     words = ["--cores", "1", "--quiet", "all", "--", "all"]

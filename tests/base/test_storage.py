@@ -1,15 +1,11 @@
 """Files that are whole or not there, and hashes that name content."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +23,7 @@ from launchwise.base.storage import (
 )
 
 
-def test_a_file_appears_whole_with_its_folders(tmp_path: Path) -> None:
+def test_a_file_appears_whole_with_its_folders(tmp_path):
     path = tmp_path / "a" / "b" / "c.txt"
     with whole_file(path) as scratch:
         scratch.write_text("half")
@@ -38,7 +34,7 @@ def test_a_file_appears_whole_with_its_folders(tmp_path: Path) -> None:
     assert os.listdir(path.parent) == ["c.txt"]
 
 
-def test_a_reader_keeps_the_file_that_it_opened(tmp_path: Path) -> None:
+def test_a_reader_keeps_the_file_that_it_opened(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("old")
     with open(path) as reader:
@@ -47,7 +43,7 @@ def test_a_reader_keeps_the_file_that_it_opened(tmp_path: Path) -> None:
     assert path.read_text() == "new"
 
 
-def test_files_have_the_rights_that_the_user_gives_new_files(tmp_path: Path) -> None:
+def test_files_have_the_rights_that_the_user_gives_new_files(tmp_path):
     old = os.umask(0o027)
     try:
         write_text(tmp_path / "x", "x")
@@ -57,13 +53,11 @@ def test_files_have_the_rights_that_the_user_gives_new_files(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)])
-def test_after_a_failure_the_old_file_stays_and_nothing_else(
-    tmp_path: Path, error: BaseException
-) -> None:
+def test_after_a_failure_the_old_file_stays_and_nothing_else(tmp_path, error):
     path = tmp_path / "x.txt"
     path.write_text("old")
 
-    def fail() -> None:
+    def fail():
         with whole_file(path) as scratch:
             scratch.write_text("new")
             raise error
@@ -74,7 +68,7 @@ def test_after_a_failure_the_old_file_stays_and_nothing_else(
     assert os.listdir(tmp_path) == ["x.txt"]
 
 
-def test_a_full_disk_leaves_the_old_file_and_is_one_line(small_disk: Path) -> None:
+def test_a_full_disk_leaves_the_old_file_and_is_one_line(small_disk):
     path = small_disk / "x.bin"
     write_bytes(path, b"old")
     with pytest.raises(UserError) as caught:
@@ -84,7 +78,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_one_line(small_disk: Path) -> No
     assert os.listdir(small_disk) == ["x.bin"]
 
 
-def test_a_disk_that_became_read_only_is_one_line_and_keeps_the_file(small_disk: Path) -> None:
+def test_a_disk_that_became_read_only_is_one_line_and_keeps_the_file(small_disk):
     path = small_disk / "table.json"
     write_json(path, {"old": 1})
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -99,13 +93,13 @@ def test_a_disk_that_became_read_only_is_one_line_and_keeps_the_file(small_disk:
 RENAME = os.replace
 
 
-def done_and_repeated(source: Path, target: Path) -> None:
+def done_and_repeated(source, target):
     """As NFS does where the answer to the first request got lost."""
     RENAME(source, target)
     RENAME(source, target)
 
 
-def lost(source: Path, _: Path) -> None:
+def lost(source, _):
     """A file that is gone, and was not renamed."""
     source.unlink()
     raise FileNotFoundError(2, "No such file or directory")
@@ -119,9 +113,7 @@ def lost(source: Path, _: Path) -> None:
         (lambda _, __: None, "the file system did not rename it"),
     ],
 )
-def test_a_rename_that_a_network_repeats_or_loses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: Any, said: str | None
-) -> None:
+def test_a_rename_that_a_network_repeats_or_loses(tmp_path, monkeypatch, rename, said):
     path = tmp_path / "table.json"
     write_json(path, {"old": 1})
     # Staged: no file system of a network is at hand.
@@ -136,11 +128,11 @@ def test_a_rename_that_a_network_repeats_or_loses(
     assert read_json(path) == ({"new": 22} if said is None else {"old": 1})
 
 
-def test_a_device_that_is_full_is_one_line(tmp_path: Path) -> None:
+def test_a_device_that_is_full_is_one_line(tmp_path):
     path = tmp_path / "x"
     path.write_text("old")
 
-    def fill() -> None:
+    def fill():
         with whole_file(path), open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
 
@@ -149,7 +141,7 @@ def test_a_device_that_is_full_is_one_line(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="cannot be written: "):
         write_text(tmp_path / "file" / "x.txt", "x")
@@ -157,7 +149,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         write_text(tmp_path / "file" / "deeper" / "x.txt", "x")
 
 
-def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("old")
     program = (
@@ -189,7 +181,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_json_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+def test_json_comes_back_as_it_was(tmp_path_factory, value):
     path = tmp_path_factory.getbasetemp() / "value.json"
     write_json(path, value)
     assert read_json(path) == value
@@ -197,7 +189,7 @@ def test_json_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, val
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"a": [float("inf")]}])
-def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path, value: Any) -> None:
+def test_numbers_that_json_does_not_have_are_refused(tmp_path, value):
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(tmp_path / "x.json", value)
     assert os.listdir(tmp_path) == []
@@ -212,9 +204,7 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path, value: Any)
         (b"\xff", "is not UTF-8 text"),
     ],
 )
-def test_json_that_cannot_be_read_is_one_line(
-    tmp_path: Path, content: bytes | None, said: str
-) -> None:
+def test_json_that_cannot_be_read_is_one_line(tmp_path, content, said):
     path = tmp_path / "x.json"
     if content is not None:
         path.write_bytes(content)
@@ -224,7 +214,7 @@ def test_json_that_cannot_be_read_is_one_line(
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers(), min_size=2, max_size=6))
-def test_a_digest_ignores_the_order_of_keys_and_nothing_else(value: dict[str, int]) -> None:
+def test_a_digest_ignores_the_order_of_keys_and_nothing_else(value):
     assert digest(dict(reversed(list(value.items())))) == digest(value)
     assert digest(json.loads(json.dumps(value))) == digest(value)
     for key in value:
@@ -232,7 +222,7 @@ def test_a_digest_ignores_the_order_of_keys_and_nothing_else(value: dict[str, in
         assert digest({other: value[other] for other in value if other != key}) != digest(value)
 
 
-def test_a_digest_of_files_follows_names_and_contents_and_not_times(tmp_path: Path) -> None:
+def test_a_digest_of_files_follows_names_and_contents_and_not_times(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_text("1")
     second.write_text("2")
@@ -247,13 +237,13 @@ def test_a_digest_of_files_follows_names_and_contents_and_not_times(tmp_path: Pa
     assert digest_files([first, tmp_path / "c"]) not in (before, changed)
 
 
-def test_an_error_is_one_line_whatever_its_message_holds() -> None:
+def test_an_error_is_one_line_whatever_its_message_holds():
     error = UserError("file.yaml", "a.b", "two\nlines   and\tspaces")
     assert str(error) == "file.yaml: a.b: two lines and spaces"
     assert str(UserError("file.yaml", "", "x")) == "file.yaml: x"
 
 
-def test_an_unknown_name_comes_with_a_guess_and_what_is_allowed() -> None:
+def test_an_unknown_name_comes_with_a_guess_and_what_is_allowed():
     assert unknown("GPU", "h20", ["h200", "a100"]) == (
         "unknown GPU 'h20', did you mean 'h200'? (allowed: a100, h200)"
     )

@@ -8,12 +8,9 @@ the project's own workloads and are left out. All tests of these packages run in
     WITHOUT_WORKLOADS=all .venv/bin/pytest -m slow tests/base/test_without_workloads.py
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from forks import forked
@@ -50,9 +47,9 @@ class Selection:
 
     @staticmethod
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-        kept: list[pytest.Item] = []
-        tried: dict[Path, set[str]] = {}
+    def pytest_collection_modifyitems(config, items):
+        kept = []
+        tried = {}
         for item in items:
             names = tried.setdefault(item.path, set())
             name = getattr(item, "originalname", item.name)
@@ -64,16 +61,16 @@ class Selection:
         items[:] = kept
 
 
-def run_pytest(words: list[str]) -> int:
+def run_pytest(words):
     """pytest, with a :class:`Selection` where the first word says so."""
     first, *options = words
     # Tests start processes as they do outside of a fork.
-    subprocess.Popen = POPEN  # type: ignore[misc]
+    subprocess.Popen = POPEN
     return int(pytest.main(options, plugins=[Selection()] if first == "some" else []))
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bare(tmp_path_factory):
     """A copy of the project with its data and tests, whose workloads lie beside it."""
     folder = tmp_path_factory.mktemp("bare") / "project"
     # With its bytecode: times of files are copied, too.
@@ -89,7 +86,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *options: str, whole: bool = True) -> str:
+def run(folder, *options, whole=True):
     """What pytest says in a copy; it must succeed.
 
     It is a fork: libraries are loaded, and the project is imported anew from the copy.
@@ -102,12 +99,12 @@ def run(folder: Path, *options: str, whole: bool = True) -> str:
     return done.stdout
 
 
-def test_without_any_workload_all_tests_are_collected(bare: Path) -> None:
+def test_without_any_workload_all_tests_are_collected(bare):
     assert "tests/learning/test_" in run(bare, "--collect-only", "tests", "kernels")
 
 
 @pytest.mark.slow
-def test_without_any_workload_some_tests_of_each_file_pass(bare: Path) -> None:
+def test_without_any_workload_some_tests_of_each_file_pass(bare):
     if os.environ.get("WITHOUT_WORKLOADS") == "all":
         said = run(bare, *(f"tests/{name}" for name in RUN))
     else:
@@ -116,7 +113,7 @@ def test_without_any_workload_some_tests_of_each_file_pass(bare: Path) -> None:
 
 
 @pytest.mark.parametrize("workload", first_of(WORKLOADS))
-def test_tests_of_a_workload_are_collected_without_all_others(bare: Path, workload: str) -> None:
+def test_tests_of_a_workload_are_collected_without_all_others(bare, workload):
     beside, inside = bare.parent / workload, bare / "kernels" / workload
     beside.rename(inside)
     try:

@@ -1,9 +1,6 @@
 """Best configurations that went stale, and how both sides were measured."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
 from compared import SPEC, made_up, with_times
 
@@ -14,7 +11,7 @@ SWEEP = made_up()
 PROBLEM = {"n": 2000, "dtype": "float32"}
 
 
-def of_problem() -> pd.DataFrame:
+def of_problem():
     """Ok rows of :data:`PROBLEM`, the fastest first, with their index in the sweep."""
     found = SWEEP[SWEEP["status"] == "ok"]
     for name, value in PROBLEM.items():
@@ -22,7 +19,7 @@ def of_problem() -> pd.DataFrame:
     return found.sort_values("time_ms")
 
 
-def answer(new: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
+def answer(new):
     """What is said of :data:`PROBLEM` after all others were found unchanged; the rows."""
     rows = matched(SWEEP, new, SPEC, Rule())
     answers = best_answers(rows, SPEC, Rule())
@@ -33,11 +30,11 @@ def answer(new: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
     return answers[own].iloc[0], rows
 
 
-def tunables(row: pd.Series) -> list[object]:
+def tunables(row):
     return list(row[SPEC.tunable_columns])
 
 
-def test_a_best_that_got_slower_is_stale_and_the_next_is_named() -> None:
+def test_a_best_that_got_slower_is_stale_and_the_next_is_named():
     first, second = of_problem().index[:2]
     found, rows = answer(with_times(SWEEP, [first], 1.3))
     assert found["verdict"] == "stale"
@@ -48,7 +45,7 @@ def test_a_best_that_got_slower_is_stale_and_the_next_is_named() -> None:
     assert 1 < found["ratio_low"] < ratio < found["ratio_high"]
 
 
-def test_another_that_got_faster_makes_it_stale_too() -> None:
+def test_another_that_got_faster_makes_it_stale_too():
     ranked = of_problem()
     third = ranked.index[2]
     factor = 0.8 * ranked["time_ms"].iloc[0] / ranked["time_ms"].iloc[2]
@@ -58,7 +55,7 @@ def test_another_that_got_faster_makes_it_stale_too() -> None:
     assert found["ratio"] == pytest.approx(1 / 0.8)
 
 
-def test_a_best_within_the_threshold_of_another_is_close() -> None:
+def test_a_best_within_the_threshold_of_another_is_close():
     ranked = of_problem()
     gap = ranked["time_ms"].iloc[1] / ranked["time_ms"].iloc[0]
     found, _ = answer(with_times(SWEEP, [ranked.index[0]], 1.01 * gap))
@@ -66,7 +63,7 @@ def test_a_best_within_the_threshold_of_another_is_close() -> None:
     assert found["ratio"] == pytest.approx(1.01)
 
 
-def test_a_noisy_best_is_unclear() -> None:
+def test_a_noisy_best_is_unclear():
     first, second = of_problem().index[:2]
     new = with_times(SWEEP, [first], 1)
     median = 1.1 * SWEEP.loc[second, "time_ms"]
@@ -77,7 +74,7 @@ def test_a_noisy_best_is_unclear() -> None:
     assert answer(new)[0]["verdict"] == "unclear"
 
 
-def test_a_best_that_fails_now_is_stale_and_one_without_a_row_unmeasured() -> None:
+def test_a_best_that_fails_now_is_stale_and_one_without_a_row_unmeasured():
     first, second = of_problem().index[:2]
     failed = SWEEP.copy()
     failed.loc[first, ["status", "time_ms"]] = ["wrong", np.nan]
@@ -87,7 +84,7 @@ def test_a_best_that_fails_now_is_stale_and_one_without_a_row_unmeasured() -> No
     assert answer(SWEEP.drop(index=first))[0]["verdict"] == "unmeasured"
 
 
-def test_nothing_that_runs_is_stale_without_a_best() -> None:
+def test_nothing_that_runs_is_stale_without_a_best():
     failed = SWEEP.copy()
     own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
     failed.loc[own, "status"] = "failed"
@@ -96,7 +93,7 @@ def test_nothing_that_runs_is_stale_without_a_best() -> None:
     assert (found["verdict"], found["new_best"]) == ("stale", NONE)
 
 
-def test_a_problem_of_one_side_has_no_verdict() -> None:
+def test_a_problem_of_one_side_has_no_verdict():
     own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
     for old, new in ((SWEEP, SWEEP[~own]), (SWEEP[~own], SWEEP)):
         answers = best_answers(matched(old, new, SPEC, Rule()), SPEC, Rule())
@@ -104,17 +101,17 @@ def test_a_problem_of_one_side_has_no_verdict() -> None:
         assert set(answers["verdict"]) == {"kept"}
 
 
-def said(new: pd.DataFrame) -> dict[str, Difference]:
+def said(new):
     rows = matched(SWEEP, new, SPEC, Rule())
     return {each.what: each for each in differences(rows)}
 
 
-def test_sweeps_that_were_measured_alike_differ_in_nothing() -> None:
+def test_sweeps_that_were_measured_alike_differ_in_nothing():
     assert said(SWEEP) == {}
     assert not remeasured(matched(SWEEP, SWEEP, SPEC, Rule())).any()
 
 
-def test_cards_versions_clocks_and_throttling_are_said() -> None:
+def test_cards_versions_clocks_and_throttling_are_said():
     ok = SWEEP["status"] == "ok"
     new = SWEEP.assign(driver="590.1", toolkit="13.1")
     new.loc[7, "card"] = "1" * 16
@@ -132,13 +129,13 @@ def test_cards_versions_clocks_and_throttling_are_said() -> None:
     assert set(found) == {"driver", "toolkit", "card", "sm_clock_mhz", "throttle"}
 
 
-def test_what_one_side_does_not_state_is_no_difference() -> None:
+def test_what_one_side_does_not_state_is_no_difference():
     assert said(SWEEP.assign(card="", sm_clock_mhz=np.nan, throttle="unknown")) == {}
     # A clock that reads a few MHz less is the same clock.
     assert said(SWEEP.assign(sm_clock_mhz=SWEEP["sm_clock_mhz"] * 0.995)) == {}
 
 
-def test_only_rows_that_were_measured_again_count_as_two_measurements() -> None:
+def test_only_rows_that_were_measured_again_count_as_two_measurements():
     rows = matched(SWEEP, with_times(SWEEP, [2, 9], 1.0), SPEC, Rule())
     assert remeasured(rows).sum() == 2
     # Imported rows have no time stamp: nothing says that they are one measurement.

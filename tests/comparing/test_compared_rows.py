@@ -1,7 +1,5 @@
 """What happened to each row: sweeps with planted changes, and with noise alone."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -17,26 +15,26 @@ from launchwise.comparing.sweep_comparison import best_answers
 SWEEP = made_up()
 
 
-def outcomes(old: pd.DataFrame, new: pd.DataFrame, rule: Rule | None = None) -> pd.Series:
+def outcomes(old, new, rule=None):
     """Outcome by key."""
     rows = matched(old, new, SPEC, rule or Rule())
     return rows.set_index([*SPEC.problem_columns, *SPEC.tunable_columns])["outcome"]
 
 
-def counts(found: pd.Series) -> dict[str, int]:
+def counts(found):
     return {str(name): int(count) for name, count in found.value_counts().items()}
 
 
-def key(place: int) -> tuple[object, ...]:
+def key(place):
     return tuple(SWEEP[[*SPEC.problem_columns, *SPEC.tunable_columns]].iloc[place])
 
 
-def test_a_sweep_is_the_same_as_itself_in_any_order() -> None:
+def test_a_sweep_is_the_same_as_itself_in_any_order():
     shuffled = SWEEP.sample(frac=1, random_state=1, ignore_index=True)
     assert counts(outcomes(SWEEP, shuffled)) == {"same": len(SWEEP)}
 
 
-def test_every_steady_row_that_is_made_slower_is_found_and_no_other() -> None:
+def test_every_steady_row_that_is_made_slower_is_found_and_no_other():
     planted = steady(SWEEP) & (np.arange(len(SWEEP)) % 5 == 0)
     assert planted.sum() > 10
     found = outcomes(SWEEP, with_times(SWEEP, planted, 1.1))
@@ -46,9 +44,7 @@ def test_every_steady_row_that_is_made_slower_is_found_and_no_other() -> None:
 
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.3, 3.0), st.floats(0.02, 0.5))
-def test_one_row_is_called_by_its_ratio_and_the_threshold(
-    place: int, factor: float, threshold: float
-) -> None:
+def test_one_row_is_called_by_its_ratio_and_the_threshold(place, factor, threshold):
     beyond = abs(np.log(factor)) - np.log1p(threshold)
     assume(abs(beyond) > 1e-9)
     # So steady that the interval is narrower than any of the thresholds.
@@ -61,7 +57,7 @@ def test_one_row_is_called_by_its_ratio_and_the_threshold(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_noise_alone_is_called_a_change_less_often_than_stated(seed: int) -> None:
+def test_noise_alone_is_called_a_change_less_often_than_stated(seed):
     old, new = (redrawn(SWEEP, 10 * seed + side) for side in (0, 1))
     for confidence in (0.95, 0.99):
         found = counts(outcomes(old, new, Rule(confidence=confidence)))
@@ -71,7 +67,7 @@ def test_noise_alone_is_called_a_change_less_often_than_stated(seed: int) -> Non
         assert found["noise"] > alarms
 
 
-def test_old_and_new_the_other_way_round_mirror_each_other() -> None:
+def test_old_and_new_the_other_way_round_mirror_each_other():
     old = made_up(seed=1)
     new = with_times(made_up(slower=1.2, seed=2), np.arange(len(old)) % 3 == 0, 0.6)
     there, back = (counts(outcomes(*pair)) for pair in ((old, new), (new, old)))
@@ -80,14 +76,14 @@ def test_old_and_new_the_other_way_round_mirror_each_other() -> None:
     assert (there["same"], there["noise"]) == (back["same"], back["noise"])
 
 
-def test_rows_of_one_side_are_new_or_gone() -> None:
+def test_rows_of_one_side_are_new_or_gone():
     found = outcomes(SWEEP.drop(index=[3]), SWEEP.drop(index=[5, 8]))
     assert counts(found) == {"same": len(SWEEP) - 3, "new": 1, "gone": 2}
     assert found.loc[key(3)] == "new"
     assert found.loc[key(5)] == "gone"
 
 
-def restated(sweep: pd.DataFrame, place: int, status: str) -> pd.DataFrame:
+def restated(sweep, place, status):
     """A copy with a row of another status: no time unless it is one with a time."""
     found = sweep.copy()
     found.loc[place, "status"] = status
@@ -116,13 +112,13 @@ def restated(sweep: pd.DataFrame, place: int, status: str) -> pd.DataFrame:
         ("failed", "failed", "same"),
     ],
 )
-def test_a_change_of_status_is_said(before: str, after: str, outcome: str) -> None:
+def test_a_change_of_status_is_said(before, after, outcome):
     found = outcomes(restated(SWEEP, 4, before), restated(SWEEP, 4, after))
     assert found.loc[key(4)] == outcome
     assert counts(found)["same"] >= len(SWEEP) - 1
 
 
-def test_a_row_that_stops_early_is_told_by_its_first_launch() -> None:
+def test_a_row_that_stops_early_is_told_by_its_first_launch():
     slow = SWEEP.copy()
     slow.loc[4, "status"] = "slow"
     slow.loc[4, "time_ms"] = 1.5 * max(*SWEEP.loc[4, "times_ms"], SWEEP.loc[4, "first_ms"])
@@ -130,13 +126,13 @@ def test_a_row_that_stops_early_is_told_by_its_first_launch() -> None:
     assert found.loc[key(4)] == "stopped"
 
 
-def test_rows_of_one_launch_prove_nothing() -> None:
+def test_rows_of_one_launch_prove_nothing():
     slow = (SWEEP["status"] == "slow").to_numpy()
     found = outcomes(SWEEP, with_times(SWEEP, slow, 1.5))
     assert counts(found) == {"same": int((~slow).sum()), "unproven": int(slow.sum())}
 
 
-def test_40000_rows_take_seconds() -> None:
+def test_40000_rows_take_seconds():
     pieces = [SWEEP.assign(n=SWEEP["n"] + place) for place in range(47)]
     sweep = pd.concat(pieces, ignore_index=True)
     new = with_times(sweep, steady(sweep), 1.05)

@@ -1,12 +1,8 @@
 """Folders, files and commits as sides of a comparison, and what is wrong with them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,30 +14,27 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
-from launchwise.comparing.sweep_comparison import Comparison, compared
+from launchwise.comparing.sweep_comparison import compared
 from launchwise.tables.files import METADATA_KEY
-from launchwise.workloads.spec import Spec
 
 GPU, WORKLOAD = "test", "saxpy"
 SWEEP = made_up()
 SLOWER = with_times(SWEEP, [0, 1, 2], 3.0)
 
 
-def compare(
-    old: str | Path, new: str | Path, repository: Path = ROOT, spec: Spec = SPEC
-) -> Comparison:
+def compare(old, new, repository=ROOT, spec=SPEC):
     with opened(str(old), repository) as one, opened(str(new), repository) as other:
         return compared(one, other, lambda _: spec, Rule())
 
 
-def refusal(named: str | Path, repository: Path = ROOT) -> str:
+def refusal(named, repository=ROOT):
     with pytest.raises(UserError) as caught, opened(str(named), repository):
         pass
     return str(caught.value)
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(tmp_path_factory):
     """A folder of recorded rows with sweeps of two GPUs."""
     folder = tmp_path_factory.mktemp("recorded")
     for gpu in (GPU, "other"):
@@ -50,16 +43,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Path:
+def changed(tmp_path):
     """A folder of recorded rows with one sweep, three rows of which are slower."""
     write_sweep(tmp_path / "new", SLOWER, SPEC)
     return tmp_path / "new"
 
 
 @pytest.mark.parametrize("inside", ["", GPU, f"{GPU}/{WORKLOAD}.parquet"])
-def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(
-    recorded: Path, changed: Path, inside: str
-) -> None:
+def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(recorded, changed, inside):
     found = compare(recorded / inside, changed / inside)
     (sweep,) = found.sweeps
     assert (sweep.gpu, sweep.spec.workload) == (GPU, WORKLOAD)
@@ -68,9 +59,7 @@ def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(
     assert ((GPU, WORKLOAD) in found.only_old) is False
 
 
-def test_results_of_a_checkout_are_a_side_and_its_shards_are_none(
-    recorded: Path, changed: Path, tmp_path: Path
-) -> None:
+def test_results_of_a_checkout_are_a_side_and_its_shards_are_none(recorded, changed, tmp_path):
     results = tmp_path / "checkout" / "results"
     shutil.copytree(changed, results / "sweeps")
     shard = results / "sweeps" / GPU / WORKLOAD
@@ -79,19 +68,19 @@ def test_results_of_a_checkout_are_a_side_and_its_shards_are_none(
     assert compare(recorded / GPU, results).outcomes["slower"] == 3
 
 
-def test_sweeps_of_one_side_are_listed(recorded: Path, changed: Path) -> None:
+def test_sweeps_of_one_side_are_listed(recorded, changed):
     found = compare(changed, recorded)
     assert (found.only_old, found.only_new) == ([], [("other", WORKLOAD)])
 
 
-def test_counters_beside_sweeps_are_left_alone() -> None:
+def test_counters_beside_sweeps_are_left_alone():
     with opened(str(ROOT / "data/recorded/h200"), ROOT) as side:
         assert {workload for _, workload in side.files} == {
             *("acoustic", "expert_product", "granger", "sentiment", "tridiagonal")
         }
 
 
-def test_rows_from_before_a_tunable_have_its_neutral_value(tmp_path: Path) -> None:
+def test_rows_from_before_a_tunable_have_its_neutral_value(tmp_path):
     plain = SPEC.variants["strided"].model_copy(update={"tunables": ["threads"]})
     spec = SPEC.model_copy(update={"variants": {**SPEC.variants, "plain": plain}})
     kept = SWEEP["items"] == spec.tunables["items"].neutral
@@ -106,7 +95,7 @@ def test_rows_from_before_a_tunable_have_its_neutral_value(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path):
     """A git repository of two commits, recorded and then slower; beside them a broken file."""
     folder = tmp_path / "repository"
     for name, sweep in (("recorded", SWEEP), ("slower", SLOWER)):
@@ -119,13 +108,13 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder, *words):
     own = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=a")
     done = subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True)
     return done.stdout.decode()
 
 
-def test_commits_are_sides_and_the_working_tree_is_not_touched(repository: Path) -> None:
+def test_commits_are_sides_and_the_working_tree_is_not_touched(repository):
     before = {path: path.stat().st_mtime_ns for path in repository.rglob("*") if path.is_file()}
     found = compare("git:HEAD~1", "git:HEAD", repository / "data")
     assert (found.old, found.new, found.outcomes["slower"]) == ("git:HEAD~1", "git:HEAD", 3)
@@ -137,7 +126,7 @@ def test_commits_are_sides_and_the_working_tree_is_not_touched(repository: Path)
     assert git(repository, "status", "--porcelain") == ""
 
 
-def test_wrong_commits_are_one_line(repository: Path, tmp_path: Path) -> None:
+def test_wrong_commits_are_one_line(repository, tmp_path):
     assert refusal("git:nothing", repository) == (
         "git:nothing: the repository has no commit 'nothing'"
     )
@@ -154,12 +143,12 @@ def test_wrong_commits_are_one_line(repository: Path, tmp_path: Path) -> None:
     assert "is not in a git repository" in refusal("git:HEAD", tmp_path)
 
 
-def test_without_git_a_commit_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_git_a_commit_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert refusal("git:HEAD") == "git: is not installed"
 
 
-def with_note(path: Path, **changes: object) -> None:
+def with_note(path, **changes):
     """Change what a file says of itself."""
     table = pyarrow.parquet.read_table(path)
     note = {**json.loads(table.schema.metadata[METADATA_KEY]), **changes}
@@ -167,25 +156,25 @@ def with_note(path: Path, **changes: object) -> None:
     pyarrow.parquet.write_table(table.replace_schema_metadata(text), path)
 
 
-def _truncated(path: Path) -> None:
+def _truncated(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def _damaged(path: Path) -> None:
+def _damaged(path):
     content = bytearray(path.read_bytes())
     content[4:4000] = bytes(3996)
     path.write_bytes(content)
 
 
-def _foreign(path: Path) -> None:
+def _foreign(path):
     pd.DataFrame({"a": [1]}).to_parquet(path)
 
 
-def _twice(path: Path) -> None:
+def _twice(path):
     shutil.copy(path, path.with_name("copy.parquet"))
 
 
-def _empty(path: Path) -> None:
+def _empty(path):
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).slice(0, 0), path)
 
 
@@ -202,9 +191,7 @@ def _empty(path: Path) -> None:
         (lambda path: path.unlink(), "holds no sweep"),
     ],
 )
-def test_a_wrong_file_is_one_line_with_its_name(
-    recorded: Path, changed: Path, spoil: Callable[[Path], None], said: str
-) -> None:
+def test_a_wrong_file_is_one_line_with_its_name(recorded, changed, spoil, said):
     path = changed / GPU / f"{WORKLOAD}.parquet"
     spoil(path)
     with pytest.raises(UserError) as caught:
@@ -213,13 +200,13 @@ def test_a_wrong_file_is_one_line_with_its_name(
     assert str(caught.value).startswith(str(changed))
 
 
-def test_a_file_of_another_kind_is_refused_by_name() -> None:
+def test_a_file_of_another_kind_is_refused_by_name():
     path = ROOT / "data/recorded/h200/tridiagonal_device.counters.parquet"
     assert refusal(path) == f"{path}: holds counters, not measurements"
     assert refusal("nothing") == "nothing: is missing: neither a folder nor a file"
 
 
-def test_no_sweep_in_common_says_what_each_side_has(changed: Path) -> None:
+def test_no_sweep_in_common_says_what_each_side_has(changed):
     with pytest.raises(UserError) as caught:
         compare(changed, ROOT / "data/public/gpus")
     assert "no sweep in common" in str(caught.value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,11 +30,11 @@ class Case:
     defines: dict[str, str | int] = field(default_factory=dict)
 
 
-def numbers(*shape: int, dtype: str = "float32") -> np.ndarray:
+def numbers(*shape, dtype="float32"):
     return np.random.default_rng(7).uniform(-1, 1, shape).astype(dtype)
 
 
-def transposes(device: CpuDevice, build: Build) -> bool:
+def transposes(device, build):
     matrix = numbers(45, 70)
     out = np.full((70, 45), np.nan, np.float32)
     arguments = [out, matrix, np.int32(70), np.int32(45)]
@@ -43,7 +42,7 @@ def transposes(device: CpuDevice, build: Build) -> bool:
     return np.array_equal(launch(device, build, "transpose", *shape, arguments)[0], matrix.T)
 
 
-def steps_a_cube(device: CpuDevice, build: Build) -> bool:
+def steps_a_cube(device, build):
     n = 11
     cube = numbers(n, n, n, dtype="float64")
     expected = cube.copy()
@@ -56,14 +55,14 @@ def steps_a_cube(device: CpuDevice, build: Build) -> bool:
     return np.allclose(found, expected, rtol=0, atol=1e-14)
 
 
-def sums(device: CpuDevice, build: Build) -> bool:
+def sums(device, build):
     values = np.random.default_rng(7).integers(-9, 9, 1000).astype(np.float32)
     arguments = [np.zeros(1, np.float32), values, np.int32(1000)]
     shape = (3, 1, 1), (16, 8, 1)
     return launch(device, build, "sum", *shape, arguments)[0][0] == values.sum()
 
 
-def counts_bytes(device: CpuDevice, build: Build) -> bool:
+def counts_bytes(device, build):
     values = np.random.default_rng(7).integers(0, 200, 1000).astype(np.uint8)
     shape = (1, 1, 1), (96, 1, 1)
     arguments = [np.zeros(257, np.uint32), values, np.int32(1000)]
@@ -72,7 +71,7 @@ def counts_bytes(device: CpuDevice, build: Build) -> bool:
     return np.array_equal(found, [*expected, expected.max()])
 
 
-def convolves(device: CpuDevice, build: Build) -> bool:
+def convolves(device, build):
     image, weights = numbers(33, 50), numbers(5, 5)
     arguments = [np.full((29, 46), np.nan, np.float32), image, np.int32(46), np.int32(29)]
     constants = {
@@ -88,14 +87,14 @@ def convolves(device: CpuDevice, build: Build) -> bool:
     return np.abs(found - expected).max() < 1e-5 and pixels[0] == 29 * 46
 
 
-def multiplies(device: CpuDevice, build: Build) -> bool:
+def multiplies(device, build):
     left, right = numbers(24, 24), numbers(24, 24)
     arguments = [np.full((24, 24), np.nan, np.float32), left, right, np.int32(24)]
     found = launch(device, build, "product", (3, 3, 1), (8, 8, 1), arguments)[0]
     return bool(np.abs(found - left.astype(float) @ right).max() < 1e-5)
 
 
-def shifts(device: CpuDevice, build: Build) -> bool:
+def shifts(device, build):
     values = np.arange(100, dtype=np.int32)
     found = launch(device, build, "shift", (1, 1, 1), (100, 1, 1), [values, np.int32(3)])[0]
     return np.array_equal(found, np.minimum(values + 3, 99))
@@ -153,7 +152,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_kernel_is_right_in_every_order(tmp_path: Path, name: str) -> None:
+def test_a_kernel_is_right_in_every_order(tmp_path, name):
     case = CASES[name]
     device = device_for(tmp_path, {case.source: (KERNELS / case.source).read_text()})
     build = Build.of(case.source, case.defines)
@@ -163,7 +162,7 @@ def test_a_kernel_is_right_in_every_order(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "mistake"), [(name, mistake) for name in CASES for mistake in CASES[name].mistakes]
 )
-def test_a_mistake_gives_a_wrong_result(tmp_path: Path, name: str, mistake: str) -> None:
+def test_a_mistake_gives_a_wrong_result(tmp_path, name, mistake):
     case = CASES[name]
     text, instead = case.mistakes[mistake]
     source = (KERNELS / case.source).read_text()
@@ -173,7 +172,7 @@ def test_a_mistake_gives_a_wrong_result(tmp_path: Path, name: str, mistake: str)
     assert not all(case.right(device, build) for _ in ORDERS)
 
 
-def test_some_missing_barriers_show_in_one_direction_only(tmp_path: Path) -> None:
+def test_some_missing_barriers_show_in_one_direction_only(tmp_path):
     text, instead = CASES["shift"].mistakes["no barrier after reading"]
     source = (KERNELS / "shift.cu").read_text().replace(text, instead)
     right = {}
@@ -183,12 +182,12 @@ def test_some_missing_barriers_show_in_one_direction_only(tmp_path: Path) -> Non
     assert right == {"forward": True, "backward": False, "shuffled": False}
 
 
-def test_a_change_of_what_lies_behind_a_buffer_is_found(tmp_path: Path) -> None:
+def test_a_change_of_what_lies_behind_a_buffer_is_found(tmp_path):
     source = "__global__ void f(float *out) { out[4] += 1; }"
     device = device_for(tmp_path, {"f.cu": source})
     zeros = [np.zeros(4, np.float32)]
 
-    def run_rounds() -> None:
+    def run_rounds():
         for number in range(len(ORDERS)):
             device.begin_round(number)
             launch(device, Build.of("f.cu", {}, ["f"]), "f", (1, 1, 1), (1, 1, 1), zeros)

@@ -1,15 +1,11 @@
 """A compiler that is missing, or that something else ends; and what it is not given."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.other_code import other_code
 from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build
@@ -21,7 +17,7 @@ ONE = (1, 1, 1)
 BUILD = Build.of("f.cu", {}, ["f"])
 
 
-def value(device: CpuDevice) -> int:
+def value(device):
     """The number that the kernel stores."""
     return int(launch(device, BUILD, "f", ONE, ONE, [np.zeros(1, np.int32)])[0][0])
 
@@ -33,9 +29,7 @@ def value(device: CpuDevice) -> int:
         'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1',
     ],
 )
-def test_a_killed_compiler_is_not_the_fault_of_the_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
-) -> None:
+def test_a_killed_compiler_is_not_the_fault_of_the_source(tmp_path, monkeypatch, ends):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 3; }"})
     wrapper = tmp_path / "bin" / "g++"
     wrapper.parent.mkdir()
@@ -54,7 +48,7 @@ def test_a_killed_compiler_is_not_the_fault_of_the_source(
     assert value(device) == 3
 
 
-def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_said(tmp_path, monkeypatch):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) {}"})
     monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
     with pytest.raises(CannotCompile, match=r"g\+\+ is not on the PATH"):
@@ -76,7 +70,7 @@ int main() { run(nullptr); }
 """
 
 
-def test_what_a_kernel_needs_stays_though_a_method_of_the_host_has_its_name() -> None:
+def test_what_a_kernel_needs_stays_though_a_method_of_the_host_has_its_name():
     left_out = {SOURCE[start:end].strip() for start, end, _ in other_code(SOURCE)}
     assert left_out == {
         "struct Timer { void scaled() { cudaDeviceSynchronize(); } };",

@@ -1,11 +1,8 @@
 """What cannot be compiled is told with file and line; kept libraries follow their sources."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +19,12 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not 
 ONE = (1, 1, 1)
 
 
-def value(device: CpuDevice, kernel: str = "f", build: Build = Build.of("f.cu", {})) -> int:  # noqa: B008
+def value(device, kernel="f", build=Build.of("f.cu", {})):  # noqa: B008
     """The number that a kernel stores."""
     return int(launch(device, build, kernel, ONE, ONE, [np.zeros(1, np.int32)])[0][0])
 
 
-def reopened(device: CpuDevice, folder: Path) -> CpuDevice:
+def reopened(device, folder):
     """Another device with the same kept libraries, as another process has it."""
     return CpuDevice(folder, [], cache=folder / "compiled")
 
@@ -35,7 +32,7 @@ def reopened(device: CpuDevice, folder: Path) -> CpuDevice:
 # Kept libraries
 
 
-def test_a_changed_file_is_never_answered_from_a_kept_library(tmp_path: Path) -> None:
+def test_a_changed_file_is_never_answered_from_a_kept_library(tmp_path):
     own = '#define OWN "own.h"\n#include OWN\n'
     source = own + "__global__ void f(int *out) { *out = VALUE + 1; }\n"
     device = device_for(tmp_path, {"f.cu": source, "own.h": "#define VALUE 1\n"})
@@ -53,7 +50,7 @@ def test_a_changed_file_is_never_answered_from_a_kept_library(tmp_path: Path) ->
     assert len(kept) == 3
 
 
-def test_headers_of_other_folders_and_new_ones_belong_to_a_kept_library(tmp_path: Path) -> None:
+def test_headers_of_other_folders_and_new_ones_belong_to_a_kept_library(tmp_path):
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "value.h").write_text("#define VALUE 1\n")
     source = """#include "../beside/value.h"
@@ -72,9 +69,7 @@ __global__ void f(int *out) { *out = VALUE; }
 
 
 @pytest.mark.parametrize("kernels", [[], ["f"]])
-def test_no_file_of_the_current_folder_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: list[str]
-) -> None:
+def test_no_file_of_the_current_folder_is_read(tmp_path, monkeypatch, kernels):
     source = '#include "own.h"\n__global__ void f(int *out) { *out = VALUE; }'
     device = device_for(tmp_path / "f", {"f.cu": source, "own.h": "#define VALUE 1\n"})
     (tmp_path / "f.cu").write_text("__global__ void f(int *out) { *out = 2; }")
@@ -84,7 +79,7 @@ def test_no_file_of_the_current_folder_is_read(
     assert value(device, build=Build.of("f.cu", {}, kernels)) == 1
 
 
-def test_bytes_of_other_encodings_pass_through(tmp_path: Path) -> None:
+def test_bytes_of_other_encodings_pass_through(tmp_path):
     device = device_for(tmp_path, {})
     comment = b"// \xe9crit \xe0 la main\n"
     (tmp_path / "own.h").write_bytes(comment + b"#define VALUE 7\n")
@@ -97,12 +92,12 @@ def test_bytes_of_other_encodings_pass_through(tmp_path: Path) -> None:
         value(reopened(device, tmp_path), build=build)
 
 
-def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_files_are_compiled_once(tmp_path, monkeypatch):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
     assert value(device) == 4
     preprocess = toolchain.gxx
 
-    def gxx(options: list[str], text: str | None = None) -> Any:
+    def gxx(options, text=None):
         assert "-E" in options
         return preprocess(options, text)
 
@@ -111,21 +106,19 @@ def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def copied_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+def copied_headers(monkeypatch):
     """What a new temporary folder is filled with is copied, not compiled anew."""
     header, runtime = toolchain.precompiled()
     ready = header.with_name(f"{header.name}.gch")
 
-    def copied(options: list[str], scratch: Path) -> None:
+    def copied(options, scratch):
         shutil.copy(runtime if "-c" in options else ready, scratch)
 
     monkeypatch.setattr(toolchain, "_built", copied)
 
 
 @pytest.mark.usefixtures("copied_headers")
-def test_a_cleaned_temporary_folder_is_filled_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cleaned_temporary_folder_is_filled_again(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
     for number in range(2):
         (tmp_path / "system").mkdir()
@@ -135,7 +128,7 @@ def test_a_cleaned_temporary_folder_is_filled_again(
         shutil.rmtree(tmp_path / "system")
 
 
-def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_path: Path) -> None:
+def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_path):
     sources = {
         "f.cu": '#include <cassert>\n#include "own.h"\n__global__ void f(int *out) {\n'
         "  assert(*out == 0);\n  *out = VALUE;\n}\n",
@@ -159,9 +152,7 @@ def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_pat
 
 
 @pytest.mark.usefixtures("copied_headers")
-def test_flags_and_compiler_belong_to_a_kept_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_and_compiler_belong_to_a_kept_library(tmp_path, monkeypatch):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
     assert value(device) == 4
     digest = toolchain.toolchain.__wrapped__
@@ -197,7 +188,7 @@ def test_flags_and_compiler_belong_to_a_kept_library(
         ),
     ],
 )
-def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, said: str) -> None:
+def test_the_first_error_of_the_compiler_is_told(tmp_path, source, said):
     device = device_for(tmp_path, {"f.cu": source, "part.h": "\n\n__device__ int x = ;\n"})
     for kernels in ([], ["f"]):
         with pytest.raises(CannotCompile, match=said) as raised:
@@ -205,7 +196,7 @@ def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, sa
         assert "\n" not in str(raised.value)
 
 
-def test_errors_of_three_lines_are_told(tmp_path: Path) -> None:
+def test_errors_of_three_lines_are_told(tmp_path):
     lines = ["*out = one;", "*out = one;", "*out = two;", "out = 1.5;", "*out = three;"]
     source = "__global__ void f(int *out) {\n" + "\n".join(lines) + "\n}\n"
     with pytest.raises(CannotCompile) as raised:
@@ -231,7 +222,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("construct", REFUSED)
-def test_what_the_cpu_cannot_run_is_named_with_its_line(tmp_path: Path, construct: str) -> None:
+def test_what_the_cpu_cannot_run_is_named_with_its_line(tmp_path, construct):
     source = '#include "part.cuh"\n__global__ void f(int *out) { part(out); }\n'
     part = f"__device__ void part(int *out) {{\n    // asm\n    {REFUSED[construct]}\n}}\n"
     device = device_for(tmp_path, {"f.cu": source, "part.cuh": part})
@@ -241,7 +232,7 @@ def test_what_the_cpu_cannot_run_is_named_with_its_line(tmp_path: Path, construc
         value(device)
 
 
-def test_a_path_for_the_cpu_takes_the_place_of_what_is_refused(tmp_path: Path) -> None:
+def test_a_path_for_the_cpu_takes_the_place_of_what_is_refused(tmp_path):
     source = f"""
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
@@ -262,9 +253,7 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize("header", LIBRARIES)
-def test_libraries_of_the_toolkit_are_named_where_a_kernel_uses_them(
-    tmp_path: Path, header: str
-) -> None:
+def test_libraries_of_the_toolkit_are_named_where_a_kernel_uses_them(tmp_path, header):
     text, said = LIBRARIES[header]
     source = f"\n#include <{header}>\n__global__ void f(int *out) {{\n"
     for kernels in ([], ["f"]):
@@ -277,14 +266,14 @@ def test_libraries_of_the_toolkit_are_named_where_a_kernel_uses_them(
         assert value(device_for(tmp_path, {"f.cu": source + host}), build=build) == 6
 
 
-def test_a_missing_name_is_told_with_the_library_that_may_have_it(tmp_path: Path) -> None:
+def test_a_missing_name_is_told_with_the_library_that_may_have_it(tmp_path):
     source = "#include <cub/cub.cuh>\n__global__ void f(int *out) { BlockReduce<int> reduce; }"
     said = r"^f\.cu:2: 'BlockReduce' was not .*; f\.cu:1: the CPU device .* \(<cub/cub\.cuh>\)"
     with pytest.raises(CannotRun, match=said):
         value(device_for(tmp_path, {"f.cu": source}))
 
 
-def test_words_in_texts_are_not_refused(tmp_path: Path) -> None:
+def test_words_in_texts_are_not_refused(tmp_path):
     source = '__global__ void f(int *out) { if (*out) printf("asm tex2D<int> <<<"); *out = 1; }'
     assert value(device_for(tmp_path, {"f.cu": source})) == 1
 
@@ -292,7 +281,7 @@ def test_words_in_texts_are_not_refused(tmp_path: Path) -> None:
 # Kernels, arguments, variables
 
 
-def test_kernels_are_found_as_they_are_written(tmp_path: Path) -> None:
+def test_kernels_are_found_as_they_are_written(tmp_path):
     source = """
 static __global__ void plain(int *out);
 extern "C" __global__ void __launch_bounds__(128) KERNEL(macro)(int *out) { *out = 1; }
@@ -317,7 +306,7 @@ template <int N> __global__ void never(int *out) { *out = N; }
             value(device, name)
 
 
-def test_a_file_that_names_its_kernels_in_the_build_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_names_its_kernels_in_the_build_stays_as_it_is(tmp_path):
     source = """
 #include <map>
 #include <cuda_runtime.h>
@@ -340,13 +329,13 @@ __global__ void f(
 }
 """
 PAIR = np.array([(5, 6)], [("a", np.int32), ("b", np.int32)])[0]
-RIGHT: list[Any] = [
+RIGHT = [
     np.zeros(1, np.float32), np.ones(1, np.float32),
     np.int32(1), np.int64(2), np.float32(3), np.bool_(True), PAIR,
 ]  # fmt: skip
 
 
-def test_arguments_have_the_types_of_the_parameters(tmp_path: Path) -> None:
+def test_arguments_have_the_types_of_the_parameters(tmp_path):
     device = device_for(tmp_path, {"f.cu": SIGNATURE})
     build = Build.of("f.cu", {})
     assert launch(device, build, "f", ONE, ONE, RIGHT)[0][0] == 19
@@ -365,7 +354,7 @@ def test_arguments_have_the_types_of_the_parameters(tmp_path: Path) -> None:
         launch(device, build, "f", ONE, ONE, RIGHT[:-1])
 
 
-def test_a_launch_that_no_gpu_accepts_is_refused(tmp_path: Path) -> None:
+def test_a_launch_that_no_gpu_accepts_is_refused(tmp_path):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 1; }"})
     for grid, block, shared, said in (
         (ONE, (32, 33, 1), 0, "has more than 1024 threads"),
@@ -378,7 +367,7 @@ def test_a_launch_that_no_gpu_accepts_is_refused(tmp_path: Path) -> None:
             launch(device, Build.of("f.cu", {}), "f", grid, block, [np.zeros(1, np.int32)], shared)
 
 
-def test_variables_are_found_by_name(tmp_path: Path) -> None:
+def test_variables_are_found_by_name(tmp_path):
     source = """
 extern "C" { __constant__ int c_name[3]; }
 namespace inner { __constant__ static double own[2]; }

@@ -1,15 +1,11 @@
 """Numbers of 16 bits, cooperative groups, host code and templates by name on the CPU device."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from launchwise.cpu.device import ORDERS, CpuDevice
+from launchwise.cpu.device import ORDERS
 from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build, split_kernel
 from launchwise.workloads.device import LaunchFailed
@@ -39,7 +35,7 @@ APPLICATION = Build.of(
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
+def device(tmp_path_factory):
     """A device with the kernels of these tests, compiled at the same time."""
     folder = tmp_path_factory.getbasetemp() / "constructs"
     builds = [NARROW, GROUPS, APPLICATION]
@@ -51,7 +47,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
 # Numbers of 16 bits
 
 
-def bfloat16_bits(values: np.ndarray) -> np.ndarray:
+def bfloat16_bits(values):
     """Bits of the nearest bfloat16, ties to even."""
     nearest = values.astype(np.float32)
     # Cut to float32, with a bit set for what is cut off, a value is still on its side of a tie.
@@ -60,18 +56,18 @@ def bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def from_bfloat16(bits: np.ndarray) -> np.ndarray:
+def from_bfloat16(bits):
     """Values of bfloat16 numbers."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-def operations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def operations(x, y):
     """What ``arithmetic`` computes, in float64."""
     a, b = x.astype(np.float64), y.astype(np.float64)
     return np.stack([a + b, a - b, a * b, a / b, a * b + a, np.sqrt(abs(a)), np.maximum(a, -b)])
 
 
-def test_half_precision_is_rounded_once(device: CpuDevice) -> None:
+def test_half_precision_is_rounded_once(device):
     generator = np.random.default_rng(5)
     exponents = generator.integers(-12, 8, (2, 500))
     a, b = (generator.uniform(-2, 2, (2, 500)) * 2.0**exponents).astype(np.float16)
@@ -82,7 +78,7 @@ def test_half_precision_is_rounded_once(device: CpuDevice) -> None:
     assert np.array_equal(found, expected)
 
 
-def test_bfloat16_is_rounded_once(device: CpuDevice) -> None:
+def test_bfloat16_is_rounded_once(device):
     generator = np.random.default_rng(6)
     a, b = bfloat16_bits(generator.normal(size=(2, 300)))
     expected = bfloat16_bits(operations(from_bfloat16(a), from_bfloat16(b)))
@@ -91,13 +87,13 @@ def test_bfloat16_is_rounded_once(device: CpuDevice) -> None:
     assert np.array_equal(found, expected)
 
 
-def test_numbers_are_converted_as_numpy_does(device: CpuDevice) -> None:
+def test_numbers_are_converted_as_numpy_does(device):
     values = np.array(
         [0, -0.0, 1, -2.5, 65504, 65520, 1e-8, 6e-8, 3e-5, 2049, 2051, np.inf, -np.inf, 0.1, 1e30],
         np.float32,
     )
     n = len(values)
-    arguments: list[Any] = [np.zeros(n, np.float16), np.zeros(n, np.uint16)]
+    arguments = [np.zeros(n, np.float16), np.zeros(n, np.uint16)]
     arguments += [np.zeros((2, n), np.float32), values, np.int32(n)]
     half, bfloat16, back, *_ = launch(device, NARROW, "convert", ONE, (32, 1, 1), arguments)
     with np.errstate(over="ignore"):
@@ -106,9 +102,7 @@ def test_numbers_are_converted_as_numpy_does(device: CpuDevice) -> None:
     assert np.array_equal(back, [half.astype(np.float32), from_bfloat16(bfloat16)])
 
 
-def test_functions_of_half_and_complex_numbers(
-    device: CpuDevice, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_functions_of_half_and_complex_numbers(device, capfd):
     (failures,) = launch(device, NARROW, "functions", ONE, ONE, [np.zeros(1, np.int32)])
     assert failures[0] == 0, capfd.readouterr().out
     ones = np.ones(64, np.float16)
@@ -120,27 +114,27 @@ def test_functions_of_half_and_complex_numbers(
     assert np.allclose(found, a * (3 + 4j) + a.conj() / 5)
 
 
-def bfloat16_number(value: float) -> Any:
+def bfloat16_number(value):
     """A bfloat16 as an argument."""
 
     class Type:
         name, kind = "bfloat16", "V"
 
-        def __str__(self) -> str:
+        def __str__(self):
             return self.name
 
     class Number:
         dtype, nbytes = Type(), 2
 
-        def tobytes(self) -> bytes:
+        def tobytes(self):
             return bytes(bfloat16_bits(np.array([value])).tobytes())
 
     return Number()
 
 
-def test_arguments_of_16_bits_have_the_type_of_the_parameter(device: CpuDevice) -> None:
+def test_arguments_of_16_bits_have_the_type_of_the_parameter(device):
     values = np.arange(8, dtype=np.float16)
-    right: list[Any] = [values, np.float16(3), bfloat16_number(0.5), np.int32(4)]
+    right = [values, np.float16(3), bfloat16_number(0.5), np.int32(4)]
     found = launch(device, NARROW, "scale", ONE, (32, 1, 1), right)[0]
     assert np.array_equal(found, values * np.float16(1.5))
     for place, wrong, said in (
@@ -153,8 +147,8 @@ def test_arguments_of_16_bits_have_the_type_of_the_parameter(device: CpuDevice) 
             launch(device, NARROW, "scale", ONE, (32, 1, 1), arguments)
 
 
-def test_the_size_of_a_structure_is_checked(device: CpuDevice) -> None:
-    arguments: list[Any] = [np.zeros(2, np.complex64), np.zeros(2, np.complex64)]
+def test_the_size_of_a_structure_is_checked(device):
+    arguments = [np.zeros(2, np.complex64), np.zeros(2, np.complex64)]
     pair = np.array([(1.0, 2.0)], [("re", np.float32), ("im", np.float32)])[0]
     launch(device, NARROW, "multiply", ONE, (32, 1, 1), [*arguments, pair, np.int32(2)])
     long = np.array([(1.0, 2.0, 3)], [("re", "f4"), ("im", "f4"), ("n", "i4")])[0]
@@ -170,7 +164,7 @@ def test_the_size_of_a_structure_is_checked(device: CpuDevice) -> None:
 # Cooperative groups
 
 
-def softmax(device: CpuDevice, build: Build = GROUPS, threads: int = 128) -> bool:
+def softmax(device, build=GROUPS, threads=128):
     """Whether a softmax over the rows of a matrix is right."""
     values = np.random.default_rng(3).normal(size=(3, 300)).astype(np.float32)
     arguments = [np.zeros_like(values), values, np.int32(300)]
@@ -179,15 +173,13 @@ def softmax(device: CpuDevice, build: Build = GROUPS, threads: int = 128) -> boo
     return np.allclose(found, powers / powers.sum(1, keepdims=True), rtol=1e-5)
 
 
-def test_a_softmax_of_groups_is_right_in_every_order(device: CpuDevice) -> None:
+def test_a_softmax_of_groups_is_right_in_every_order(device):
     assert all(softmax(device) for _ in ORDERS)
     assert all(softmax(device, threads=48) for _ in ORDERS)
 
 
 @pytest.mark.parametrize("barrier", ["block.sync();  // 1", "block.sync();  // 2", "// 3"])
-def test_a_missing_barrier_between_operations_of_warps_is_found(
-    tmp_path: Path, barrier: str
-) -> None:
+def test_a_missing_barrier_between_operations_of_warps_is_found(tmp_path, barrier):
     text = (KERNELS / "groups.cu").read_text()
     lines = [line for line in text.splitlines() if barrier not in line]
     device = device_for(tmp_path, {"groups.cu": "\n".join(lines)})
@@ -213,10 +205,10 @@ __global__ void sum(float *out, const float *in) {
 
 
 @pytest.mark.parametrize("reader", [0, 7])
-def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path: Path, reader: int) -> None:
+def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path, reader):
     values = np.arange(256, dtype=np.float32)
 
-    def right(device: CpuDevice) -> bool:
+    def right(device):
         arguments = [np.zeros(1, np.float32), values]
         build = Build.of("sum.cu", {"READER": reader}, ["sum"])
         found = launch(device, build, "sum", ONE, (256, 1, 1), arguments)[0]
@@ -228,7 +220,7 @@ def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path: Path, reader: in
     assert not all(right(device) for _ in ORDERS)
 
 
-def test_tiles_and_active_lanes(device: CpuDevice) -> None:
+def test_tiles_and_active_lanes(device):
     thread = np.arange(48)
     rank, first = thread % 8, thread // 8 * 8
     ones = np.array([sum(1 << k for k in range(8) if (f + k) % 3 == 0) for f in first])
@@ -265,11 +257,11 @@ def test_tiles_and_active_lanes(device: CpuDevice) -> None:
             assert np.array_equal(found[:, column], values), column
 
 
-def test_a_missing_barrier_of_a_warp_is_found(device: CpuDevice, tmp_path: Path) -> None:
+def test_a_missing_barrier_of_a_warp_is_found(device, tmp_path):
     lane, first = np.arange(64) % 32, np.arange(64) // 32 * 32
     expected = 2 * first + (lane + 1) % 32 + (lane + 31) % 32
 
-    def right(with_kernel: CpuDevice) -> bool:
+    def right(with_kernel):
         arguments = [np.zeros(64, np.int32)]
         found = launch(with_kernel, GROUPS, "neighbours", ONE, (64, 1, 1), arguments, 256)[0]
         return np.array_equal(found, expected)
@@ -292,7 +284,7 @@ def test_a_missing_barrier_of_a_warp_is_found(device: CpuDevice, tmp_path: Path)
         ("if (threadIdx.x < 9) cg::this_thread_block().sync();", r"f.cu:4: sync\(\) in divergent"),
     ],
 )
-def test_groups_that_the_cpu_has_not_are_named(tmp_path: Path, text: str, said: str) -> None:
+def test_groups_that_the_cpu_has_not_are_named(tmp_path, text, said):
     source = f"""#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 __global__ void f(int *out) {{ {text}
@@ -324,19 +316,17 @@ __global__ void copy(float *out, const float *in, int n)
         '#include "cublas_v2.h"\nusing Handle = cublasHandle_t; void run(Handle handle) {}',
     ],
 )
-def test_what_nvcc_compiles_beside_a_kernel_is_compiled_or_left_out(
-    tmp_path: Path, text: str
-) -> None:
+def test_what_nvcc_compiles_beside_a_kernel_is_compiled_or_left_out(tmp_path, text):
     header = "struct cublasContext;\ntypedef struct cublasContext *cublasHandle_t;\n"
     device = device_for(tmp_path, {"k.cu": f"{text}\n{COPY}", "cublas_v2.h": header})
     device.prepare(Build.of("k.cu", {}, ["copy"]))
 
 
-def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path: Path) -> None:
+def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path):
     source = "__global__ void f(int *out) { *out = threadIdx.x; }"
     device = device_for(tmp_path, {"f.cu": source})
     build = Build.of("f.cu", {}, ["f"])
-    last: dict[int, list[int]] = {}
+    last = {}
     for number in range(2):
         device.begin_round(number)
         for _ in range(3):
@@ -349,7 +339,7 @@ def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path: Path) -> No
 # Host code and templates
 
 
-def test_kernels_of_a_whole_program_run(device: CpuDevice) -> None:
+def test_kernels_of_a_whole_program_run(device):
     values = np.arange(9, dtype=np.float32)
     blended = 0.5 * values[:-1] + 0.25 * values[1:]
     for kernel, expected in (
@@ -365,7 +355,7 @@ def test_kernels_of_a_whole_program_run(device: CpuDevice) -> None:
     assert (found == 2).all()
 
 
-def test_host_code_does_not_share_names_with_variables_of_a_kernel(device: CpuDevice) -> None:
+def test_host_code_does_not_share_names_with_variables_of_a_kernel(device):
     values = np.arange(9, dtype=np.float32)
     arguments = [np.zeros(9, np.float32), values, np.int32(8)]
     found = launch(device, APPLICATION, "outer::shift<float>", ONE, (32, 1, 1), arguments)[0]
@@ -373,13 +363,13 @@ def test_host_code_does_not_share_names_with_variables_of_a_kernel(device: CpuDe
 
 
 @pytest.mark.parametrize("kernel", CLEARED)
-def test_types_of_template_arguments_are_known(device: CpuDevice, kernel: str) -> None:
+def test_types_of_template_arguments_are_known(device, kernel):
     ones = np.ones(5, CLEARED[kernel])
     found = launch(device, APPLICATION, kernel, ONE, (4, 1, 1), [ones])[0]
     assert found.tolist() == [0, 0, 0, 0, 1]
 
 
-def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_path):
     source = "\ntemplate <int N>\n__global__ void f(int *out) { *out = N; }\n"
     device = device_for(tmp_path, {"f.cu": source})
     for kernel, expected in (("f<3>", 3), ("f< 2 + 2 >", 4)):
@@ -391,7 +381,7 @@ def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_pa
         launch(device, build, "f<float>", ONE, ONE, [np.zeros(1, np.int32)])
 
 
-def test_a_kernel_that_cannot_run_keeps_no_other_from_running(tmp_path: Path) -> None:
+def test_a_kernel_that_cannot_run_keeps_no_other_from_running(tmp_path):
     source = """#include <mma.h>
 cublasHandle_t handle;
 namespace { __device__ int lane() { int id; asm("mov.u32 %0, %%laneid;" : "=r"(id)); return id; } }
@@ -407,7 +397,7 @@ __global__ void h(int *out) { *out = lane(); }
         launch(device, Build.of("f.cu", {}, ["h"]), "h", ONE, ONE, [np.zeros(1, np.int32)])
 
 
-def test_builds_are_compiled_before_they_are_launched(tmp_path: Path) -> None:
+def test_builds_are_compiled_before_they_are_launched(tmp_path):
     source = "__global__ void f(int *out) { *out = N; }"
     device = device_for(tmp_path, {"f.cu": source})
     builds = [Build.of("f.cu", {"N": value}, ["f"]) for value in (1, "typo", 2)]
@@ -416,7 +406,7 @@ def test_builds_are_compiled_before_they_are_launched(tmp_path: Path) -> None:
     assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
 
 
-def test_device_code_that_needs_host_code_is_told(tmp_path: Path) -> None:
+def test_device_code_that_needs_host_code_is_told(tmp_path):
     source = """
 int devices() { int n; cudaGetDeviceCount(&n); return n; }
 __global__ void f(int *out) {

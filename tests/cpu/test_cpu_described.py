@@ -1,12 +1,8 @@
 """A workload that its spec alone describes, on the CPU device, with all that a spec can say."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import pytest
 from declared_workloads import WORKLOADS, written
@@ -26,7 +22,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
-def complaints(folder: Path, kept: Path) -> list[str]:
+def complaints(folder, kept):
     """What is wrong with the first configurations of a small problem; '' where nothing is."""
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
@@ -36,17 +32,17 @@ def complaints(folder: Path, kept: Path) -> list[str]:
     for configuration in islice(space.configurations(spec, problem), 3):
         session = workload.open(device, problem, workload.layout(configuration), 1)
         session.poison()
-        device.launch(session.launch(configuration))  # type: ignore[arg-type]
+        device.launch(session.launch(configuration))
         found.append(session.check().wrong)
         session.close()
     return found
 
 
-def test_an_untouched_file_is_right(tmp_path: Path) -> None:
+def test_an_untouched_file_is_right(tmp_path):
     assert complaints(CONVOLUTION, tmp_path) == ["", "", ""]
 
 
-def test_a_transposed_filter_is_wrong(tmp_path: Path) -> None:
+def test_a_transposed_filter_is_wrong(tmp_path):
     folder = tmp_path / "convolution"
     shutil.copytree(CONVOLUTION, folder)
     (source,) = folder.glob("*.cu")
@@ -56,9 +52,7 @@ def test_a_transposed_filter_is_wrong(tmp_path: Path) -> None:
     assert all(complaints(folder, tmp_path))
 
 
-def test_the_first_configuration_is_compared_with_the_variant_not_with_itself(
-    tmp_path: Path,
-) -> None:
+def test_the_first_configuration_is_compared_with_the_variant_not_with_itself(tmp_path):
     folder = written("constant", tmp_path)
     source = folder / "blocked.cu"
     source.write_text(source.read_text().replace("start - 1.0f", "start + 1.0f"))
@@ -67,12 +61,12 @@ def test_the_first_configuration_is_compared_with_the_variant_not_with_itself(
     device = CpuDevice(folder, spec.headers, cache=tmp_path)
     session = workload.open(device, {"n": 100}, (), 1)
     session.poison()
-    device.launch(session.launch({"variant": "blocked", "block_size_x": 64}))  # type: ignore[arg-type]
+    device.launch(session.launch({"variant": "blocked", "block_size_x": 64}))
     assert "output[" in session.check().wrong
     session.close()
 
 
-def run_on_cpu(folder: Path, cache: Path) -> dict[str, Any]:
+def run_on_cpu(folder, cache):
     """Outcome of the baseline at n=1000."""
     spec = load_spec(folder)
     device = CpuDevice(folder, spec.headers, cache=cache)
@@ -86,7 +80,7 @@ SUMS = 'shape: ["ceil_div(n, BLOCK)"], role: scratch'
 class TestNoElements:
     """Null pointers, and arrays without elements, in a workload that scans in three launches."""
 
-    def folder(self, place: Path, old: str, new: str) -> Path:
+    def folder(self, place, old, new):
         """The workload with one passage of its spec replaced."""
         path = place / "running_total"
         shutil.copytree(ROOT / "tests" / "strangers" / "running_total", path)
@@ -103,25 +97,19 @@ class TestNoElements:
             (SUMS, "shape: [n - 1000], role: inout", "arguments.sums.shape: shape (0,)"),
         ],
     )
-    def test_an_array_without_elements_is_refused(
-        self, tmp_path: Path, old: str, new: str, said: str
-    ) -> None:
+    def test_an_array_without_elements_is_refused(self, tmp_path, old, new, said):
         folder = self.folder(tmp_path, old, new)
         with pytest.raises(UserError) as refused:
             run_on_cpu(folder, tmp_path)
         assert said in str(refused.value)
         assert "nullptr among a kernel's arguments" in str(refused.value)
 
-    def test_a_write_to_scratch_memory_without_elements_is_beyond_its_end(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_write_to_scratch_memory_without_elements_is_beyond_its_end(self, tmp_path):
         folder = self.folder(tmp_path, SUMS, "shape: [n - 1000], role: scratch")
         found = run_on_cpu(folder, tmp_path)
         assert "writes byte 0, beyond the end of a buffer of 0 B" in found["reason"]
 
-    def test_a_null_pointer_for_a_number_is_refused(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_null_pointer_for_a_number_is_refused(self, tmp_path, capsys):
         folder = self.folder(tmp_path, "nullptr, blocks", "nullptr, nullptr")
         assert main(["check", str(folder)]) == 2
         assert "nullptr is given, the kernel takes a number: running_total(n)" in (
@@ -130,14 +118,14 @@ class TestNoElements:
 
 
 @pytest.fixture
-def without_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_nvcc(monkeypatch):
     """Compilation by nvcc has tests of its own."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
 @pytest.mark.usefixtures("without_nvcc")
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_it_runs_rightly(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs_rightly(name, tmp_path, capsys):
     assert main(["check", str(written(name, tmp_path)), "--cpu", "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)
     runs = [step for step in steps if step["name"] == "cpu"]
@@ -158,14 +146,7 @@ def test_it_runs_rightly(name: str, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("constant", "blocked.cu", "d_weights[k]", "d_weights[0]"),
     ],
 )
-def test_a_mistake_in_it_is_found(
-    name: str,
-    file: str,
-    old: str,
-    new: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_mistake_in_it_is_found(name, file, old, new, tmp_path, capsys):
     path = written(name, tmp_path) / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))

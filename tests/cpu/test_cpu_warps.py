@@ -1,14 +1,11 @@
 """Warp intrinsics, barriers and vector types against what the CUDA C++ guide says of them."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from launchwise.cpu.device import ORDERS, CpuDevice
+from launchwise.cpu.device import ORDERS
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from tests.cpu.runs import KERNELS, device_for, launch
@@ -19,14 +16,14 @@ BUILD = Build.of("warps.cu", {})
 
 
 @pytest.fixture(scope="module", params=ORDERS)
-def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
+def device(request, tmp_path_factory):
     """A device with the kernels of warps.cu, in one order."""
     folder = tmp_path_factory.getbasetemp() / "warps"
     text = (KERNELS / "warps.cu").read_text()
     return device_for(folder, {"warps.cu": text}, orders=(request.param,))
 
 
-def lanes(device: CpuDevice, kernel: str, block: tuple[int, int, int], columns: int) -> np.ndarray:
+def lanes(device, kernel, block, columns):
     """What each thread of a block says, by linear number."""
     threads = block[0] * block[1] * block[2]
     out = np.full((threads, columns), -12345, np.int32)
@@ -34,9 +31,7 @@ def lanes(device: CpuDevice, kernel: str, block: tuple[int, int, int], columns: 
 
 
 @pytest.mark.parametrize("block", [(64, 1, 1), (4, 8, 2), (1, 2, 32), (16, 3, 2)])
-def test_shuffles_move_values_within_warps_of_linear_numbers(
-    device: CpuDevice, block: tuple[int, int, int]
-) -> None:
+def test_shuffles_move_values_within_warps_of_linear_numbers(device, block):
     found = lanes(device, "shuffles", block, 7)
     thread = np.arange(len(found))
     lane, first, of_eight = thread % 32, thread // 32 * 32, thread % 8
@@ -52,7 +47,7 @@ def test_shuffles_move_values_within_warps_of_linear_numbers(
     assert np.array_equal(found, np.stack(expected, axis=1))
 
 
-def test_votes_count_lanes_that_have_not_ended(device: CpuDevice) -> None:
+def test_votes_count_lanes_that_have_not_ended(device):
     found = lanes(device, "votes", (48, 1, 1), 6)
     # Threads from 40 on end at once.
     assert (found[40:] == -12345).all()
@@ -69,19 +64,19 @@ def test_votes_count_lanes_that_have_not_ended(device: CpuDevice) -> None:
     assert found[:32, 5].view(np.uint32).tolist() == groups
 
 
-def test_votes_of_the_block(device: CpuDevice) -> None:
+def test_votes_of_the_block(device):
     found = lanes(device, "block_votes", (10, 5, 2), 3)
     assert (found == [34, 0, 1]).all()
 
 
-def test_lanes_of_one_branch_are_active_together(device: CpuDevice) -> None:
+def test_lanes_of_one_branch_are_active_together(device):
     found = lanes(device, "active", (32, 1, 1), 2).view(np.uint32)
     odd = np.arange(32) % 2 == 1
     assert np.array_equal(found[:, 0], np.where(odd, 0xAAAAAAAA, 0x55555555))
     assert np.array_equal(found[:, 1], np.where(odd, 16, 16))
 
 
-def test_vectors_and_arithmetic(device: CpuDevice) -> None:
+def test_vectors_and_arithmetic(device):
     (failures,) = launch(device, BUILD, "arithmetic", (1, 1, 1), (1, 1, 1), [np.zeros(1, np.int32)])
     assert failures[0] == 0
 
@@ -131,9 +126,7 @@ DIVERGENT = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("mistake", DIVERGENT)
-def test_what_would_hang_or_crash_is_an_error_in_words(
-    tmp_path_factory: pytest.TempPathFactory, mistake: str, order: str
-) -> None:
+def test_what_would_hang_or_crash_is_an_error_in_words(tmp_path_factory, mistake, order):
     text, said = DIVERGENT[mistake]
     source = f"#include <assert.h>\n{DEEP}\n__global__ void f(int *out) {{\n    {text}\n}}\n"
     folder = tmp_path_factory.getbasetemp() / f"mistake-{list(DIVERGENT).index(mistake)}"
@@ -153,7 +146,7 @@ def test_what_would_hang_or_crash_is_an_error_in_words(
     assert launch(device, Build.of("g.cu", {}), "g", *shape, arguments)[0][0] == 3
 
 
-def test_threads_that_have_ended_block_nobody(tmp_path: Path) -> None:
+def test_threads_that_have_ended_block_nobody(tmp_path):
     source = """
 __global__ void f(int *out, int n) {
     __shared__ int all[64];

@@ -1,16 +1,12 @@
 """Ceilings of a GPU, on a made-up device: chases, the arithmetic of benchmarks, what fails."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,14 +43,14 @@ from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> MadeUpDevice:
+def device(monkeypatch):
     """A made-up device, whose clock is the host's, too."""
     found = MadeUpDevice()
     clock = SimpleNamespace(perf_counter=lambda: found.clock_ms / 1e3)
     monkeypatch.setattr(ceilings, "time", clock)
     monkeypatch.setattr(ceilings, "COPY_BYTES", 1 << 22)
 
-    def gtsv(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, *overwrite: bool) -> None:
+    def gtsv(a, b, c, d, *overwrite):
         assert overwrite == (True,) * 4
         assert len(a) == len(c) == len(b) - 1
         assert np.all(np.abs(b[1:-1]) > np.abs(a[:-1]) + np.abs(c[1:]))
@@ -66,13 +62,13 @@ def device(monkeypatch: pytest.MonkeyPatch) -> MadeUpDevice:
     return found
 
 
-def measured(device: MadeUpDevice, capability: tuple[int, int] = (9, 0)) -> Ceilings:
+def measured(device, capability=(9, 0)):
     """The ceilings that the benchmarks find; the device stands for its module, too."""
-    return measured_ceilings(device, device, capability, DriverError)  # type: ignore[arg-type]
+    return measured_ceilings(device, device, capability, DriverError)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 1000, 4099])
-def test_a_random_cycle_meets_every_place_before_it_closes(count: int) -> None:
+def test_a_random_cycle_meets_every_place_before_it_closes(count):
     after = cycle(count, np.random.default_rng(count))
     at, seen = 0, set()
     for _ in range(count):
@@ -82,14 +78,14 @@ def test_a_random_cycle_meets_every_place_before_it_closes(count: int) -> None:
     assert seen == set(range(count))
 
 
-def test_a_cycle_is_in_no_order_that_a_cache_could_guess() -> None:
+def test_a_cycle_is_in_no_order_that_a_cache_could_guess():
     after = cycle(10_000, np.random.default_rng(1))
     strides = after - np.arange(10_000)
     assert np.mean(np.abs(strides) < 100) < 0.05
     assert len(np.unique(strides)) > 3000
 
 
-def test_linked_lines_are_addresses_of_one_another() -> None:
+def test_linked_lines_are_addresses_of_one_another():
     base, lines = 7 << 40, 500
     words = links(base, lines, np.random.default_rng(1))
     assert words.dtype == np.uint64
@@ -104,7 +100,7 @@ def test_linked_lines_are_addresses_of_one_another() -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 1000, 1001])
-def test_what_a_launch_costs_falls_out_of_the_time_of_a_step(steps: int) -> None:
+def test_what_a_launch_costs_falls_out_of_the_time_of_a_step(steps):
     full = [0.008 + steps * 250e-6] * 5
     half = [0.008 + (steps // 2) * 250e-6] * 5
     assert step_ns(full, half, steps) == pytest.approx(250)
@@ -112,7 +108,7 @@ def test_what_a_launch_costs_falls_out_of_the_time_of_a_step(steps: int) -> None
     assert step_ns(full, half, steps) == pytest.approx(250)
 
 
-def test_benchmarks_find_what_a_device_is_made_with(device: MadeUpDevice) -> None:
+def test_benchmarks_find_what_a_device_is_made_with(device):
     found = measured(device)
     expected = {
         "launch_overhead_us": LAUNCH_US,
@@ -140,7 +136,7 @@ def test_benchmarks_find_what_a_device_is_made_with(device: MadeUpDevice) -> Non
     assert not device.held
 
 
-def test_rates_count_what_the_kernels_do(device: MadeUpDevice) -> None:
+def test_rates_count_what_the_kernels_do(device):
     found = measured(device).model_dump()
     source = translation_unit()
     defined = {
@@ -148,7 +144,7 @@ def test_rates_count_what_the_kernels_do(device: MadeUpDevice) -> None:
     }
     steps = defined["CHAINS"] * defined["STEPS"]
 
-    def threads(name: str) -> int:
+    def threads(name):
         blocks, width = device.launched[name]
         assert blocks % device.sms == 0
         return blocks * width
@@ -168,7 +164,7 @@ def test_rates_count_what_the_kernels_do(device: MadeUpDevice) -> None:
 
 
 @pytest.mark.parametrize("l2_bytes", [4 << 20, 40 << 20, 62_914_560, 126 << 20])
-def test_reads_from_l2_stay_in_a_part_of_it_and_are_a_power_of_two(l2_bytes: int) -> None:
+def test_reads_from_l2_stay_in_a_part_of_it_and_are_a_power_of_two(l2_bytes):
     size = ceilings_timing.l2_bytes_read(l2_bytes)
     assert l2_bytes / 6 < size <= l2_bytes / 3
     assert size.bit_count() == 1
@@ -184,11 +180,8 @@ def test_reads_from_l2_stay_in_a_part_of_it_and_are_a_power_of_two(l2_bytes: int
     ],
 )
 def test_every_ceiling_is_measured_but_types_that_the_architecture_lacks(
-    device: MadeUpDevice,
-    capability: tuple[int, int],
-    missing: set[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    device, capability, missing, capsys
+):
     found = measured(device, capability).model_dump()
     assert {name for name, value in found.items() if value is None} == missing
     assert capsys.readouterr().err == ""
@@ -203,9 +196,7 @@ def test_every_ceiling_is_measured_but_types_that_the_architecture_lacks(
         AttributeError("no such attribute"),
     ],
 )
-def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(
-    device: MadeUpDevice, error: Exception, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(device, error, capsys):
     device.broken["chase_l1"] = error
     found = measured(device).model_dump()
     assert [name for name, value in found.items() if value is None] == ["l1_latency_ns"]
@@ -215,9 +206,7 @@ def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(
     assert not device.held
 
 
-def test_a_host_without_scipy_has_no_time_of_its_solutions(
-    device: MadeUpDevice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_without_scipy_has_no_time_of_its_solutions(device, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "scipy.linalg", None)
     found = measured(device)
     assert found.host_solve_ns is None
@@ -225,62 +214,60 @@ def test_a_host_without_scipy_has_no_time_of_its_solutions(
     assert "scipy" in capsys.readouterr().err
 
 
-def test_a_mistake_is_no_refusal(device: MadeUpDevice) -> None:
+def test_a_mistake_is_no_refusal(device):
     device.broken["chase_l1"] = TypeError("a mistake")
     with pytest.raises(TypeError, match="a mistake"):
         measured(device)
 
 
-def test_a_lost_device_ends_it(device: MadeUpDevice) -> None:
-    def illegal() -> float:
+def test_a_lost_device_ends_it(device):
+    def illegal():
         device.lost = True
         raise DriverError("an illegal memory access")
 
     with pytest.raises(UserError, match=r"describe: l1: the device is lost: .*illegal"):
-        attempted("l1", illegal, device, (DriverError, LaunchFailed))  # type: ignore[arg-type]
+        attempted("l1", illegal, device, (DriverError, LaunchFailed))
 
 
-def test_a_device_that_is_lost_behind_a_benchmarks_back_ends_it_there(device: MadeUpDevice) -> None:
-    def queued() -> float:
+def test_a_device_that_is_lost_behind_a_benchmarks_back_ends_it_there(device):
+    def queued():
         device.lost = True
         return 1.0
 
     with pytest.raises(UserError, match="describe: l1: the device is lost"):
-        attempted("l1", queued, device, (LaunchFailed,))  # type: ignore[arg-type]
+        attempted("l1", queued, device, (LaunchFailed,))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_a_value_that_cannot_be_is_left_out(
-    device: MadeUpDevice, value: float, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_value_that_cannot_be_is_left_out(device, value, capsys):
     step = value / 1e6
 
-    def run() -> float:
+    def run():
         return step_ns([step, step], [0.0, 0.0], 2)
 
-    assert attempted("l1", run, device, REFUSALS) is None  # type: ignore[arg-type]
+    assert attempted("l1", run, device, REFUSALS) is None
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_streams_stay_until_all_of_them_are_created() -> None:
+def test_streams_stay_until_all_of_them_are_created():
     alive, most = 0, 0
 
     class Stream:
-        def __init__(self) -> None:
+        def __init__(self):
             nonlocal alive, most
             alive += 1
             most = max(most, alive)
 
-        def __del__(self) -> None:
+        def __del__(self):
             nonlocal alive
             alive -= 1
 
-    device: Any = SimpleNamespace(stream=Stream, synchronize=lambda: None)
+    device = SimpleNamespace(stream=Stream, synchronize=lambda: None)
     assert ceilings.stream_creation_us(device) > 0
     assert (most, alive) == (ceilings.STREAMS * ceilings.STREAM_ROUNDS, 0)
 
 
-def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path: Path) -> None:
+def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path):
     recorded = sorted((ROOT / "data" / "recorded").glob("*/profile.json"))
     assert recorded
     for path in recorded:
@@ -292,12 +279,12 @@ def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path: Path) ->
         assert found.ceilings.host_solve_ns == older["ceilings"]["host_solve_ns"]
 
 
-def test_the_host_really_solves() -> None:
+def test_the_host_really_solves():
     assert 0.1 < ceilings.host_solve_ns() < 10_000
 
 
-def test_kernels_are_told_the_types_of_their_arguments() -> None:
-    told: list[Any] = []
+def test_kernels_are_told_the_types_of_their_arguments():
+    told = []
     function = SimpleNamespace(
         prepare=told.append, prepared_async_call=lambda *given: told.append(given)
     )
@@ -308,7 +295,7 @@ def test_kernels_are_told_the_types_of_their_arguments() -> None:
     assert told[1] == ((3, 1, 1), (64, 1, 1), "a stream", 99, 0.5, 7)
 
 
-def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path: Path) -> None:
+def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path):
     few = Ceilings(copy_bandwidth_gbs=4300.0, launch_overhead_us=2.0)
     all_of_them = Ceilings(
         **{name: 1.0 + number / 7 for number, name in enumerate(Ceilings.model_fields)}
@@ -327,14 +314,14 @@ def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path: Path
     sorted((ROOT / "data" / "recorded").glob("*/profile.json")),
     ids=lambda path: path.parent.name,
 )
-def test_recorded_profiles_are_read(path: Path) -> None:
+def test_recorded_profiles_are_read(path):
     assert read_profile(path, path.parent.name).ceilings.copy_bandwidth_gbs > 0
 
 
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
-def test_kernels_compile_without_a_warning(arch: str, tmp_path: Path) -> None:
+def test_kernels_compile_without_a_warning(arch, tmp_path):
     unit = tmp_path / "unit.cu"
     unit.write_text(translation_unit())
     flags = ["-std=c++17", "-O3", "-Werror", "all-warnings", "-Xptxas", "-warn-spills"]
@@ -348,7 +335,7 @@ def test_kernels_compile_without_a_warning(arch: str, tmp_path: Path) -> None:
     assert all(name.encode() in symbols for name in names)
 
 
-def test_the_rule_of_describe_knows_every_kernel() -> None:
+def test_the_rule_of_describe_knows_every_kernel():
     rule = (ROOT / "rules" / "measure.smk").read_text()
     assert {path.name for path in SOURCES} == {
         path.name for path in (ROOT / "launchwise" / "cuda").glob("*.cu")
@@ -357,7 +344,7 @@ def test_the_rule_of_describe_knows_every_kernel() -> None:
         assert f'"{path.relative_to(ROOT).as_posix()}"' in rule
 
 
-def test_chases_go_farther_than_the_cache_that_should_not_answer() -> None:
+def test_chases_go_farther_than_the_cache_that_should_not_answer():
     assert ceilings_timing.DRAM_FACTOR >= 4
     # More than any L1 holds, and the run that does not count has met all of it.
     assert ceilings_timing.L2_MOST_BYTES > 8 * 256 * 1024

@@ -1,7 +1,5 @@
 """Occupancy counts warps, of which a block has whole ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from launchwise.cuda.parameters import occupancy
@@ -11,5 +9,5 @@ from launchwise.cuda.parameters import occupancy
     ("blocks", "threads", "share"),
     [(32, 4, 0.5), (32, 33, 1.0), (2, 1024, 1.0), (21, 96, 63 / 64), (0, 128, 0.0)],
 )
-def test_a_block_takes_whole_warps(blocks: int, threads: int, share: float) -> None:
+def test_a_block_takes_whole_warps(blocks, threads, share):
     assert occupancy(blocks, threads, 2048) == share

@@ -1,7 +1,5 @@
 """A folder with settings to work in, and a small project that a run begins in."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 from overlays import ASKED, BASE, SWEPT
-from samples import SAXPY, STENCIL, Project
+from samples import SAXPY, STENCIL
 from snakemake.utils import update_config
 
 from launchwise.workflow import checks
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A folder with config.yaml and two workloads, to work in: one study, two recorded GPUs."""
     kernels = tmp_path / "kernels"
     shutil.copytree(STENCIL, kernels / "stencil")
@@ -37,15 +35,13 @@ LineAtStart = Callable[[dict[str, Any]], str]
 
 
 @pytest.fixture
-def line_at_start(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> LineAtStart:
+def line_at_start(project, monkeypatch, capsys):
     """What a run of ``project`` says of an overlay (``o.yaml``) and stops; '' if it goes on."""
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr("launchwise.workflow.plan.SHIPPED", project.folder)
     monkeypatch.setattr("launchwise.base.places.SHIPPED", project.folder)
 
-    def line(overlay: dict[str, Any]) -> str:
+    def line(overlay):
         Path("o.yaml").write_text(yaml.safe_dump(overlay))
         config = project.config()
         update_config(config, overlay)

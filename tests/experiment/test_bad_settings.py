@@ -1,9 +1,6 @@
 """Bad overlays: one line with the file, the key and what is allowed."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,11 +10,9 @@ CASES = yaml.safe_load((Path(__file__).parent / "data" / "bad_settings.yaml").re
 
 
 @pytest.mark.parametrize("said", CASES)
-def test_a_bad_overlay_is_one_line_with_its_file_key_and_what_is_allowed(
-    home: Path, said: str
-) -> None:
+def test_a_bad_overlay_is_one_line_with_its_file_key_and_what_is_allowed(home, said):
     start, _, part = said.replace("STUDY", STUDY).partition(" ... ")
-    overlay: dict[str, Any] = {}
+    overlay = {}
     for path, value in CASES[said].items():
         overlay |= nested(path.replace("STUDY", S), value)
     line = line_of({"search": {"folds": 2}}, overlay, {"search": {"trials": 1}})

@@ -1,11 +1,7 @@
 """Published tables are whole rows with sources; elements of papers have places that exist."""
 
-from __future__ import annotations
-
 import csv
 import re
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +17,7 @@ FACTS = [path for path in TABLES if path.name == "facts.csv"]
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parents[1].name}.{path.stem}")
-def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
+def test_every_row_is_whole_and_names_its_source(path):
     with open(path, newline="", encoding="utf-8") as handle:
         header, *rows = csv.reader(handle)
     assert header[-1] == "source"
@@ -33,7 +29,7 @@ def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FACTS, ids=lambda path: path.parents[1].name)
-def test_no_fact_is_given_twice(path: Path) -> None:
+def test_no_fact_is_given_twice(path):
     rows = pd.read_csv(path, dtype=str)
     assert rows["fact"].is_unique
     assert rows["value"].notna().all()
@@ -46,7 +42,7 @@ MOST_LINES = 60
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
-def test_every_place_exists(study: Path) -> None:
+def test_every_place_exists(study):
     sources = "".join(path.read_text() for path in SECTIONS)
     made = set(re.findall(r'\{(?:study\.)?name\}-([\w-]+)"', sources))
     names = {path.name for path in ROOT.glob("kernels/*/studies/*")}
@@ -59,16 +55,16 @@ def test_every_place_exists(study: Path) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
-def test_a_list_is_short_and_holds_no_figure(study: Path) -> None:
+def test_a_list_is_short_and_holds_no_figure(study):
     assert len((study / ELEMENTS).read_text().splitlines()) <= MOST_LINES
     for element in read_elements(study):
         assert not figures(f"{element.element}. {element.reason}"), element
 
 
-GOOD: dict[str, Any] = {"element": "a", "where": "b", "files": ["here.txt"]}
+GOOD = {"element": "a", "where": "b", "files": ["here.txt"]}
 
 
-def written(tmp_path: Path, **changes: Any) -> Path:
+def written(tmp_path, **changes):
     """A study of a workload with two elements."""
     study = tmp_path / "studies" / "mine"
     (study / "published").mkdir(parents=True)
@@ -77,7 +73,7 @@ def written(tmp_path: Path, **changes: Any) -> Path:
     return study
 
 
-def test_places_lie_in_the_study_the_workload_or_the_project(tmp_path: Path) -> None:
+def test_places_lie_in_the_study_the_workload_or_the_project(tmp_path):
     files = ["README.md", "here.txt", "published/elements.yaml"]
     study = written(tmp_path, files=files, page=["paper", "other/answer"])
     check_places(study)
@@ -96,9 +92,7 @@ def test_places_lie_in_the_study_the_workload_or_the_project(tmp_path: Path) -> 
         ({"were": "x"}, "elements.1.were", "unknown key"),
     ],
 )
-def test_an_element_without_a_place_is_refused(
-    tmp_path: Path, changes: dict[str, Any], key: str, complaint: str
-) -> None:
+def test_an_element_without_a_place_is_refused(tmp_path, changes, key, complaint):
     study = written(tmp_path, **changes)
     with pytest.raises(UserError) as refused:
         check_places(study)

@@ -1,17 +1,12 @@
 """Published tables and what their run times mean: read, checked, one line per mistake."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import RUN_TIMES, RunTime, read_run_times, read_tables
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from tests.support.samples import ROOT
 
 CARDS = ("a100", "rtx2080super")
@@ -22,7 +17,7 @@ A100,256,16,0.5,"a paper, table 1"
 RTX 2080,512,8,1.25,"a paper, table 1"
 RTX 2080,,8,2,"a paper, table 1"
 """
-GOOD: dict[str, Any] = {
+GOOD = {
     "title": "best tiles",
     "table": "times",
     "time": "time_s",
@@ -34,7 +29,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def written(folder: Path, text: str = TABLE, **changes: Any) -> Path:
+def written(folder, text=TABLE, **changes):
     """A study with one series: :data:`GOOD`, but for ``changes``."""
     (folder / "published").mkdir()
     (folder / "published" / "times.csv").write_text(text)
@@ -43,7 +38,7 @@ def written(folder: Path, text: str = TABLE, **changes: Any) -> Path:
     return folder
 
 
-def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, stencil_spec: Spec) -> None:
+def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path, stencil_spec):
     found = read_run_times(written(tmp_path), stencil_spec, CARDS)
     assert found.times[0] == RunTime(
         series="best tiles",
@@ -63,9 +58,7 @@ def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, stencil_spec:
     assert found.skipped == {"best tiles": 1}
 
 
-def test_a_variant_is_one_configuration_but_for_what_is_free(
-    tmp_path: Path, stencil_spec: Spec
-) -> None:
+def test_a_variant_is_one_configuration_but_for_what_is_free(tmp_path, stencil_spec):
     named = {"dtype": "float32", "order": 8, "variant": "block3d", "row_padding": 1, "by": 2}
     columns = {**GOOD["columns"], "bx": "tile"}
     study = written(tmp_path, values=named, columns=columns, free=["bz"], runs=4)
@@ -78,18 +71,18 @@ def test_a_variant_is_one_configuration_but_for_what_is_free(
     assert first.runs == 4
 
 
-def test_rows_may_be_chosen_by_their_texts(tmp_path: Path, stencil_spec: Spec) -> None:
+def test_rows_may_be_chosen_by_their_texts(tmp_path, stencil_spec):
     found = read_run_times(written(tmp_path, only={"card": ["A100"]}), stencil_spec, CARDS)
     assert [one.card for one in found.times] == ["a100"]
     assert found.skipped == {"best tiles": 0}
 
 
-def test_a_study_may_have_no_such_times(tmp_path: Path, stencil_spec: Spec) -> None:
+def test_a_study_may_have_no_such_times(tmp_path, stencil_spec):
     assert read_run_times(tmp_path, stencil_spec, CARDS).times == []
 
 
 YAML = "run_times.yaml: series.0."
-BAD: list[tuple[dict[str, Any], str]] = [
+BAD = [
     ({"unit": "ms"}, f"{YAML}unit: time_s of times.csv is in s, not ms"),
     ({"unit": "minutes"}, f"{YAML}unit: must be 's', 'ms' or 'us' (got 'minutes')"),
     ({"time": "time_ms"}, f"{YAML}time: unknown column of times.csv 'time_ms', did you mean"),
@@ -109,9 +102,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "said"), BAD, ids=[said for _, said in BAD])
-def test_a_mistake_is_one_line(
-    tmp_path: Path, stencil_spec: Spec, changes: dict[str, Any], said: str
-) -> None:
+def test_a_mistake_is_one_line(tmp_path, stencil_spec, changes, said):
     with pytest.raises(UserError) as refused:
         read_run_times(written(tmp_path, **changes), stencil_spec, CARDS)
     assert said in str(refused.value)
@@ -131,9 +122,7 @@ def test_a_mistake_is_one_line(
         (",0.5,", ",", "row 2: must have 5 fields"),
     ],
 )
-def test_a_cell_that_does_not_fit_is_named(
-    tmp_path: Path, stencil_spec: Spec, old: str, new: str, said: str
-) -> None:
+def test_a_cell_that_does_not_fit_is_named(tmp_path, stencil_spec, old, new, said):
     study = written(tmp_path, TABLE.replace(old, new, 1))
     with pytest.raises(UserError) as refused:
         read_run_times(study, stencil_spec, CARDS)
@@ -141,7 +130,7 @@ def test_a_cell_that_does_not_fit_is_named(
     assert said in str(refused.value)
 
 
-def test_tables_without_run_times_are_checked_too(tmp_path: Path) -> None:
+def test_tables_without_run_times_are_checked_too(tmp_path):
     study = written(tmp_path)
     assert len(read_tables(study)["times"]) == 3
     (study / "published" / "facts.csv").write_text("fact,loss_percent,source\nx,3 %,a paper\n")
@@ -150,7 +139,7 @@ def test_tables_without_run_times_are_checked_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
-def test_the_times_of_the_papers_are_read(study: Path) -> None:
+def test_the_times_of_the_papers_are_read(study):
     spec, cards = load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE)
     found = read_run_times(study, spec, cards)
     titles = {one.series for one in found.times}

@@ -1,12 +1,8 @@
 """Settings: typed, checked against workloads, and blamed on the file and key at fault."""
 
-from __future__ import annotations
-
 import copy
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -24,7 +20,7 @@ CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
 @pytest.mark.workloads
-def test_the_settings_of_the_project_are_good(root: Path) -> None:
+def test_the_settings_of_the_project_are_good(root):
     files = [root / "config.yaml"]
     found = load_experiment(yaml.safe_load(files[0].read_text()), files, root)
     assert set(found.specs) >= {"acoustic"}
@@ -32,21 +28,21 @@ def test_the_settings_of_the_project_are_good(root: Path) -> None:
 
 @pytest.mark.workloads
 @pytest.mark.parametrize("name", sorted(p.name for p in Path(__file__).parents[2].glob("config/*")))
-def test_every_overlay_of_the_project_is_good(root: Path, name: str) -> None:
+def test_every_overlay_of_the_project_is_good(root, name):
     files = [root / "config.yaml", root / "config" / name]
     config = yaml.safe_load(files[0].read_text())
     update_config(config, yaml.safe_load(files[1].read_text()))
     load_experiment(config, files, root)
 
 
-def test_the_same_mistake_in_config_yaml_is_blamed_on_it(home: Path) -> None:
+def test_the_same_mistake_in_config_yaml_is_blamed_on_it(home):
     config = copy.deepcopy(BASE)
     config["gpus"]["h200.sm72"]["shard"] = 2
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     assert line_of({"seed": 3}).startswith("config.yaml: gpus.h200.sm72.shard: unknown key")
 
 
-def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
+def test_the_command_line_is_blamed_for_what_it_says(home):
     assert line_of(said={"seed": -4}).startswith(f"{COMMAND_LINE}: seed: must be")
     assert line_of({"seed": 3}, said={"sed": 4}).startswith(f"{COMMAND_LINE}: sed: unknown key")
     assert line_of({"seed": -3}).startswith("overlay0.yaml: seed: must be")
@@ -55,7 +51,7 @@ def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [".nan", "-.nan", ".inf", "-.inf"])
-def test_a_file_is_blamed_for_what_is_no_number(home: Path, number: str) -> None:
+def test_a_file_is_blamed_for_what_is_no_number(home, number):
     seed = yaml.safe_load(number)
     assert line_of({"seed": seed}).startswith("overlay0.yaml: seed: must be")
     path = home / "config.yaml"
@@ -66,7 +62,7 @@ def test_a_file_is_blamed_for_what_is_no_number(home: Path, number: str) -> None
     assert line_of(said={"seed": seed}).startswith(f"{COMMAND_LINE}: seed: must be")
 
 
-def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) -> None:
+def test_a_sweep_measures_everything_unless_it_has_another_strategy(home):
     assert experiment().sweeps["stencil"].strategy == Strategy(kind="exhaustive")
     said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
     sweep = experiment(nested("sweeps/stencil/strategy", said)).sweeps["stencil"]
@@ -89,21 +85,19 @@ def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) 
         ("gpus:\n  h200:\n    shards: 1\n    shards: 2\n", "line 4: 'shards' is given twice"),
     ],
 )
-def test_a_key_given_twice_is_refused_in_overlay_and_config(
-    home: Path, text: str, said: str
-) -> None:
+def test_a_key_given_twice_is_refused_in_overlay_and_config(home, text, said):
     assert line_of(text).startswith(f"overlay0.yaml: {said}")
     (home / "config.yaml").write_text(text)
     assert line_of().startswith(f"config.yaml: {said}")
 
 
-def test_two_workloads_of_one_name_are_refused(home: Path) -> None:
+def test_two_workloads_of_one_name_are_refused(home):
     shutil.copytree(home / "kernels" / "stencil", home / "mine" / "stencil")
     line = line_of(nested("workloads", ["kernels", "mine"]))
     assert "mine/stencil/spec.yaml: workload 'stencil' is also in" in line
 
 
-def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
+def test_a_broken_spec_is_blamed_on_itself(home):
     path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(path.read_text().replace("tz >= 2", "tzz >= 2"))
     assert line_of().startswith(
@@ -131,8 +125,8 @@ def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
     ],
 )
 def test_a_constraint_that_fits_nothing_is_found_when_the_experiment_is_loaded(
-    home: Path, constraint: str, where: str, said: str
-) -> None:
+    home, constraint, where, said
+):
     path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
     line = line_of()
@@ -141,7 +135,7 @@ def test_a_constraint_that_fits_nothing_is_found_when_the_experiment_is_loaded(
     assert line.endswith("(required by sweeps.stencil.problems)") == (where == "spec.yaml")
 
 
-def test_problems_that_a_user_chooses_need_not_reach_every_variant(home: Path) -> None:
+def test_problems_that_a_user_chooses_need_not_reach_every_variant(home):
     path = home / "kernels" / "stencil" / "spec.yaml"
     constraint = "variant != 'block3d' or order == 2"
     path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
@@ -151,7 +145,7 @@ def test_problems_that_a_user_chooses_need_not_reach_every_variant(home: Path) -
     assert "variants.block3d.constraints: no configuration of any problem" in line_of()
 
 
-def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
+def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path):
     files = []
     for number, content in enumerate(
         [
@@ -175,7 +169,7 @@ def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
     assert Sources([]).error("seed", "x").where == "config.yaml"
 
 
-def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: Path) -> None:
+def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home):
     found = experiment(nested(S, {"models": ["tree"], "splits": {"transfer": None}}))
     study = found.studies["stencil_block"]
     assert (study.models, list(study.splits)) == (["tree"], ["sizes"])
@@ -186,7 +180,7 @@ def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: P
     assert len(found.problems_of("h200", "stencil")) == 1
 
 
-def test_a_mistake_in_a_study_is_blamed_on_its_file(home: Path) -> None:
+def test_a_mistake_in_a_study_is_blamed_on_its_file(home):
     path = home / "kernels" / "stencil" / "studies" / "stencil_block" / "study.yaml"
     for key, value, said in [
         ("near_best", 1, "near_best: unknown key 'near_best', did you mean 'near_best_percent'?"),
@@ -202,7 +196,7 @@ def test_a_mistake_in_a_study_is_blamed_on_its_file(home: Path) -> None:
     assert line_of() == f"{path}: must map keys to values"
 
 
-def test_folders_that_lack_something_are_one_line(home: Path) -> None:
+def test_folders_that_lack_something_are_one_line(home):
     kernels = home / "kernels"
     study = kernels / "saxpy" / "studies" / "other"
     (study / "published").mkdir(parents=True)
@@ -230,7 +224,7 @@ def test_folders_that_lack_something_are_one_line(home: Path) -> None:
     assert "holds no workload" in line_of({"workloads": ["kernels", "empty"]})
 
 
-def test_a_variant_that_is_not_verified_cannot_be_recommended(home: Path) -> None:
+def test_a_variant_that_is_not_verified_cannot_be_recommended(home):
     folder = home / "kernels" / "stencil"
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
     spec["variants"]["column"]["verified"] = False
@@ -241,7 +235,7 @@ def test_a_variant_that_is_not_verified_cannot_be_recommended(home: Path) -> Non
     assert line_of() == f"{path}: {said}"
 
 
-def test_problems_may_be_narrowed_by_constraints(home: Path) -> None:
+def test_problems_may_be_narrowed_by_constraints(home):
     block = {**BLOCK, "only": {"variant": ["block3d"]}, "constraints": ["bx == 8 * by", "bz == 1"]}
     found = experiment(nested("sweeps/stencil/problems", [block]))
     spec = found.specs["stencil"]
@@ -273,11 +267,11 @@ def test_problems_may_be_narrowed_by_constraints(home: Path) -> None:
     ],
 )
 def test_problems_of_a_workload_without_a_study_are_checked_before_one_is_derived(
-    home: Path, where: str, block: dict[str, Any], said: str
-) -> None:
+    home, where, block, said
+):
     shutil.copytree(CONVOLUTION, home / "kernels" / "convolution")
     problems = [block]
-    overlay: dict[str, Any] = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    overlay = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
     path, key = "overlay0.yaml", "sweeps.convolution.problems"
     if where == "sweep.yaml":
         path = str(home / "kernels" / "convolution" / "sweep.yaml")
@@ -301,9 +295,7 @@ def test_problems_of_a_workload_without_a_study_are_checked_before_one_is_derive
         ("seed: 1\nseed: 2\n", "line 2: 'seed' is given twice"),
     ],
 )
-def test_a_file_that_snakemake_could_not_read_is_one_line(
-    home: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
-) -> None:
+def test_a_file_that_snakemake_could_not_read_is_one_line(home, capsys, content, said):
     path = home / "config.yaml"
     path.unlink()
     if content is not None:
@@ -317,14 +309,12 @@ def test_a_file_that_snakemake_could_not_read_is_one_line(
     assert line.count("\n") == 1
 
 
-def test_config_yaml_may_be_missing_where_an_overlay_says_everything(home: Path) -> None:
+def test_config_yaml_may_be_missing_where_an_overlay_says_everything(home):
     (home / "config.yaml").unlink()
     assert checks.readable("config.yaml", ["other.yaml"]) == "config.yaml"
 
 
-def test_a_kind_of_model_that_does_not_exist_is_one_line(
-    line_at_start: Callable[[dict[str, Any]], str],
-) -> None:
+def test_a_kind_of_model_that_does_not_exist_is_one_line(line_at_start):
     assert line_at_start({"models": {"mine": {"kind": "xgbost", "title": "x"}}}).startswith(
         "o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
         "'xgboost'? (allowed: analytical, best_tree, committee, forest, gaussian_process, knn, "
@@ -332,7 +322,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
     )
 
 
-def test_rows_to_measure_anew_are_named_by_known_columns(home: Path) -> None:
+def test_rows_to_measure_anew_are_named_by_known_columns(home):
     key = "sweeps/stencil/anew"
     said = [{"variant": ["block3d"], "n": [512], "status": ["slow"]}]
     assert experiment(nested(key, said)).sweeps["stencil"].anew == said

@@ -1,22 +1,18 @@
 """Settings of GPUs: what each takes part in, what it measures, what must be there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from overlays import ASKED, BASE, S, experiment, line_of, nested
-from samples import Project
 
 from launchwise.workflow import plan as workflow
 
 LineAtStart = Callable[[dict[str, Any]], str]
 
 
-def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
+def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home):
     config = {**BASE, "gpus": {"h200": {"source": "live"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     path = home / "kernels" / "stencil" / "sweep.yaml"
@@ -24,7 +20,7 @@ def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
     assert line_of() == f"{path}: is missing, but gpus.h200 measures stencil live"
 
 
-def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -> None:
+def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home):
     path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
     own = {"stencil": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
@@ -33,7 +29,7 @@ def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -
     assert line.endswith("the nearest size that fits is n=199")
 
 
-def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> None:
+def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home):
     recorded = home / "data" / "recorded"
     assert experiment().gpus_of("stencil_block") == ["h200", "h200.sm72"]
     (recorded / "h200.sm72" / "stencil.parquet").unlink()
@@ -49,7 +45,7 @@ def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> N
     assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload stencil")
 
 
-def test_an_overlay_takes_a_gpu_out(home: Path) -> None:
+def test_an_overlay_takes_a_gpu_out(home):
     gone = nested("gpus/h200.sm72", None)
     assert list(experiment(gone).settings.gpus) == ["h200"]
     assert experiment(gone).gpus_of("stencil_block") == ["h200"]
@@ -67,7 +63,7 @@ def test_an_overlay_takes_a_gpu_out(home: Path) -> None:
     )
 
 
-def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> None:
+def test_a_gpu_measures_workloads_beside_those_of_its_studies(home):
     mine = {"source": "live", "arch": "sm_90", "workloads": ["stencil", "saxpy"]}
     (home / "kernels" / "saxpy" / "sweep.yaml").write_text(
         yaml.safe_dump(
@@ -87,7 +83,7 @@ def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> Non
     assert alone.workloads_of("mine") == alone.alone_on("mine") == ["stencil", "saxpy"]
 
 
-def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
+def test_a_split_of_a_live_sweep_needs_problems_of_it(home):
     path = home / "kernels" / "stencil" / "studies" / "stencil_block" / "study.yaml"
     live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
     only = nested(f"{S}/gpus", ["mine"])
@@ -110,7 +106,7 @@ def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
     }
 
 
-def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
+def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home):
     found = experiment(nested(f"{S}/gpus", ["h200.sm72"]))
     assert found.gpus_of("stencil_block") == ["h200.sm72"]
     assert found.workloads_of("h200.sm72") == ["stencil"]
@@ -121,9 +117,7 @@ def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Pa
     assert [each["n"] for each in found.problems_of("h200", "stencil")] == [64, 64, 100, 100]
 
 
-def test_recorded_folders_and_files_must_be_there(
-    project: Project, line_at_start: LineAtStart
-) -> None:
+def test_recorded_folders_and_files_must_be_there(project, line_at_start):
     assert line_at_start({}) == ""
     (project.folder / "data" / "recorded" / "test" / "stencil.parquet").unlink()
     no_file = "no file 'stencil.parquet' in 'data/recorded/test'"
@@ -138,7 +132,7 @@ def test_recorded_folders_and_files_must_be_there(
         assert line_at_start(overlay).startswith(said)
 
 
-def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
+def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home):
     found = experiment(nested("gpus/a100", {"source": "described"}))
     assert found.gpus_of("stencil_block") == ["h200", "h200.sm72"]
     assert found.workloads_of("a100") == []
@@ -150,7 +144,7 @@ def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Pa
     )
 
 
-def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
+def test_no_study_learns_from_a_held_out_gpu(home):
     found = experiment(nested("gpus/h200.sm72/held_out", True))
     assert found.gpus_of("stencil_block") == ["h200"]
     assert found.tested_blindly("stencil_block") == ["h200", "h200.sm72"]
@@ -167,7 +161,7 @@ def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
     )
 
 
-def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> None:
+def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home):
     folder = home / "data" / "recorded" / "h200.sm72"
     (folder / "stencil.parquet").unlink()
     assert experiment().tested_blindly("stencil_block") == ["h200"]
@@ -204,12 +198,8 @@ def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> 
     ],
 )
 def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
-    project: Project,
-    line_at_start: LineAtStart,
-    entries: dict[str, Any],
-    rows: tuple[str, ...],
-    said: str,
-) -> None:
+    project, line_at_start, entries, rows, said
+):
     table = project.folder / "data" / "cards.csv"
     # A card that lacks something is well as long as nobody asks for it.
     table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
@@ -219,9 +209,7 @@ def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     assert line_at_start({"gpus": entries}).startswith(said)
 
 
-def test_a_live_gpu_without_an_architecture_needs_a_card_here(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_live_gpu_without_an_architecture_needs_a_card_here(home, capsys, monkeypatch):
     from launchwise.measuring.cards import Card
 
     mixed = [Card(0, "GPU-1", "NVIDIA A", "sm_80", "1"), Card(1, "GPU-2", "NVIDIA B", "sm_90", "1")]
@@ -245,7 +233,7 @@ def test_a_live_gpu_without_an_architecture_needs_a_card_here(
     assert workflow.architectures(given) == {"local": "sm_75"}
 
 
-def test_only_a_live_gpu_is_extended(home: Path) -> None:
+def test_only_a_live_gpu_is_extended(home):
     said = nested("gpus/test", {"source": "recorded", "extend": True})
     assert "gpus.test: extend: needs source live, not recorded" in line_of(said=said)
     said = nested("gpus/test", {"source": "live", "path": "data/recorded/test"})
@@ -254,9 +242,7 @@ def test_only_a_live_gpu_is_extended(home: Path) -> None:
     )
 
 
-def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
-    project: Project, line_at_start: LineAtStart
-) -> None:
+def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(project, line_at_start):
     path = project.folder / "prices.csv"
     path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
     line = line_at_start({"prices": "prices.csv"})

@@ -1,10 +1,7 @@
 """GPUs known from datasheets: the table of their figures, and profiles made of it."""
 
-from __future__ import annotations
-
 import csv
 import math
-from pathlib import Path
 
 import pytest
 from samples import ROOT
@@ -60,13 +57,13 @@ HALVED += ("rtx4080", "rtx4090")
 """GeForce cards: half of it with float32 sums."""
 
 
-def test_the_cards_that_users_ask_for_are_there() -> None:
+def test_the_cards_that_users_ask_for_are_there():
     wanted = "titan_black titan_x titan_v rtx2080ti rtx2080super rtx4070 rtx4080 a5000 v100 t4 a100"
     wanted += " a100_80gb l4 l40s rtx4090 h100 h200 b200"
     assert set(wanted.split()) <= set(COMPLETE)
 
 
-def test_every_figure_has_a_source_that_names_a_document() -> None:
+def test_every_figure_has_a_source_that_names_a_document():
     with open(ROOT / CARDS_FILE, newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert len(rows) > 200
@@ -79,7 +76,7 @@ def test_every_figure_has_a_source_that_names_a_document() -> None:
 
 
 @pytest.mark.parametrize("name", OF_NVIDIA)
-def test_peaks_follow_from_cores_and_clock(name: str) -> None:
+def test_peaks_follow_from_cores_and_clock(name):
     card = CARDS[name]
     figures, clock_ghz = card.figures, card.figures["boost_clock_mhz"] / 1e3
     assert figures["float32_gflops"] == pytest.approx(2 * card.cores * clock_ghz, rel=0.03)
@@ -90,7 +87,7 @@ def test_peaks_follow_from_cores_and_clock(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_AMD)
-def test_a_card_of_amd_has_a_target_and_a_wavefront_instead_of_a_capability(name: str) -> None:
+def test_a_card_of_amd_has_a_target_and_a_wavefront_instead_of_a_capability(name):
     card = CARDS[name]
     found = described_profile(name, CARDS, EFFICIENCY)
     assert (found.is_amd, found.capability_text) == (True, card.arch)
@@ -105,7 +102,7 @@ def test_a_card_of_amd_has_a_target_and_a_wavefront_instead_of_a_capability(name
 
 
 @pytest.mark.parametrize("name", OF_NVIDIA)
-def test_rates_of_tensor_cores_follow_from_sms_and_clock(name: str) -> None:
+def test_rates_of_tensor_cores_follow_from_sms_and_clock(name):
     card = CARDS[name]
     given = {key: card.figures[key] for key in TENSOR_FIGURES if key in card.figures}
     capability = card.compute_capability
@@ -124,7 +121,7 @@ def test_rates_of_tensor_cores_follow_from_sms_and_clock(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_NVIDIA)
-def test_limits_of_an_sm_belong_to_the_compute_capability(name: str) -> None:
+def test_limits_of_an_sm_belong_to_the_compute_capability(name):
     limits = ("shared_per_sm_bytes", "shared_per_block_bytes", "registers_per_sm")
     limits += ("max_threads_per_sm", "max_threads_per_block")
     card = CARDS[name]
@@ -135,7 +132,7 @@ def test_limits_of_an_sm_belong_to_the_compute_capability(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> None:
+def test_a_described_card_is_a_gpu_like_any_other(name, tmp_path):
     found = described_profile("mine", CARDS, EFFICIENCY, name)
     write_profile(tmp_path / "mine.json", found)
     assert read_profile(tmp_path / "mine.json", "mine") == found
@@ -150,7 +147,7 @@ def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> 
         assert getattr(found, key) == value
 
 
-def test_what_nobody_measured_is_left_out_of_the_ceilings() -> None:
+def test_what_nobody_measured_is_left_out_of_the_ceilings():
     ceilings = described_profile("a100", CARDS, EFFICIENCY).ceilings.model_dump(exclude_none=True)
     told = {"copy_bandwidth_gbs", "launch_overhead_us", *FLOP_FIGURES}
     assert set(ceilings) == {*told, *TENSOR_FIGURES}
@@ -162,7 +159,7 @@ def test_what_nobody_measured_is_left_out_of_the_ceilings() -> None:
     assert set(plain) == told
 
 
-def test_only_a_described_card_may_lack_what_a_measurement_tells() -> None:
+def test_only_a_described_card_may_lack_what_a_measurement_tells():
     known = described_profile("a100", CARDS, EFFICIENCY).model_dump(
         exclude={"source", *MEASURED_ONLY}
     )
@@ -172,14 +169,14 @@ def test_only_a_described_card_may_lack_what_a_measurement_tells() -> None:
     assert read_profile(RECORDED).source == "measured"
 
 
-def test_the_reference_card_is_described_with_its_measured_ceilings() -> None:
+def test_the_reference_card_is_described_with_its_measured_ceilings():
     measured = read_profile(RECORDED).ceilings.model_dump()
     described = described_profile("h200", CARDS, EFFICIENCY).ceilings.model_dump(exclude_none=True)
     assert described == pytest.approx({key: measured[key] for key in described})
     assert set(described) >= {*FLOP_FIGURES, *TENSOR_FIGURES}
 
 
-def test_another_reference_profile_changes_the_described_ceilings(tmp_path: Path) -> None:
+def test_another_reference_profile_changes_the_described_ceilings(tmp_path):
     measured = read_profile(RECORDED)
     changed = {"copy_bandwidth_gbs": 2400.0, "float64_gflops": 16727.04, "tf32_gflops": 247250.0}
     ceilings = measured.ceilings.model_copy(update={**changed, "launch_overhead_us": 3.0})
@@ -198,7 +195,7 @@ def test_another_reference_profile_changes_the_described_ceilings(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", OF_NVIDIA)
-def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name: str) -> None:
+def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name):
     card = CARDS[name]
     ceilings = described_profile(name, CARDS, EFFICIENCY).ceilings
     for key in TENSOR_FIGURES:
@@ -208,7 +205,7 @@ def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name: str)
             assert share == pytest.approx(0.95 if before else EFFICIENCY.rates[key])
 
 
-def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature() -> None:
+def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature():
     assert (tensor_share((8, 9)), tensor_share((9, 0))) == (0.95, 0.62)
     measured = read_profile(RECORDED)
     lacking = dict.fromkeys(TENSOR_FIGURES)
@@ -219,7 +216,7 @@ def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature() ->
     assert Machine.of(measured).float16 == measured.ceilings.float16_gflops
 
 
-def test_a_reference_that_lacks_a_rate_is_refused() -> None:
+def test_a_reference_that_lacks_a_rate_is_refused():
     measured, card = read_profile(RECORDED), CARDS["h200"]
     ceilings = measured.ceilings.model_copy(update={"tf32_gflops": None})
     bare = measured.model_copy(update={"ceilings": ceilings})
@@ -230,13 +227,13 @@ def test_a_reference_that_lacks_a_rate_is_refused() -> None:
         Efficiency.of(measured, card.model_copy(update={"figures": figures}))
 
 
-def test_a_table_without_the_card_of_the_reference_is_refused() -> None:
+def test_a_table_without_the_card_of_the_reference_is_refused():
     others = {name: card for name, card in CARDS.items() if name != "h200"}
     with pytest.raises(UserError, match=r"unknown card 'h200'"):
         reference_efficiency(others, RECORDED)
 
 
-def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None:
+def test_rules_that_use_datasheets_have_the_reference_profile_as_input():
     described = (ROOT / "rules" / "data.smk").read_text().partition("rule profiles:\n")[2]
     inputs = described.partition("    input:\n")[2].partition("    output:\n")[0]
     assert "cards=project_file(CARDS_FILE),\n" in inputs
@@ -245,7 +242,7 @@ def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None
     assert "        **reported.reads(),\n" in rule.partition("    output:\n")[0]
 
 
-def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
+def test_the_measured_card_is_described_with_its_measured_attributes():
     measured, described = read_profile(RECORDED), described_profile("h200", CARDS, EFFICIENCY)
     for key, value in measured.model_dump(exclude={"ceilings", "device_name", "source"}).items():
         if key in MEASURED_ONLY:
@@ -254,7 +251,7 @@ def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
         assert known == (pytest.approx(value, rel=0.01) if isinstance(value, float) else value), key
 
 
-def test_the_slowest_card_of_an_architecture_may_have_few_figures(tmp_path: Path) -> None:
+def test_the_slowest_card_of_an_architecture_may_have_few_figures(tmp_path):
     path = table(
         tmp_path,
         *("fast,compute_capability,9.0,1,a box", "fast,memory_bandwidth_gbs,3350,GB/s,a box"),
@@ -268,7 +265,7 @@ def test_the_slowest_card_of_an_architecture_may_have_few_figures(tmp_path: Path
     assert slowest_bandwidths(cards) == {"sm_90": 2000, "sm_120": 448}
 
 
-def test_cards_that_only_estimates_need_have_two_figures_and_are_not_described() -> None:
+def test_cards_that_only_estimates_need_have_two_figures_and_are_not_described():
     few = {name: card.figures for name, card in CARDS.items() if card.missing}
     assert few == {
         "p100_12gb": {"compute_capability": 6.0, "memory_bandwidth_gbs": 549},
@@ -284,7 +281,7 @@ def test_cards_that_only_estimates_need_have_two_figures_and_are_not_described()
 HEADER = "card,figure,value,unit,source"
 
 
-def table(folder: Path, *rows: str, header: str = HEADER) -> Path:
+def table(folder, *rows, header=HEADER):
     """A table with these rows."""
     path = folder / "cards.csv"
     path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
@@ -310,7 +307,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what, tmp_path):
     row, said = MISTAKES[what]
     path = table(tmp_path, "x,sms,8,1,a box", row)
     with pytest.raises(UserError) as caught:
@@ -330,9 +327,7 @@ def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what: str, tmp_
         (f'{HEADER}\nx,sms,8,1,"a box\n', "is not CSV: "),
     ],
 )
-def test_a_file_that_is_no_such_table_is_one_line(
-    tmp_path: Path, content: str | None, said: str
-) -> None:
+def test_a_file_that_is_no_such_table_is_one_line(tmp_path, content, said):
     path = tmp_path / "cards.csv"
     if content is not None:
         path.write_text(content)
@@ -342,9 +337,7 @@ def test_a_file_that_is_no_such_table_is_one_line(
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_card_that_lacks_a_figure_is_refused_and_the_others_are_not(
-    figure: str, tmp_path: Path
-) -> None:
+def test_a_card_that_lacks_a_figure_is_refused_and_the_others_are_not(figure, tmp_path):
     rows = (ROOT / CARDS_FILE).read_text(encoding="utf-8").splitlines()[1:]
     path = table(tmp_path, *(row for row in rows if not row.startswith(f"a100,{figure},")))
     cards = read_cards(path)
@@ -356,7 +349,7 @@ def test_a_card_that_lacks_a_figure_is_refused_and_the_others_are_not(
     )
 
 
-def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_path: Path) -> None:
+def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_path):
     cards = read_cards(table(tmp_path, "x1,sms,8,1,a box", "x2,sms,8,1,a box"))
     with pytest.raises(UserError) as caught:
         described_profile("x", cards, EFFICIENCY)
@@ -364,7 +357,7 @@ def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_pat
     assert str(caught.value) == f"{tmp_path / 'cards.csv'}: {said}"
 
 
-def test_a_compute_capability_without_known_cores_is_refused() -> None:
+def test_a_compute_capability_without_known_cores_is_refused():
     figures = {**CARDS["a100"].figures, "compute_capability": 9.9}
     assert (9, 9) not in CORES_PER_SM
     with pytest.raises(UserError, match=r"new: has compute capability 9\.9, whose cores"):

@@ -1,9 +1,5 @@
 """The table of prices: what is read, and one clear line for every mistake."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from launchwise.base.errors import UserError
@@ -14,13 +10,13 @@ GPUS = ("h200", "a100")
 MUST = "must have the columns gpu, euro, euro_per_hour, date, source"
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder, text):
     path = folder / "prices.csv"
     path.write_text(text)
     return path
 
 
-def test_prices_are_read_by_gpu(tmp_path: Path) -> None:
+def test_prices_are_read_by_gpu(tmp_path):
     text = HEAD + 'h200,,3.5,2026-11-01,"a cloud, list price"\na100,9000,,2026-10-02,a shop\n'
     assert read_prices(written(tmp_path, text), GPUS) == {
         "h200": Price(None, 3.5, "2026-11-01", "a cloud, list price"),
@@ -28,7 +24,7 @@ def test_prices_are_read_by_gpu(tmp_path: Path) -> None:
     }
 
 
-def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path: Path) -> None:
+def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path):
     path = written(tmp_path, HEAD + "t4,,1,2026-11-01,x\nh200,,3,2026-11-01,x\n")
     assert [*read_prices(path, GPUS, ("t4",))] == ["h200"]
     with pytest.raises(UserError, match="line 2: unknown GPU 't4'"):
@@ -62,13 +58,13 @@ def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path: Path) ->
         ("", f"{MUST} (got none)"),
     ],
 )
-def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_is_one_line_with_its_place(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(UserError) as caught:
         read_prices(path, GPUS)
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_table_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none\.csv: cannot be read"):
         read_prices(tmp_path / "none.csv", GPUS)

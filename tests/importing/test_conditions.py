@@ -1,10 +1,7 @@
 """What an import does not believe: conditions, times of cards, files of others."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import foreign
 import pytest
@@ -16,10 +13,10 @@ from launchwise.importing.command import import_sweeps, told
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
-TIMES: dict[tuple[int, int], Any] = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
+TIMES = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
 
 
-def sweep(tmp_path: Path, times: dict[tuple[int, int], Any]) -> Path:
+def sweep(tmp_path, times):
     """A cache of two tunables, bx and by."""
     entries = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in times.items()}
     return foreign.write(
@@ -35,7 +32,7 @@ def sweep(tmp_path: Path, times: dict[tuple[int, int], Any]) -> Path:
     )
 
 
-def t1(tmp_path: Path, *conditions: str) -> Path:
+def t1(tmp_path, *conditions):
     """Its space."""
     parameters = [
         {"Name": name, "Type": "int", "Values": values, "Default": default}
@@ -46,7 +43,7 @@ def t1(tmp_path: Path, *conditions: str) -> Path:
     return foreign.write(tmp_path / "t1.json", {"ConfigurationSpace": space})
 
 
-def imported(tmp_path: Path, times: dict[tuple[int, int], Any], *conditions: str) -> Any:
+def imported(tmp_path, times, *conditions):
     """The import of both."""
     return import_sweeps(
         [sweep(tmp_path, times)],
@@ -57,7 +54,7 @@ def imported(tmp_path: Path, times: dict[tuple[int, int], Any], *conditions: str
     )
 
 
-def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path: Path) -> None:
+def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path):
     found = imported(tmp_path, TIMES, "bx * by <= 32", "bx >= 16")
     notes = [line for line in told(found) if line.startswith("note: ")]
     assert (
@@ -81,9 +78,7 @@ def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path: Path) -> N
         ("bx > 'a'", "has no value for bx=16, by=1"),
     ],
 )
-def test_a_condition_that_cannot_be_read_is_said_with_the_reason(
-    tmp_path: Path, condition: str, why: str
-) -> None:
+def test_a_condition_that_cannot_be_read_is_said_with_the_reason(tmp_path, condition, why):
     found = imported(tmp_path, TIMES, condition)
     told_of = [note for note in found.notes if repr(condition) in note]
     assert len(told_of) == 1
@@ -91,7 +86,7 @@ def test_a_condition_that_cannot_be_read_is_said_with_the_reason(
     assert load_spec(found.folder).constraints == []
 
 
-def test_conditions_that_hold_are_taken(tmp_path: Path) -> None:
+def test_conditions_that_hold_are_taken(tmp_path):
     found = imported(tmp_path, TIMES, "bx * by <= 64", "bx >= 16 && !(by == 3) || bx != 1")
     spec = load_spec(found.folder)
     assert spec.constraints == ["bx * by <= 64", "bx >= 16 and not (by == 3) or bx != 1"]
@@ -100,7 +95,7 @@ def test_conditions_that_hold_are_taken(tmp_path: Path) -> None:
     assert not any("condition '" in note for note in found.notes)
 
 
-def test_failed_rows_that_break_a_condition_are_left_out(tmp_path: Path) -> None:
+def test_failed_rows_that_break_a_condition_are_left_out(tmp_path):
     times = {**TIMES, (64, 1): 0.6, (64, 2): "InvalidConfig"}
     found = imported(tmp_path, times, "bx * by <= 64")
     assert load_spec(found.folder).constraints == ["bx * by <= 64"]
@@ -108,12 +103,12 @@ def test_failed_rows_that_break_a_condition_are_left_out(tmp_path: Path) -> None
     assert "1 failed rows break a condition and are left out, such as bx=64, by=2" in found.notes
 
 
-def timed(name: str, *times_ms: float) -> Timed:
+def timed(name, *times_ms):
     """A sweep of one problem on a card that is not known."""
     return Timed(name, None, (64,), {(n,): ms for n, ms in enumerate(times_ms)}, None, None)
 
 
-def test_cards_may_agree_through_a_third_one() -> None:
+def test_cards_may_agree_through_a_third_one():
     step = 0.9 * MOST_UNEXPLAINED
     slow, fast, between = timed("slow", step), timed("fast", 1 / step), timed("between", 1.0)
     for chain in permutations((slow, fast, between)):
@@ -121,7 +116,7 @@ def test_cards_may_agree_through_a_third_one() -> None:
     assert list(doubts([slow, fast])) == [0, 1]
 
 
-def test_the_one_that_is_alone_is_doubted() -> None:
+def test_the_one_that_is_alone_is_doubted():
     sweeps = [timed("one", 1.0, 2.0), timed("other", 1.5, 2.5), timed("odd", 0.01, 0.02)]
     (place, words) = next(iter(doubts(sweeps).items()))
     assert (place, len(doubts(sweeps))) == (2, 1)
@@ -130,21 +125,21 @@ def test_the_one_that_is_alone_is_doubted() -> None:
     assert "by 136 times" in words[0]
 
 
-def test_problems_of_their_own_are_not_compared() -> None:
+def test_problems_of_their_own_are_not_compared():
     other = Timed("other", None, (65,), {(0,): 1000.0}, None, None)
     assert doubts([timed("one", 1.0), other]) == {}
 
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+CASES = yaml.safe_load(
     Path(__file__).with_name("data").joinpath("files_of_others.yaml").read_text()
 )
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_said_of_a_file(tmp_path: Path, case: str) -> None:
+def test_what_is_said_of_a_file(tmp_path, case):
     given = CASES[case]
     file = foreign.write(tmp_path / given["file"], given["text"])
-    options: dict[str, Any] = {}
+    options = {}
     if "columns" in given:
         options["columns"] = foreign.write(tmp_path / "columns.yaml", given["columns"])
     else:

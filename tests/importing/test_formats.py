@@ -1,11 +1,7 @@
 """Readers and writers of the formats of other tuners."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import foreign
 import pytest
@@ -22,7 +18,7 @@ FAILED = 2
 
 
 @pytest.mark.parametrize("name", ["cache.json", "cache.json.gz"])
-def test_a_cache_is_read_with_its_failures(tmp_path: Path, name: str) -> None:
+def test_a_cache_is_read_with_its_failures(tmp_path, name):
     found = foreign.read_one(foreign.write(tmp_path / name, foreign.cache()))
     assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "blur_kernel")
     assert found.problem == {"w": 4096, "h": 2048}
@@ -36,7 +32,7 @@ def test_a_cache_is_read_with_its_failures(tmp_path: Path, name: str) -> None:
     assert found.notes == ["not taken over: GFLOP/s, compile_time"]
 
 
-def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path: Path) -> None:
+def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path):
     given = foreign.cache()
     entry = given["cache"]["16,1,0"]
     # As of a real file: a stated time that is not the mean of its repeats.
@@ -54,7 +50,7 @@ def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path: Path) -> None:
     assert "1 rows state a time that is not the mean of their repeats" in found.notes
 
 
-def test_t4_and_cache_of_one_sweep_give_the_same_rows(tmp_path: Path) -> None:
+def test_t4_and_cache_of_one_sweep_give_the_same_rows(tmp_path):
     of_cache = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache()))
     of_t4 = foreign.read_one(foreign.write(tmp_path / "t4.json", foreign.t4()))
     assert of_t4.rows == of_cache.rows
@@ -64,7 +60,7 @@ def test_t4_and_cache_of_one_sweep_give_the_same_rows(tmp_path: Path) -> None:
     assert (again.device_name, again.problem) == (of_cache.device_name, of_cache.problem)
 
 
-def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path: Path) -> None:
+def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path):
     whole = json.dumps(foreign.cache(), indent=1)
     every = foreign.read_one(foreign.write(tmp_path / "whole.json", whole)).rows
     begin = whole.index('"cache"')
@@ -79,7 +75,7 @@ def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path: Path) -> None:
     assert counts >= set(range(len(every)))
 
 
-def test_a_cut_behind_a_comma_loses_nothing(tmp_path: Path) -> None:
+def test_a_cut_behind_a_comma_loses_nothing(tmp_path):
     text = json.dumps(foreign.cache())
     assert text.endswith("}}}")
     path = foreign.write(tmp_path / "cut.json", text[:-2] + ",\n")
@@ -100,11 +96,11 @@ def test_a_cut_behind_a_comma_loses_nothing(tmp_path: Path) -> None:
         ("", {}),
     ],
 )
-def test_sizes_come_as_number_list_or_text(size: Any, problem: dict[str, Any]) -> None:
+def test_sizes_come_as_number_list_or_text(size, problem):
     assert problem_of(size) == problem
 
 
-def test_values_and_times_of_every_type() -> None:
+def test_values_and_times_of_every_type():
     assert [as_value(each) for each in ("16", 16.0, True, "a", "0.5", 0.5)] == [
         *(16, 16, 1, "a", "0.5", "0.5")
     ]
@@ -124,16 +120,14 @@ def test_values_and_times_of_every_type() -> None:
         ({"time": "OutOfMemory"}, "out_of_memory", "OutOfMemory"),
     ],
 )
-def test_failures_of_old_and_new_caches(
-    tmp_path: Path, change: dict[str, Any], status: str, reason: str
-) -> None:
+def test_failures_of_old_and_new_caches(tmp_path, change, status, reason):
     content = foreign.cache()
     content["cache"]["16,1,0"] |= {"times": [], **change}
     row = foreign.read_one(foreign.write(tmp_path / "cache.json", content)).rows[0]
     assert (row.status, row.reason, row.time_ms) == (status, reason, None)
 
 
-def test_a_cache_may_lack_most_of_its_header_and_have_another_objective(tmp_path: Path) -> None:
+def test_a_cache_may_lack_most_of_its_header_and_have_another_objective(tmp_path):
     content = foreign.cache(objective="GFLOP/s")
     for key in ("tune_params_keys", "tune_params", "device_name", "problem_size"):
         del content[key]
@@ -149,7 +143,7 @@ def test_a_cache_may_lack_most_of_its_header_and_have_another_objective(tmp_path
     assert found.rows[1].time_ms == pytest.approx(mean, rel=1e-15)
 
 
-def test_a_cache_whose_entries_are_keys_alone(tmp_path: Path) -> None:
+def test_a_cache_whose_entries_are_keys_alone(tmp_path):
     content = foreign.cache()
     for entry in content["cache"].values():
         for name in content["tune_params_keys"]:
@@ -161,7 +155,7 @@ def test_a_cache_whose_entries_are_keys_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("unit", "to_unit"), [("miliseconds", 1), ("Microseconds", 1e3), ("s", 1e-3)]
 )
-def test_units_are_converted_and_said(tmp_path: Path, unit: str, to_unit: float) -> None:
+def test_units_are_converted_and_said(tmp_path, unit, to_unit):
     found = foreign.read_one(foreign.write(tmp_path / "t4.json", foreign.t4(unit, to_unit=to_unit)))
     exact = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache()))
     for row, other in zip(found.rows, exact.rows, strict=True):
@@ -171,7 +165,7 @@ def test_units_are_converted_and_said(tmp_path: Path, unit: str, to_unit: float)
     assert bool(found.notes) == (to_unit != 1)
 
 
-def test_an_unknown_unit_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_unit_is_refused(tmp_path):
     path = foreign.write(tmp_path / "t4.json", foreign.t4("fortnights"))
     with pytest.raises(UserError, match=r"metadata\.timeunit: 'fortnights' is no unit"):
         foreign.read_one(path)
@@ -180,7 +174,7 @@ def test_an_unknown_unit_is_refused(tmp_path: Path) -> None:
         foreign.read_one(path)
 
 
-def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path: Path) -> None:
+def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path):
     content = foreign.t4()
     del content["metadata"]
     first, second = content["results"][:2]
@@ -193,7 +187,7 @@ def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path: Path) -> 
     assert "states no unit of time" in found.notes[0]
 
 
-def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
+def test_t1_is_read_without_running_it(tmp_path):
     space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
     assert space.tunables == {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
     assert space.defaults == {"block_size_x": 32, "tile": 2, "pad": 0}
@@ -217,7 +211,7 @@ def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
         ("sorted([2, 4], reverse=True)", [4, 2]),
     ],
 )
-def test_values_of_t1_may_be_computed(tmp_path: Path, values: str, expected: list[int]) -> None:
+def test_values_of_t1_may_be_computed(tmp_path, values, expected):
     content = foreign.t1()
     content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values
     assert (
@@ -240,7 +234,7 @@ def test_values_of_t1_may_be_computed(tmp_path: Path, values: str, expected: lis
         "[]",
     ],
 )
-def test_values_of_t1_that_are_no_list_are_refused(tmp_path: Path, values: str) -> None:
+def test_values_of_t1_that_are_no_list_are_refused(tmp_path, values):
     content = foreign.t1()
     content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values
     path = foreign.write(tmp_path / "t1.json", content)
@@ -248,7 +242,7 @@ def test_values_of_t1_that_are_no_list_are_refused(tmp_path: Path, values: str) 
         read_t1(path)
 
 
-def test_ktt_has_registers_and_microseconds(tmp_path: Path) -> None:
+def test_ktt_has_registers_and_microseconds(tmp_path):
     found = foreign.read_one(foreign.write(tmp_path / "ktt.json.gz", foreign.ktt()))
     assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "Blur")
     assert found.problem == {}
@@ -265,9 +259,7 @@ def test_ktt_has_registers_and_microseconds(tmp_path: Path) -> None:
     ("stated", "status"),
     [("ValidationFailed", "wrong"), ("ComputationFailed", "failed"), ("DeviceLimits", "failed")],
 )
-def test_a_failed_result_of_ktt_may_have_been_timed(
-    tmp_path: Path, stated: str, status: str
-) -> None:
+def test_a_failed_result_of_ktt_may_have_been_timed(tmp_path, stated, status):
     content = foreign.ktt()
     first = content["Results"][0]
     first["Status"] = stated
@@ -293,7 +285,7 @@ status: state
 """
 
 
-def test_csv_with_a_mapping(tmp_path: Path) -> None:
+def test_csv_with_a_mapping(tmp_path):
     path = foreign.write(tmp_path / "rows.csv", CSV)
     mapped = read_mapping(foreign.write(tmp_path / "columns.yaml", MAPPING))
     small, large = read_csv(path, mapped)
@@ -308,7 +300,7 @@ def test_csv_with_a_mapping(tmp_path: Path) -> None:
     assert small.notes == ["converted from microseconds to milliseconds"]
 
 
-def test_a_mapping_must_name_columns_of_the_file(tmp_path: Path) -> None:
+def test_a_mapping_must_name_columns_of_the_file(tmp_path):
     path = foreign.write(tmp_path / "rows.csv", CSV)
     with pytest.raises(UserError, match="unknown column 'time'"):
         read_csv(path, Mapped(tunables=["x"], time="time", unit="ms"))
@@ -318,7 +310,7 @@ def test_a_mapping_must_name_columns_of_the_file(tmp_path: Path) -> None:
         read_sweeps(path)
 
 
-def test_the_format_is_known_by_the_content(tmp_path: Path) -> None:
+def test_the_format_is_known_by_the_content(tmp_path):
     made = {"cache": foreign.cache(), "t4": foreign.t4(), "ktt": foreign.ktt()}
     paths = [foreign.write(tmp_path / f"{n}.json", each) for n, each in enumerate(made.values())]
     found = [read_sweeps(path)[0].format for path in paths]
@@ -337,13 +329,13 @@ def test_the_format_is_known_by_the_content(tmp_path: Path) -> None:
         ('{"ConfigurationSpace": {}}', "is T1, which holds a space and no times"),
     ],
 )
-def test_other_files_are_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
+def test_other_files_are_refused_in_one_line(tmp_path, content, message):
     path = foreign.write(tmp_path / "some.json", content)
     with pytest.raises(UserError, match=message):
         read_sweeps(path)
 
 
-def test_broken_bytes_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_broken_bytes_are_refused_in_one_line(tmp_path):
     packed = foreign.write(tmp_path / "a.json.gz", foreign.cache()).read_bytes()
     (tmp_path / "a.json.gz").write_bytes(packed[:-20])
     (tmp_path / "b.json").write_bytes(b'{"cache": "\xff"}')
@@ -352,7 +344,7 @@ def test_broken_bytes_are_refused_in_one_line(tmp_path: Path) -> None:
             read_sweeps(tmp_path / name)
 
 
-def csv_rows(tmp_path: Path, text: str, **mapping: Any) -> list[Any]:
+def csv_rows(tmp_path, text, **mapping):
     """Rows of a CSV file with the columns n, x, time."""
     given = {"device": "A", "problem": ["n"], "tunables": ["x"], "time": "time", "unit": "ms"}
     path = foreign.write(tmp_path / "rows.csv", text)
@@ -374,13 +366,13 @@ def csv_rows(tmp_path: Path, text: str, **mapping: Any) -> list[Any]:
         ("", "is empty"),
     ],
 )
-def test_csv_that_would_be_read_wrongly_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_csv_that_would_be_read_wrongly_is_refused(tmp_path, text, message):
     with pytest.raises(UserError) as caught:
         csv_rows(tmp_path, text)
     assert message in str(caught.value)
 
 
-def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
+def test_csv_as_spreadsheets_write_it(tmp_path):
     text = '\ufeffn; x; time\r\n1; "a"; 1,5\r\n1; b; 2\r\n1; c; InvalidConfig\r\n;;\r\n'
     rows = csv_rows(tmp_path, text, delimiter=";", decimal=",")
     assert [(row.configuration["x"], row.time_ms) for row in rows] == [
@@ -389,7 +381,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
     assert rows[2].reason == "InvalidConfig"
 
 
-def test_a_column_may_name_the_devices(tmp_path: Path) -> None:
+def test_a_column_may_name_the_devices(tmp_path):
     path = foreign.write(tmp_path / "rows.txt", "gpu,x,t,ok\nA,1,1,OK\nB,1,2,Passed\nA,2,3,no\n")
     mapped = Mapped(
         devices="gpu", tunables=["x"], time="t", unit="s", status="ok", ok=["OK", "passed"]
@@ -403,7 +395,7 @@ def test_a_column_may_name_the_devices(tmp_path: Path) -> None:
     assert "not taken over" not in " ".join(read_csv(path, mapped)[0].notes)
 
 
-def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path: Path) -> None:
+def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path):
     path = foreign.write(tmp_path / "rows.csv", "x,a,b\n1,2,\n2,3,4\n3,5,0\n")
     mapped = Mapped(device="A", tunables=["x"], repeats=["a", "b"], unit="ms")
     (sweep,) = read_csv(path, mapped)
@@ -414,9 +406,7 @@ def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("time", ["1e20", "NaN", "0.0", "-1.0"])
-def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(
-    tmp_path: Path, time: str
-) -> None:
+def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(tmp_path, time):
     text = json.dumps(foreign.cache())
     entry = foreign.cache()["cache"]["16,1,0"]["time"]
     assert text.count(f'"time": {entry}') == 1
@@ -428,7 +418,7 @@ def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(
     assert rows[16, 1, 0].time_ms is None
 
 
-def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path: Path) -> None:
+def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path):
     given = foreign.cache()
     given["cache"]["16,1,0"]["times"][0] = 0.0
     text = json.dumps(given)
@@ -440,7 +430,7 @@ def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path: Path)
 
 
 @pytest.mark.parametrize("whole", [foreign.cache, foreign.t4])
-def test_damage_in_the_middle_is_no_cut(tmp_path: Path, whole: Any) -> None:
+def test_damage_in_the_middle_is_no_cut(tmp_path, whole):
     text = json.dumps(whole(), indent=1)
     ends = [place for place in range(len(text)) if text.startswith("},\n", place)]
     place = ends[len(ends) // 2]
@@ -457,7 +447,7 @@ def test_damage_in_the_middle_is_no_cut(tmp_path: Path, whole: Any) -> None:
     assert caught.value.where == f"{path}:{begins[-1]}"
 
 
-def test_a_corrupt_gzip_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_corrupt_gzip_is_refused_in_one_line(tmp_path):
     packed = bytearray(foreign.write(tmp_path / "a.json.gz", foreign.cache()).read_bytes())
     packed[40:60] = b"\xff" * 20
     (tmp_path / "a.json.gz").write_bytes(packed)
@@ -465,7 +455,7 @@ def test_a_corrupt_gzip_is_refused_in_one_line(tmp_path: Path) -> None:
         read_sweeps(tmp_path / "a.json.gz")
 
 
-def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path: Path) -> None:
+def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path):
     given = foreign.t4()
     given["metadata"].pop("timeunit")
     for result in given["results"]:
@@ -478,7 +468,7 @@ def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path: Path) -
     assert "states the unit of its measurements alone: seconds, repeats too" in found.notes
 
 
-def test_an_objective_may_be_called_otherwise(tmp_path: Path) -> None:
+def test_an_objective_may_be_called_otherwise(tmp_path):
     given = foreign.t4()
     for result in given["results"]:
         result["objectives"] = ["runtime"]
@@ -494,7 +484,7 @@ def test_an_objective_may_be_called_otherwise(tmp_path: Path) -> None:
     assert (first.status, first.reason) == ("failed", "no time")
 
 
-def test_results_with_parameters_of_their_own_are_refused(tmp_path: Path) -> None:
+def test_results_with_parameters_of_their_own_are_refused(tmp_path):
     given = foreign.t4()
     given["results"][3]["configuration"]["more"] = 1
     with pytest.raises(UserError, match=r"results\.3\.configuration: has the parameter more"):
@@ -506,7 +496,7 @@ def test_results_with_parameters_of_their_own_are_refused(tmp_path: Path) -> Non
         read_sweeps(path, space)
 
 
-def test_results_of_several_kernels_are_refused(tmp_path: Path) -> None:
+def test_results_of_several_kernels_are_refused(tmp_path):
     given = foreign.ktt()
     given["Results"][1]["KernelName"] = "another"
     with pytest.raises(UserError, match=r"Results: are of several kernels .Blur, another"):

@@ -1,13 +1,9 @@
 """Lists of results, Triton's timings, and packed files."""
 
-from __future__ import annotations
-
 import bz2
 import json
 import lzma
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import foreign
 import pandas as pd
@@ -16,7 +12,6 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.importing.command import import_sweeps, told
 from launchwise.importing.reading import read_sweeps
-from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import read_t1
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -25,23 +20,21 @@ from launchwise.workloads.spec import load_spec
 DEVICE = "NVIDIA RTX A4000"
 
 
-def read(path: Path, **options: Any) -> ForeignSweep:
+def read(path, **options):
     """The one sweep of a file."""
     (found,) = read_sweeps(path, **options)
     return found
 
 
 @pytest.fixture
-def exact(tmp_path: Path) -> ForeignSweep:
+def exact(tmp_path):
     """The sweep as a cache of Kernel Tuner holds it."""
     return foreign.read_one(foreign.write(tmp_path / "exact.json", foreign.cache()))
 
 
 @pytest.mark.parametrize("environment", [None, {"device_name": DEVICE, "iterations": 7}])
-def test_a_list_of_results_is_the_cache(
-    tmp_path: Path, exact: ForeignSweep, environment: dict[str, Any] | None
-) -> None:
-    listed: Any = foreign.results()
+def test_a_list_of_results_is_the_cache(tmp_path, exact, environment):
+    listed = foreign.results()
     content = listed if environment is None else [listed, environment]
     found = read(foreign.write(tmp_path / "results.json", content))
     assert found.rows == exact.rows
@@ -51,9 +44,7 @@ def test_a_list_of_results_is_the_cache(
     assert "not taken over: GFLOP/s, compile_time" in found.notes
 
 
-def test_results_as_json_lines_and_as_a_table_of_pandas(
-    tmp_path: Path, exact: ForeignSweep
-) -> None:
+def test_results_as_json_lines_and_as_a_table_of_pandas(tmp_path, exact):
     rows = foreign.results()
     lines = "\n".join(map(json.dumps, rows))
     assert read(foreign.write(tmp_path / "rows.jsonl", lines)).rows == exact.rows
@@ -67,8 +58,8 @@ def test_results_as_json_lines_and_as_a_table_of_pandas(
     ]
 
 
-def test_results_of_another_objective_and_of_observers(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
+def test_results_of_another_objective_and_of_observers(tmp_path):
+    rows = [
         {"x": 16, "nvml_energy": 2.5, "time": 1.5, "times": [1.0, 2.0], "GFLOP/s": 3.5, "ratio": 7},
         {"x": 32, "nvml_energy": 2.25, "time": 1.25, "times": [], "GFLOP/s": 3.0, "ratio": 8},
         {"x": 64, "GFLOP/s": "CompilationFailedConfig"},
@@ -84,7 +75,7 @@ def test_results_of_another_objective_and_of_observers(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_of_other_programs(tmp_path: Path) -> None:
+def test_rows_of_other_programs(tmp_path):
     # The time first, in a unit that its name states; the device in every row.
     rows = [{"time_us": 1500.0, "gpu": DEVICE, "x": x, "mode": "a"} for x in (16, 32)]
     found = read(foreign.write(tmp_path / "rows.json", rows))
@@ -96,7 +87,7 @@ def test_rows_of_other_programs(tmp_path: Path) -> None:
     assert list(found.tunables) == ["block", "unroll"]
 
 
-def test_a_space_names_the_tunables_of_rows(tmp_path: Path, exact: ForeignSweep) -> None:
+def test_a_space_names_the_tunables_of_rows(tmp_path, exact):
     space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
     found = read(foreign.write(tmp_path / "results.json", foreign.results()), space=space)
     assert (found.rows, found.problem) == (exact.rows, {"w": 4096, "h": 2048})
@@ -107,7 +98,7 @@ def test_a_space_names_the_tunables_of_rows(tmp_path: Path, exact: ForeignSweep)
         read(foreign.write(tmp_path / "results.json", rows), space=space)
 
 
-def test_timings_of_triton_become_rows(tmp_path: Path) -> None:
+def test_timings_of_triton_become_rows(tmp_path):
     key = [512, 1024, True, "torch.float16", "torch.float16", "torch.float16"]
     path = foreign.write(tmp_path / "matmul_kernel.autotune.json", foreign.triton(key))
     found = read(path)
@@ -139,13 +130,13 @@ def test_timings_of_triton_become_rows(tmp_path: Path) -> None:
         (None, {}),
     ],
 )
-def test_keys_of_triton(tmp_path: Path, key: Any, problem: dict[str, Any]) -> None:
+def test_keys_of_triton(tmp_path, key, problem):
     path = foreign.write(tmp_path / "k.autotune.json", foreign.triton(key))
     assert read(path).problem == problem
 
 
-def test_configurations_of_triton_in_other_shapes(tmp_path: Path) -> None:
-    timings: list[Any] = [
+def test_configurations_of_triton_in_other_shapes(tmp_path):
+    timings = [
         [{"kwargs": {"B": 32}, "num_warps": 4, "maxnreg": None, "flag": True}, 0.5],
         [{"kwargs": {"B": 64}, "num_warps": 4, "maxnreg": 128, "flag": False}, [0.25]],
         ["B: 128, num_warps: 8, num_ctas: 1, flag: True, maxnreg: None", [0.125, 0.1, 0.2]],
@@ -160,7 +151,7 @@ def test_configurations_of_triton_in_other_shapes(tmp_path: Path) -> None:
     assert "maxnreg 0 stands for one that is not set" in found.notes
 
 
-def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path: Path) -> None:
+def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path):
     files = []
     for place, size in enumerate((256, 512, 1024, 2048)):
         (tmp_path / str(place)).mkdir()
@@ -168,7 +159,7 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path: Path) -> 
         content = foreign.triton([size, 64, "torch.float16"], scale=size / 256)
         files.append(foreign.write(path, content))
     devices = [f"mm.autotune.json={DEVICE}"]
-    options: dict[str, Any] = {"devices": devices, "problem_names": "M,K"}
+    options = {"devices": devices, "problem_names": "M,K"}
     found = import_sweeps(files, "mm", tmp_path / "w", tmp_path / "r", **options)
     spec = load_spec(found.folder)
     assert list(spec.problem) == ["M", "K", "dtype"]
@@ -189,7 +180,7 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path: Path) -> 
         )
 
 
-def test_packed_files_are_read(tmp_path: Path, exact: ForeignSweep) -> None:
+def test_packed_files_are_read(tmp_path, exact):
     text = json.dumps(foreign.cache()).encode()
     (tmp_path / "a.json.bz2").write_bytes(bz2.compress(text))
     (tmp_path / "a.json.xz").write_bytes(lzma.compress(text))
@@ -206,7 +197,7 @@ def test_packed_files_are_read(tmp_path: Path, exact: ForeignSweep) -> None:
         read(tmp_path / "a.zip")
 
 
-def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_path: Path) -> None:
+def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_path):
     rows = [f"{n},{block},{n / block}" for n in range(1, 9) for block in (32, 64)]
     (tmp_path / "rows.csv").write_text("\n".join(["n,block,ms", *rows]))
     (tmp_path / "columns.yaml").write_text("{tunables: [block], problem: [n], time: ms, unit: ms}")

@@ -1,10 +1,6 @@
 """Configuration files of a library become usual choices: what it launches for any size."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import line_of
@@ -15,18 +11,18 @@ from hypothesis import strategies as st
 from launchwise.base.typed import validated
 from launchwise.cli.app import main
 from launchwise.importing.shipped import shipped_choices
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import ConfigFiles, usual_configuration
 
 NAME = "E=8,N=1024,device_name=Made-up_Big_80GB.json"
 
 
-def theirs(**changed: Any) -> dict[str, Any]:
+def theirs(**changed):
     return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A workload, the guide's mapping, and a file that a library might ship."""
     grouped_spec(tmp_path / "grouped")
     (tmp_path / "vllm.yaml").write_text(documented_mappings()["vllm.yaml"])
@@ -35,19 +31,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def words(folder: Path, *more: str) -> list[str]:
+def words(folder, *more):
     mapping = ["--mapping", str(folder / "vllm.yaml")]
     return ["import-shipped", str(folder / "grouped"), str(folder / NAME), *mapping, *more]
 
 
-def usual(folder: Path, tokens: int, **changed: Any) -> dict[str, Any] | None:
+def usual(folder, tokens, **changed):
     spec = load_spec(folder / "grouped")
     return usual_configuration(spec.usual, problem(tokens, dtype="bfloat16", **changed), spec)
 
 
-def test_what_a_library_launches_becomes_usual(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_library_launches_becomes_usual(folder, capsys):
     for _ in range(2):  # It writes its own file anew.
         assert main(words(folder)) == 0
     said = f"{folder / 'grouped' / 'usual.yaml'}: 2 choices for Made-up_Big_80GB, tuned with Triton"
@@ -68,8 +62,8 @@ def test_what_a_library_launches_becomes_usual(
     is_linear=st.booleans(),
 )
 def test_every_size_has_what_the_reader_of_the_files_takes(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], asked: list[int], is_linear: bool
-) -> None:
+    tmp_path_factory, sizes, asked, is_linear
+):
     folder = tmp_path_factory.mktemp("shipped")
     spec = many_stages(folder / "grouped")
     mapping = validated(
@@ -85,7 +79,7 @@ def test_every_size_has_what_the_reader_of_the_files_takes(
     path.write_text(json.dumps({size: theirs(num_stages=stages[size]) for size in sizes}))
     rules = shipped_choices([path], spec, mapping).rules
 
-    def far(size: int, tokens: int) -> int | float:
+    def far(size, tokens):
         # Ratios of whole numbers: logarithms of equal ones may differ.
         low, high = sorted((size, tokens))
         return abs(size - tokens) if is_linear else high / low
@@ -97,7 +91,7 @@ def test_every_size_has_what_the_reader_of_the_files_takes(
         assert found["num_stages"] == stages[taken]
 
 
-def many_stages(folder: Path) -> Spec:
+def many_stages(folder):
     """The workload with a value of ``num_stages`` for each size."""
     grouped_spec(folder)
     text = (folder / "spec.yaml").read_text()
@@ -108,7 +102,7 @@ def many_stages(folder: Path) -> Spec:
     return load_spec(folder)
 
 
-WRONG: dict[str, tuple[str, Any, str]] = {
+WRONG = {
     "a value of its own": (NAME, {"4": theirs(num_stages=5)}, "4: num_stages: 5 is no value of"),
     "a missing tunable": (NAME, {"4": {"BLOCK_SIZE_M": 16}}, "4: BLOCK_SIZE_N: is missing, which"),
     "another choice": (NAME, {"4": theirs(SPLIT_K=2)}, "4: SPLIT_K: is no tunable of the workload"),
@@ -126,9 +120,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_file_that_cannot_be_judged_is_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
+def test_a_file_that_cannot_be_judged_is_one_line(folder, capsys, case):
     name, content, said = WRONG[case]
     (folder / name).write_text(json.dumps(content))
     more = [] if name == NAME else [str(folder / name)]
@@ -136,7 +128,7 @@ def test_a_file_that_cannot_be_judged_is_one_line(
     assert not (folder / "grouped" / "usual.yaml").exists()
 
 
-def test_choices_of_somebody_stay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choices_of_somebody_stay(folder, capsys):
     own = "choices:\n  - {reason: mine, configuration: {variant: triton, BLOCK_M: 16}}\n"
     (folder / "grouped" / "usual.yaml").write_text(own)
     said = "was not written by launchwise import-shipped: --replace writes over it"
@@ -153,9 +145,7 @@ def test_choices_of_somebody_stay(folder: Path, capsys: pytest.CaptureFixture[st
     assert usual(folder, 4) == {"variant": "triton", **VALUES, "num_stages": 2}
 
 
-def test_a_tunable_that_the_mapping_leaves_out_is_named_as_such(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tunable_that_the_mapping_leaves_out_is_named_as_such(folder, capsys):
     mapping = folder / "vllm.yaml"
     mapping.write_text(mapping.read_text().replace("tunables: {", "tunables: {num_stages: null, "))
     said = "4: num_stages: is a tunable that the mapping leaves out (num_stages: null under"

@@ -1,9 +1,6 @@
 """T4 whose objective is no time, and units of times."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import foreign
@@ -16,13 +13,7 @@ from launchwise.importing.t4 import invalidity_of
 Measured = tuple[str, Any, str]
 
 
-def t4(
-    tmp_path: Path,
-    measurements: list[Measured],
-    objectives: list[str],
-    times: Any = None,
-    **metadata: Any,
-) -> Path:
+def t4(tmp_path, measurements, objectives, times=None, **metadata):
     """A T4 file of one result."""
     result = {
         "configuration": {"x": 16},
@@ -58,9 +49,7 @@ def t4(
         ([("GFLOP/s", 900.0, "")], [1.0, 2.0], 1.5, "the mean of the repeats"),
     ],
 )
-def test_the_time_is_found_beside_another_objective(
-    tmp_path: Path, measurements: list[Measured], times: Any, time_ms: float, note: str
-) -> None:
+def test_the_time_is_found_beside_another_objective(tmp_path, measurements, times, time_ms, note):
     path = t4(tmp_path, measurements, ["GFLOP/s"], times, timeunit="milliseconds")
     found = foreign.read_one(path)
     assert found.rows[0].time_ms == pytest.approx(time_ms, rel=1e-12)
@@ -78,9 +67,7 @@ def test_the_time_is_found_beside_another_objective(
         ([("time_std", 0.1, "ms"), ("bandwidth", 300.0, "GB/s")], ["bandwidth"]),
     ],
 )
-def test_a_file_without_a_time_is_refused_with_its_objectives(
-    tmp_path: Path, measurements: list[Measured], objectives: list[str]
-) -> None:
+def test_a_file_without_a_time_is_refused_with_its_objectives(tmp_path, measurements, objectives):
     path = t4(tmp_path, measurements, objectives, timeunit="milliseconds")
     with pytest.raises(UserError, match="hold no time: objectives") as caught:
         foreign.read_one(path)
@@ -90,21 +77,21 @@ def test_a_file_without_a_time_is_refused_with_its_objectives(
     assert "\n" not in message
 
 
-def test_an_objective_that_is_a_time_is_preferred(tmp_path: Path) -> None:
+def test_an_objective_that_is_a_time_is_preferred(tmp_path):
     measured = [("time", 3.0, "ms"), ("kernel_time", 1.5, "ms"), ("GFLOP/s", 9.0, "")]
     found = foreign.read_one(t4(tmp_path, measured, ["GFLOP/s", "kernel_time"], timeunit="ms"))
     assert found.rows[0].time_ms == 1.5
     assert "no time" not in " ".join(found.notes)
 
 
-def test_words_in_place_of_an_objective_are_a_failure(tmp_path: Path) -> None:
+def test_words_in_place_of_an_objective_are_a_failure(tmp_path):
     measured = [("GFLOP/s", "CompilationFailedConfig", ""), ("time", 1.5, "ms")]
     row = foreign.read_one(t4(tmp_path, measured, ["GFLOP/s"])).rows[0]
     assert (row.status, row.reason, row.time_ms) == ("failed", "CompilationFailedConfig", None)
 
 
 @pytest.mark.parametrize("value", [1e20, 1.7976931348623157e308, float("inf"), float("nan"), 0, -1])
-def test_a_time_that_stands_for_a_failure(tmp_path: Path, value: float) -> None:
+def test_a_time_that_stands_for_a_failure(tmp_path, value):
     row = foreign.read_one(t4(tmp_path, [("time", value, "ms")], ["time"])).rows[0]
     assert (row.status, row.time_ms) == ("failed", None)
 
@@ -112,20 +99,20 @@ def test_a_time_that_stands_for_a_failure(tmp_path: Path, value: float) -> None:
 @pytest.mark.parametrize(
     ("unit", "time_ms"), [("s", 2e3), ("ms", 2.0), ("us", 2e-3), ("µs", 2e-3), ("ns", 2e-6)]
 )
-def test_units_of_measurements_are_converted(tmp_path: Path, unit: str, time_ms: float) -> None:
+def test_units_of_measurements_are_converted(tmp_path, unit, time_ms):
     path = t4(tmp_path, [("time", 2.0, unit)], ["time"], {"runtimes": [1.0, 3.0]})
     row = foreign.read_one(path).rows[0]
     assert row.time_ms == pytest.approx(time_ms, rel=1e-12)
     assert row.times_ms == pytest.approx((time_ms / 2, time_ms * 1.5), rel=1e-12)
 
 
-def test_a_measurement_states_its_own_unit_beside_the_files(tmp_path: Path) -> None:
+def test_a_measurement_states_its_own_unit_beside_the_files(tmp_path):
     path = t4(tmp_path, [("time", 2.0, "ms")], ["time"], {"runtimes": [1.0, 3.0]}, timeunit="us")
     row = foreign.read_one(path).rows[0]
     assert (row.time_ms, row.times_ms) == (2.0, (0.001, 0.003))
 
 
-def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
+def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path):
     path = t4(tmp_path, [("time", 2000.0, "")], ["time"], timeunit="microseconds", device="A")
     content = path.read_text().replace('{"x": 16}', '{"x": "16", "v": "double2"}')
     compiled = '"compilation_data": {"registers": 40}, "correctness"'
@@ -135,7 +122,7 @@ def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
     assert (found.rows[0].time_ms, found.rows[0].extra) == (2.0, {"registers": 40})
 
 
-def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path: Path) -> None:
+def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path):
     path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"], {"runtimes": [1.0, 2.0]})
     content = json.loads(path.read_text())
     (right,) = content["results"]
@@ -145,7 +132,7 @@ def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path: Path
     assert "the mean of the repeats is the time" in " ".join(found.notes)
 
 
-def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_path: Path) -> None:
+def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_path):
     path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"])
     content = json.loads(path.read_text())
     (right,) = content["results"]
@@ -166,11 +153,11 @@ def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_
         ("failed", "RuntimeFailedConfig", "runtime"),
     ],
 )
-def test_a_failure_has_the_word_of_t4(status: str, reason: str, invalidity: str) -> None:
+def test_a_failure_has_the_word_of_t4(status, reason, invalidity):
     assert invalidity_of(Row({"x": 1}, status, reason, (), None, {})) == invalidity
 
 
-def test_names_of_times_and_units() -> None:
+def test_names_of_times_and_units():
     times = (
         "time",
         "kernel_time",

@@ -1,16 +1,11 @@
 """Files of no known format are told as that, in one line; damaged ones are never a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import gzip
 import io
 import json
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import foreign
 import numpy as np
@@ -25,7 +20,7 @@ from launchwise.importing.files import KNOWN, read_text
 from launchwise.importing.reading import read_sweeps
 
 
-def zipped(**members: str) -> bytes:
+def zipped(**members):
     """A zip with these members."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as packed:
@@ -34,12 +29,12 @@ def zipped(**members: str) -> bytes:
     return target.getvalue()
 
 
-def parquet() -> bytes:
+def parquet():
     """A Parquet file of somebody else."""
     return pd.DataFrame({"x": [1], "time": [2.0]}).to_parquet()
 
 
-def numpy_array() -> bytes:
+def numpy_array():
     """An array as NumPy saves it."""
     target = io.BytesIO()
     np.save(target, np.arange(3))
@@ -51,7 +46,7 @@ WISDOM = (
     '{"problem_size": [64], "config": [16, 1], "time": 0.5, "device_name": "A"}\n'
 )
 
-UNKNOWN: dict[str, tuple[str, bytes | str]] = {
+UNKNOWN = {
     "a cache of something else": ("a.json", '{"cache": {"hits": 3}, "version": 1}'),
     "results of something else": (
         "a.json",
@@ -91,7 +86,7 @@ UNKNOWN: dict[str, tuple[str, bytes | str]] = {
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
-def test_what_is_of_no_known_format_is_told_as_that(tmp_path: Path, what: str) -> None:
+def test_what_is_of_no_known_format_is_told_as_that(tmp_path, what):
     name, content = UNKNOWN[what]
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -102,7 +97,7 @@ def test_what_is_of_no_known_format_is_told_as_that(tmp_path: Path, what: str) -
     assert caught.value.message.endswith(f"(allowed: {KNOWN})")
 
 
-def test_a_text_of_two_bytes_a_character_is_read_and_no_binary(tmp_path: Path) -> None:
+def test_a_text_of_two_bytes_a_character_is_read_and_no_binary(tmp_path):
     for encoding in ("utf-16", "utf-8-sig", "utf-8"):
         (tmp_path / encoding).write_bytes("µ, 1".encode(encoding))
         assert read_text(tmp_path / encoding) == "µ, 1"
@@ -120,7 +115,7 @@ def test_a_text_of_two_bytes_a_character_is_read_and_no_binary(tmp_path: Path) -
         ("x,GFLOP/s,compile_time\n1,2,3\n", "none of them is named as a time"),
     ],
 )
-def test_csv_without_a_mapping_lists_its_columns(tmp_path: Path, text: str, said: str) -> None:
+def test_csv_without_a_mapping_lists_its_columns(tmp_path, text, said):
     for name in ("rows.csv", "rows.txt"):
         with pytest.raises(UserError, match="is CSV: name a file") as caught:
             read_sweeps(foreign.write(tmp_path / name, text))
@@ -142,18 +137,18 @@ def test_csv_without_a_mapping_lists_its_columns(tmp_path: Path, text: str, said
     # Packed files hold the time at which they were made: no names for tests of several processes.
     ids=["zip", "gzip", "bzip2", "xz", "bytes", "depth", "surrogate", "blank"],
 )
-def test_damaged_files_are_one_line(tmp_path: Path, name: str, content: bytes) -> None:
+def test_damaged_files_are_one_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError):
         read_sweeps(tmp_path / name)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         read_sweeps(tmp_path)
 
 
-MADE: list[Callable[[], Any]] = [
+MADE = [
     foreign.cache,
     foreign.t4,
     foreign.ktt,
@@ -178,11 +173,11 @@ NASTY = st.one_of(
 )
 
 
-def places(content: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(content, here=()):
     """Paths of all values in a JSON content, of lists the first two."""
     found = [here]
     if isinstance(content, dict):
-        inside: list[tuple[Any, Any]] = list(content.items())[:12]
+        inside = list(content.items())[:12]
     elif isinstance(content, list):
         inside = list(enumerate(content))[:2]
     else:
@@ -192,7 +187,7 @@ def places(content: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def damaged(content: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
+def damaged(content, place, value, how):
     """``content`` with another value, another key, or nothing at a place."""
     if not place:
         return value
@@ -211,7 +206,7 @@ def damaged(content: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_no_damage_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+def test_no_damage_is_a_traceback(tmp_path_factory, data):
     content = copy.deepcopy(data.draw(st.sampled_from(MADE))())
     for _ in range(data.draw(st.integers(1, 2))):
         place = data.draw(st.sampled_from(places(content)))

@@ -1,10 +1,6 @@
 """Workloads without a kernel, made of sweeps that others measured."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import foreign
 import numpy as np
@@ -28,7 +24,7 @@ CARDS = ("NVIDIA RTX A4000", "NVIDIA RTX A6000", "AMD Radeon PRO W7800")
 NAMES = ["a4000", "a6000", "w7800"]
 
 
-def imported(tmp_path: Path, files: list[Path], **options: Any) -> Any:
+def imported(tmp_path, files, **options):
     """An import into a folder of the test."""
     return import_sweeps(
         files,
@@ -39,7 +35,7 @@ def imported(tmp_path: Path, files: list[Path], **options: Any) -> Any:
     )
 
 
-def caches(tmp_path: Path, scales: tuple[float, ...] = (1.0, 0.6, 0.8)) -> list[Path]:
+def caches(tmp_path, scales=(1.0, 0.6, 0.8)):
     """A cache per card."""
     return [
         foreign.write(tmp_path / f"{name}.json.gz", foreign.cache(device, scale))
@@ -47,18 +43,18 @@ def caches(tmp_path: Path, scales: tuple[float, ...] = (1.0, 0.6, 0.8)) -> list[
     ]
 
 
-def t1(tmp_path: Path, *condition: str) -> Path:
+def t1(tmp_path, *condition):
     """The space of the made-up sweep."""
     return foreign.write(tmp_path / "t1.json", foreign.t1(*condition))
 
 
-def rows_of(tmp_path: Path, gpu: str) -> pd.DataFrame:
+def rows_of(tmp_path, gpu):
     """Rows of one GPU, checked."""
     spec = load_spec(tmp_path / "workloads" / "blur")
     return read_table(tmp_path / "gpus" / gpu / "blur.parquet", measurement_schema(spec))
 
 
-def test_caches_become_a_workload_with_rows_and_profiles(tmp_path: Path) -> None:
+def test_caches_become_a_workload_with_rows_and_profiles(tmp_path):
     found = imported(tmp_path, caches(tmp_path), space=t1(tmp_path))
     spec = load_spec(found.folder)
     assert not spec.has_kernel
@@ -86,7 +82,7 @@ def test_caches_become_a_workload_with_rows_and_profiles(tmp_path: Path) -> None
     assert row["bandwidth_gbs"] == pytest.approx(8 * 4096 * 2048 / row["time_ms"] / 1e6)
 
 
-def test_t4_and_cache_of_one_sweep_give_the_same_table(tmp_path: Path) -> None:
+def test_t4_and_cache_of_one_sweep_give_the_same_table(tmp_path):
     imported(tmp_path, [caches(tmp_path)[0]], space=t1(tmp_path))
     of_cache = rows_of(tmp_path, "a4000")
     results = foreign.write(tmp_path / "t4.json", foreign.t4())
@@ -95,7 +91,7 @@ def test_t4_and_cache_of_one_sweep_give_the_same_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
-def test_the_way_back_keeps_every_digit(tmp_path: Path, kind: str) -> None:
+def test_the_way_back_keeps_every_digit(tmp_path, kind):
     path = caches(tmp_path)[0]
     found = imported(tmp_path, [path])
     table = tmp_path / "gpus" / "a4000" / "blur.parquet"
@@ -109,7 +105,7 @@ def test_the_way_back_keeps_every_digit(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "blur_kernel"])
-def test_kernel_tuner_reads_what_goes_back(tmp_path: Path, name: str) -> None:
+def test_kernel_tuner_reads_what_goes_back(tmp_path, name):
     kernel_tuner = pytest.importorskip("kernel_tuner")
     found = imported(
         tmp_path, [foreign.write(tmp_path / "a4000.json", foreign.cache(kernel_name=name))]
@@ -133,7 +129,7 @@ def test_kernel_tuner_reads_what_goes_back(tmp_path: Path, name: str) -> None:
     }
 
 
-def test_without_conditions_the_listed_configurations_are_the_space(tmp_path: Path) -> None:
+def test_without_conditions_the_listed_configurations_are_the_space(tmp_path):
     for space in (None, t1(tmp_path, "pad in set(block_size_x)")):
         found = imported(tmp_path, caches(tmp_path), space=space)
         spec = load_spec(found.folder)
@@ -153,7 +149,7 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path: Pa
         assert told_of == {default, *(one for one in listed if one[2])}
 
 
-def test_times_below_the_bandwidth_are_flagged(tmp_path: Path) -> None:
+def test_times_below_the_bandwidth_are_flagged(tmp_path):
     found = imported(tmp_path, caches(tmp_path, (1.0, 0.001, 0.8)))
     assert list(found.flagged) == ["a6000"]
     assert "bytes take at 768 GB/s" in found.flagged["a6000"][0]
@@ -162,7 +158,7 @@ def test_times_below_the_bandwidth_are_flagged(tmp_path: Path) -> None:
     assert told(found)[0].startswith("FLAGGED a6000: ")
 
 
-def test_times_far_from_those_of_other_cards_are_flagged(tmp_path: Path) -> None:
+def test_times_far_from_those_of_other_cards_are_flagged(tmp_path):
     found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
     assert list(found.flagged) == ["a6000"]
     assert "beyond what bandwidth and peak explain" in found.flagged["a6000"][0]
@@ -171,7 +167,7 @@ def test_times_far_from_those_of_other_cards_are_flagged(tmp_path: Path) -> None
     assert found.flagged == {}
 
 
-def test_of_two_that_disagree_the_impossible_one_is_flagged(tmp_path: Path) -> None:
+def test_of_two_that_disagree_the_impossible_one_is_flagged(tmp_path):
     # 8 388 608 items of one byte beyond 6 MB of L2 need more than the 0.001 ms of the second.
     files = caches(tmp_path, (1.0, 0.001, 1.0))[:2]
     assert list(imported(tmp_path, files, bytes_=None).flagged) == ["a6000"]
@@ -181,7 +177,7 @@ def test_of_two_that_disagree_the_impossible_one_is_flagged(tmp_path: Path) -> N
     assert all("which of them is wrong is not known" in why[0] for why in found.values())
 
 
-def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path: Path) -> None:
+def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path):
     files = caches(tmp_path, (0.001, 0.001, 0.001))
     assert len(imported(tmp_path, files).flagged) == 3
     found = imported(tmp_path, files, problem=["size=unstated"], bytes_=None)
@@ -193,7 +189,7 @@ def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path: 
         imported(tmp_path, files, problem=["size=unstated"], bytes_="8 * n")
 
 
-def test_flagged_rows_take_part_only_when_trusted(tmp_path: Path) -> None:
+def test_flagged_rows_take_part_only_when_trusted(tmp_path):
     found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
     assert found.settings is not None
     entries = yaml.safe_load(found.settings.read_text())["gpus"]
@@ -213,7 +209,7 @@ def test_flagged_rows_take_part_only_when_trusted(tmp_path: Path) -> None:
         load_experiment({**config, "gpus": {"x": {"source": "live", "trusted": True}}}, [], ROOT)
 
 
-def test_a_study_without_a_kernel_and_without_rows_is_left_out(tmp_path: Path) -> None:
+def test_a_study_without_a_kernel_and_without_rows_is_left_out(tmp_path):
     imported(tmp_path, caches(tmp_path))
     config = {
         "workloads": [str(ROOT / "kernels"), str(tmp_path / "workloads")],
@@ -226,7 +222,7 @@ def test_a_study_without_a_kernel_and_without_rows_is_left_out(tmp_path: Path) -
         load_experiment({**config, "workloads": config["workloads"][1:]}, [], ROOT)
 
 
-def test_a_workload_without_a_kernel_is_not_swept(tmp_path: Path) -> None:
+def test_a_workload_without_a_kernel_is_not_swept(tmp_path):
     found = imported(tmp_path, caches(tmp_path))
     assert found.settings is not None
     entries = yaml.safe_load(found.settings.read_text())["gpus"]
@@ -246,7 +242,7 @@ def test_a_workload_without_a_kernel_is_not_swept(tmp_path: Path) -> None:
         launch(spec, {"w": 1, "h": 1}, universe(spec)[0])
 
 
-def test_what_a_file_lacks_is_asked_for(tmp_path: Path) -> None:
+def test_what_a_file_lacks_is_asked_for(tmp_path):
     nameless = foreign.write(tmp_path / "some.json", foreign.cache(""))
     with pytest.raises(UserError, match=r"states no device.*--device some\.json=NAME"):
         imported(tmp_path, [nameless])
@@ -260,7 +256,7 @@ def test_what_a_file_lacks_is_asked_for(tmp_path: Path) -> None:
     assert "no study" in " ".join(found.notes)
 
 
-def test_an_unknown_card_keeps_its_rows_and_is_said(tmp_path: Path) -> None:
+def test_an_unknown_card_keeps_its_rows_and_is_said(tmp_path):
     path = foreign.write(tmp_path / "some.json", foreign.cache("Made-up GPU 9000 (x)"))
     found = imported(tmp_path, [path])
     assert list(found.rows) == ["made_up_gpu_9000_x"]
@@ -270,7 +266,7 @@ def test_an_unknown_card_keeps_its_rows_and_is_said(tmp_path: Path) -> None:
     assert "lacks sms, boost_clock_mhz" in " ".join(imported(tmp_path, [incomplete]).notes)
 
 
-def test_names_that_a_spec_may_not_have_are_changed_and_come_back(tmp_path: Path) -> None:
+def test_names_that_a_spec_may_not_have_are_changed_and_come_back(tmp_path):
     content = foreign.cache()
     names = {"block_size_x": "rank", "tile": "1st tile", "pad": "h"}
     content["tune_params_keys"] = list(names.values())
@@ -287,7 +283,7 @@ def test_names_that_a_spec_may_not_have_are_changed_and_come_back(tmp_path: Path
     assert list(foreign.read_one(tmp_path / "b.json").tunables) == list(names.values())
 
 
-def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path):
     first, second, _ = caches(tmp_path)
     same = foreign.write(tmp_path / "again.json", foreign.cache(CARDS[0]))
     with pytest.raises(UserError, match="same GPU and problem as"):
@@ -310,7 +306,7 @@ def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
         import_sweeps([first], "Blur it", tmp_path)
 
 
-def test_texts_and_repeated_rows(tmp_path: Path) -> None:
+def test_texts_and_repeated_rows(tmp_path):
     content = foreign.cache()
     for entry in content["cache"].values():
         entry["tile"] = {1: "1", 2: "two", 4: 4.0}[entry["tile"]]
@@ -331,7 +327,7 @@ ONE_OF_EACH = {path.stem: path for path in sorted(PUBLIC.glob("gpus/*/*.parquet"
 
 
 @pytest.mark.parametrize("path", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
-def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) -> None:
+def test_public_sweeps_go_back_to_a_cache_and_to_t4(path, tmp_path):
     folder = PUBLIC / "workloads" / path.stem
     spec = load_spec(folder)
     table = read_table(path, measurement_schema(spec))
@@ -350,7 +346,7 @@ def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
-def test_several_variants_are_a_tunable_of_the_other_tuner(kind: str, tmp_path: Path) -> None:
+def test_several_variants_are_a_tunable_of_the_other_tuner(kind, tmp_path):
     spec = load_spec(STENCIL)
     table = measurements(spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
     write_table(tmp_path / "a.parquet", table, measurement_schema(spec))
@@ -362,14 +358,14 @@ def test_several_variants_are_a_tunable_of_the_other_tuner(kind: str, tmp_path: 
     assert sorted(row.time_ms for row in back.timed) == sorted(table["time_ms"])
 
 
-def test_of_several_problems_one_must_be_named(tmp_path: Path) -> None:
+def test_of_several_problems_one_must_be_named(tmp_path):
     spec = load_spec(STENCIL)
     write_table(tmp_path / "a.parquet", measurements(spec), measurement_schema(spec))
     with pytest.raises(UserError, match="4 of 4 problems fit: name one, such as --problem n=64 --"):
         export_sweep(tmp_path / "a.parquet", STENCIL, tmp_path / "b.json", "t4")
 
 
-def test_the_two_mislabelled_public_files_are_flagged() -> None:
+def test_the_two_mislabelled_public_files_are_flagged():
     flagged = {
         path.parent.name
         for path in PUBLIC.glob("gpus/*/*.provenance.json")
@@ -378,7 +374,7 @@ def test_the_two_mislabelled_public_files_are_flagged() -> None:
     assert flagged == {"rtx2080ti.pnpoly", "titan_rtx"}
 
 
-def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path: Path) -> None:
+def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path):
     space = foreign.t1()
     space["ConfigurationSpace"]["Conditions"] = []
     # A value that no file measured, and a default among texts.
@@ -393,7 +389,7 @@ def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path: Path) -> No
     assert len(configurations(spec, {"w": 4096, "h": 2048})) == product
 
 
-def test_tunables_have_the_order_of_t1(tmp_path: Path) -> None:
+def test_tunables_have_the_order_of_t1(tmp_path):
     space = foreign.t1()
     space["ConfigurationSpace"]["TuningParameters"].reverse()
     file = foreign.write(tmp_path / "t1.json", space)
@@ -401,7 +397,7 @@ def test_tunables_have_the_order_of_t1(tmp_path: Path) -> None:
     assert list(load_spec(found.folder).tunables) == ["pad", "tile", "block_size_x"]
 
 
-def test_the_default_of_t1_is_found_among_texts(tmp_path: Path) -> None:
+def test_the_default_of_t1_is_found_among_texts(tmp_path):
     given = foreign.cache()
     for entry in given["cache"].values():
         entry["pad"] = "a half" if entry["pad"] == 1 else entry["pad"]
@@ -414,7 +410,7 @@ def test_the_default_of_t1_is_found_among_texts(tmp_path: Path) -> None:
     assert load_spec(found.folder).baseline["pad"] == "0"
 
 
-def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_named(tmp_path):
     nameless = foreign.write(tmp_path / "b.json", foreign.cache("设备"))
     with pytest.raises(UserError, match=r"b\.json: device_name: .* makes no name of a GPU"):
         imported(tmp_path, [nameless])

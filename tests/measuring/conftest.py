@@ -1,14 +1,11 @@
 """Fixtures for measuring on the CPU with the kernels' own sources."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +13,7 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring import explore
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload
+from launchwise.workloads.spec import load_spec
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
@@ -49,7 +45,7 @@ MakeShard = Callable[..., Shard]
 
 
 @contextmanager
-def few_candidates() -> Iterator[None]:
+def few_candidates():
     """Samples of a tenth: drawing candidates until they are feasible takes most of a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(explore, "SAMPLED_CANDIDATES", FEW)
@@ -57,29 +53,23 @@ def few_candidates() -> Iterator[None]:
 
 
 @pytest.fixture
-def stencil_copy(tmp_path: Path) -> Path:
+def stencil_copy(tmp_path):
     """A copy of the stencil with a small space, free to be changed."""
     return small_stencil(tmp_path)
 
 
 @pytest.fixture
-def stencil(stencil_copy: Path) -> tuple[Spec, Workload]:
+def stencil(stencil_copy):
     """Spec and workload of the small copy."""
     spec = load_spec(stencil_copy)
     return spec, load_workload(stencil_copy, spec)
 
 
 @pytest.fixture
-def make_shard(stencil_copy: Path, kernel_cache: Path) -> MakeShard:
+def make_shard(stencil_copy, kernel_cache):
     """A shard that is measured on the CPU, or by another ``script``."""
 
-    def make(
-        problems: list[dict[str, Any]],
-        script: Path = SUPPORT / "host_child.py",
-        method: Method = QUICK,
-        memory_bytes: int = 1 << 34,
-        **job: Any,
-    ) -> Shard:
+    def make(problems, script=SUPPORT / "host_child.py", method=QUICK, memory_bytes=1 << 34, **job):
         return Shard(
             spec=load_spec(stencil_copy),
             folder=stencil_copy,
@@ -110,19 +100,17 @@ def make_shard(stencil_copy: Path, kernel_cache: Path) -> MakeShard:
 
 
 @pytest.fixture
-def forked_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def forked_starts(monkeypatch):
     """Measuring processes of the scripts here are forks (``test_sweep`` starts programs)."""
     monkeypatch.setattr(subprocess, "Popen", ForkedProcess)
 
 
 @pytest.fixture
-def faulty(
-    make_shard: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_starts: None
-) -> MakeShard:
+def faulty(make_shard, tmp_path, monkeypatch, forked_starts):
     """Shards of one problem with a fault."""
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
 
-    def make(timeout_s: float = 20.0, **job: Any) -> Shard:
+    def make(timeout_s=20.0, **job):
         options = {
             "problems": [{"n": 20, "dtype": "float32", "order": 2}],
             "script": SUPPORT / "faulty_child.py",

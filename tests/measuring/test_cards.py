@@ -1,7 +1,5 @@
 """Physical cards: who may use which, the lock on each, and whether a machine can measure."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -10,7 +8,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -43,25 +40,23 @@ C = Card(2, "GPU-bbbb3333", "NVIDIA H200", "sm_90", "580.0")
         ("NoDevFiles", []),
     ],
 )
-def test_visible_cards_are_those_that_the_variable_names(
-    variable: str | None, found: list[Card]
-) -> None:
+def test_visible_cards_are_those_that_the_variable_names(variable, found):
     assert visible([A, B, C], variable) == found
 
 
-def test_a_mark_names_a_card_and_does_not_tell_its_uuid() -> None:
+def test_a_mark_names_a_card_and_does_not_tell_its_uuid():
     assert len({A.mark, B.mark, C.mark}) == 3
     assert all(len(card.mark) == 16 and card.uuid not in card.mark for card in (A, B, C))
     assert A.mark == Card(9, A.uuid, "x", "sm_75", "1").mark
 
 
-def test_a_card_is_selected_by_architecture_and_part_of_its_name() -> None:
+def test_a_card_is_selected_by_architecture_and_part_of_its_name():
     assert [card for card in (A, B, C) if selects("sm_90", None)(card)] == [B, C]
     assert [card for card in (A, B, C) if selects("sm_90a", "H200")(card)] == [B, C]
     assert [card for card in (A, B, C) if selects("sm_80", "H200")(card)] == []
 
 
-def test_without_a_driver_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_there_are_no_cards(monkeypatch):
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this machine has a driver")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
@@ -76,8 +71,8 @@ def test_without_a_driver_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_card_that_is_not_there_is_one_line_that_names_the_gpu(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, present: list[Card], said: str
-) -> None:
+    monkeypatch, tmp_path, present, said
+):
     monkeypatch.setattr(module, "cards", lambda: present)
     context = free_card("h200.sm72", selects("sm_90", None), "an H200", tmp_path)
     with pytest.raises(UserError) as caught:
@@ -87,9 +82,7 @@ def test_a_card_that_is_not_there_is_one_line_that_names_the_gpu(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_jobs_with_temporary_folders_of_their_own_share_the_locks(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_jobs_with_temporary_folders_of_their_own_share_the_locks(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     card = Card(0, f"GPU-{uuid4()}", "made up", "sm_90", "1")
     lock = module.LOCKS / f"launchwise-card-{card.mark}.lock"
@@ -117,7 +110,7 @@ for turn in range(int(sys.argv[3])):
 """
 
 
-def start(root: Path, folder: Path, present: int, turns: int) -> subprocess.Popen[str]:
+def start(root, folder, present, turns):
     """A process that takes a card again and again."""
     return subprocess.Popen(
         [sys.executable, "-c", WORKER, str(present), str(folder), str(turns)],
@@ -128,7 +121,7 @@ def start(root: Path, folder: Path, present: int, turns: int) -> subprocess.Pope
     )
 
 
-def test_no_two_processes_hold_one_card_and_all_cards_are_used(root: Path, tmp_path: Path) -> None:
+def test_no_two_processes_hold_one_card_and_all_cards_are_used(root, tmp_path):
     workers = [start(root, tmp_path, present=2, turns=8) for _ in range(4)]
     spans = []
     for worker in workers:
@@ -142,9 +135,7 @@ def test_no_two_processes_hold_one_card_and_all_cards_are_used(root: Path, tmp_p
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(mine))
 
 
-def test_a_card_is_free_again_after_its_holder_is_killed(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_is_free_again_after_its_holder_is_killed(root, tmp_path, monkeypatch):
     program = WORKER.replace("time.sleep(0.02)", "print('in', flush=True); time.sleep(60)")
     environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", program, "1", str(tmp_path), "1"]
@@ -161,10 +152,10 @@ def test_a_card_is_free_again_after_its_holder_is_killed(
     assert time.monotonic() - begin < 5
 
 
-def test_a_failure_on_a_card_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_on_a_card_gives_it_back(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "cards", lambda: [A])
 
-    def fail() -> None:
+    def fail():
         with free_card("gpu", selects("sm_80", None), "any", tmp_path):
             raise RuntimeError
 
@@ -182,9 +173,7 @@ print(json.dumps(check_machine(sys.argv[1], sys.argv[2] or None)))
 """
 
 
-def checked(
-    folder: Path, cards: list[dict[str, Any]], arch: str, device: str = "", nvcc: bool = True
-) -> tuple[dict[str, Any], list[str]]:
+def checked(folder, cards, arch, device="", nvcc=True):
     """Facts and what is missing, on a machine with these cards."""
     (folder / "cards.json").write_text(json.dumps({"here": cards}))
     path = f"{FAKES / 'bin'}:{os.environ['PATH']}" if nvcc else "/nowhere"
@@ -204,7 +193,7 @@ def checked(
     return facts, missing
 
 
-def test_a_machine_with_everything_tells_what_it_has(tmp_path: Path) -> None:
+def test_a_machine_with_everything_tells_what_it_has(tmp_path):
     facts, missing = checked(tmp_path, [CARD], "sm_90", "H200")
     assert missing == []
     assert facts["device_name"] == "Made-up H200"
@@ -214,13 +203,13 @@ def test_a_machine_with_everything_tells_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arch", "device"), [("sm_80", ""), ("sm_90", "H100")])
-def test_another_card_is_named(tmp_path: Path, arch: str, device: str) -> None:
+def test_another_card_is_named(tmp_path, arch, device):
     _, missing = checked(tmp_path, [CARD], arch, device)
     wanted = f"{device or 'a card'} of {arch}"
     assert missing == [f"no matching GPU: wanted {wanted}, found Made-up H200 (sm_90)"]
 
 
-def test_everything_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_missing_is_said_at_once(tmp_path):
     _, missing = checked(tmp_path, [], "sm_90", nvcc=False)
     driver, nvcc, pycuda = missing
     assert driver == "the NVIDIA driver does not respond: Driver Not Loaded"
@@ -228,7 +217,7 @@ def test_everything_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     assert pycuda.startswith("PyCUDA does not work here (RuntimeError: cuInit failed")
 
 
-def test_an_architecture_that_nvcc_has_given_up_is_said(tmp_path: Path) -> None:
+def test_an_architecture_that_nvcc_has_given_up_is_said(tmp_path):
     _, missing = checked(tmp_path, [{**CARD, "arch": "sm_70"}], "sm_70")
     assert missing == ["nvcc 13.0 cannot compile for sm_70 (it can for sm_75, sm_80, sm_90)"]
     assert checked(tmp_path, [CARD], "sm_90a")[1] == []

@@ -1,7 +1,5 @@
 """The compile stage: what ptxas says, what nvcc refuses, every variant on every architecture."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import time
@@ -19,7 +17,7 @@ from launchwise.measuring.source_states import digest_of_sources, earlier_finger
 from launchwise.workloads import space
 from launchwise.workloads.builds import by_source
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc, needs_nvcc
 from tests.support.samples import SAXPY, STENCIL
@@ -41,7 +39,7 @@ ptxas info    : Function properties for helper
 """
 
 
-def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel() -> None:
+def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel():
     found = parse_resources(SAID)
     assert found["block3d_0a1b"] == {"registers": 40, "spill_bytes": 0, "shared_bytes": 0}
     assert found["linear_0a1b"]["registers"] == 255
@@ -50,11 +48,11 @@ def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel() -> None:
     assert parse_resources("") == {}
 
 
-def test_spills_of_a_function_that_a_kernel_calls_are_added_to_the_kernels_own() -> None:
+def test_spills_of_a_function_that_a_kernel_calls_are_added_to_the_kernels_own():
     assert parse_resources(SAID)["linear_0a1b"]["spill_bytes"] == 24 + 36 + 4 + 8
 
 
-def test_a_missing_nvcc_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_nvcc_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as caught:
         nvcc_release()
@@ -68,9 +66,7 @@ def test_a_missing_nvcc_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         ("echo broken >&2; exit 1", "compile: nvcc: does not report its release: broken"),
     ],
 )
-def test_the_release_is_what_nvcc_says(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
-) -> None:
+def test_the_release_is_what_nvcc_says(monkeypatch, tmp_path, script, said):
     nvcc = tmp_path / "nvcc"
     nvcc.write_text(f"#!/bin/sh\n{script}\n")
     nvcc.chmod(0o755)
@@ -91,9 +87,7 @@ def test_the_release_is_what_nvcc_says(
     ],
     ids=["declared", "with host code"],
 )
-def test_the_fingerprint_follows_every_source_and_the_compiler(
-    tmp_path: Path, workload: Path, names: tuple[str, ...]
-) -> None:
+def test_the_fingerprint_follows_every_source_and_the_compiler(tmp_path, workload, names):
     folder = tmp_path / workload.name
     shutil.copytree(workload, folder)
     seen = {fingerprint(folder, "13.0"), fingerprint(folder, "12.4")}
@@ -106,7 +100,7 @@ def test_the_fingerprint_follows_every_source_and_the_compiler(
     assert fingerprint(folder, "13.0") in seen
 
 
-def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path: Path) -> None:
+def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
     before, sources = fingerprint(folder, "13.0"), digest_of_sources(folder)
@@ -127,12 +121,12 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path: Path) -
             earlier_fingerprints(folder, "13.0")
 
 
-def test_every_workload_goes_on_with_journals_of_its_predecessors() -> None:
+def test_every_workload_goes_on_with_journals_of_its_predecessors():
     for path in ROOT.glob("kernels/*/spec.yaml"):
         assert len(earlier_fingerprints(path.parent, "13.0")) >= 1
 
 
-def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path) -> None:
+def test_a_header_in_a_folder_inside_decides_as_well(tmp_path):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
     with open(folder / "linear.cu", "a") as file:
@@ -148,7 +142,7 @@ class TestOneArchitecture:
 
     pytestmark = needs_nvcc
 
-    def test_two_compilations_give_the_same_bytes(self, tmp_path: Path, stencil_spec: Spec) -> None:
+    def test_two_compilations_give_the_same_bytes(self, tmp_path, stencil_spec):
         workload = load_workload(STENCIL, stencil_spec)
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         # Of every source some, in several groups.
@@ -168,8 +162,8 @@ class TestOneArchitecture:
         ids=["a mistake", "a header that is not there"],
     )
     def test_what_nvcc_refuses_is_shown_in_one_line_and_nothing_is_written(
-        self, tmp_path: Path, workload: Path, old: str, new: str, said: str
-    ) -> None:
+        self, tmp_path, workload, old, new, said
+    ):
         folder = tmp_path / workload.name
         shutil.copytree(workload, folder)
         spec = load_spec(folder)
@@ -190,15 +184,13 @@ class TestOneArchitecture:
         assert "\n" not in line
         assert not path.exists()
 
-    def test_an_architecture_that_nvcc_does_not_know_is_one_line(
-        self, tmp_path: Path, stencil_spec: Spec
-    ) -> None:
+    def test_an_architecture_that_nvcc_does_not_know_is_one_line(self, tmp_path, stencil_spec):
         workload = load_workload(STENCIL, stencil_spec)
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20"):
             compile_bundle(STENCIL, stencil_spec, builds, "sm_20", tmp_path / "x", 2)
 
-    def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec: Spec) -> None:
+    def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec):
         workload = load_workload(STENCIL, stencil_spec)
         build = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])[0]
         with Compiler(STENCIL, stencil_spec, "sm_90") as compiler, ThreadPoolExecutor(1) as pool:
@@ -209,7 +201,7 @@ class TestOneArchitecture:
         assert ended
 
 
-def end_the_first_nvcc(patience_s: float = 30) -> list[int]:
+def end_the_first_nvcc(patience_s=30):
     """Send SIGTERM to the first nvcc below this process, and to what it started; their numbers."""
     until = time.monotonic() + patience_s
     while time.monotonic() < until:
@@ -234,7 +226,7 @@ class TestDescribed:
 
     pytestmark = kept_nvcc
 
-    def test_a_file_as_its_author_left_it_compiles(self, tmp_path: Path) -> None:
+    def test_a_file_as_its_author_left_it_compiles(self, tmp_path):
         spec = load_spec(DESCRIBED)
         builds = builds_in_order(load_workload(DESCRIBED, spec), [{"w": 64, "h": 48}])[:12]
         path = tmp_path / "x.cubins"
@@ -259,9 +251,7 @@ class TestDescribed:
             ("__global__ void conv", "static __device__ void conv", "no kernel convolution_kernel"),
         ],
     )
-    def test_a_build_without_its_kernel_is_refused(
-        self, tmp_path: Path, old: str, new: str, said: str
-    ) -> None:
+    def test_a_build_without_its_kernel_is_refused(self, tmp_path, old, new, said):
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
         spec = load_spec(folder)
         source = folder / "convolution.cu"
@@ -270,7 +260,7 @@ class TestDescribed:
         with pytest.raises(UserError, match=f"convolution.cu compiles to {said}"):
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
 
-    def test_a_build_that_nvcc_refuses_is_listed_with_its_words(self, tmp_path: Path) -> None:
+    def test_a_build_that_nvcc_refuses_is_listed_with_its_words(self, tmp_path):
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
         source = folder / "convolution.cu"
         guard = 'static_assert(tile_size_x * tile_size_y < 16, "too many pixels a thread");'
@@ -293,7 +283,7 @@ class TestDescribed:
         assert all("too many pixels a thread" in said for said in bundle.refused.values())
         assert set(bundle.index["builds"]) == {build.key for build in tried} - set(bundle.refused)
 
-    def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path: Path) -> None:
+    def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path):
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
         spec = load_spec(folder)
         source = folder / "convolution.cu"

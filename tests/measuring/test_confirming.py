@@ -1,12 +1,8 @@
 """Pairs with real measuring processes on the CPU: rounds, wrong results, deaths, clocks."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +17,11 @@ from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.visit import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.workloads.space import baseline, configurations
-from tests.measuring.conftest import QUICK, MakeShard
+from tests.measuring.conftest import QUICK
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -35,31 +30,25 @@ PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 QUICKLY = Confirmation(precision=0.9, seconds=1.0)
 
 
-def contest_of(shard: Shard, number: int = 3) -> Contest:
+def contest_of(shard, number=3):
     """The baseline and some other configurations of the problem."""
     listed = configurations(shard.spec, PROBLEM)[:number]
     assert listed[0] == baseline(shard.spec)
-    roles: list[Any] = [["baseline"], ["best", "usual"], *[["near"]] * (number - 2)]
+    roles = [["baseline"], ["best", "usual"], *[["near"]] * (number - 2)]
     entrants = [
         Entrant(configuration=each, roles=role) for each, role in zip(listed, roles, strict=True)
     ]
     return Contest(problem=PROBLEM, entrants=entrants)
 
 
-def run(
-    shard: Shard,
-    contest: Contest,
-    path: Path,
-    how: Confirmation = QUICKLY,
-    telemetry: Telemetry | None = None,
-) -> Any:
+def run(shard, contest, path, how=QUICKLY, telemetry=None):
     """Confirm a contest; its table."""
     with Journal(path, "print", shard.spec.key_columns) as journal:
         confirm(shard, [contest], how, journal, telemetry)
         return pairs_table(shard, [contest], how, journal.notes, {})
 
 
-def test_each_configuration_runs_once_a_round(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_each_configuration_runs_once_a_round(make_shard, tmp_path):
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     table = run(shard, contest, tmp_path / "journal")
@@ -78,9 +67,7 @@ def test_each_configuration_runs_once_a_round(make_shard: MakeShard, tmp_path: P
 
 
 @pytest.mark.parametrize("precision", [0.9, 1e-9])
-def test_what_is_there_is_not_measured_again(
-    make_shard: MakeShard, tmp_path: Path, precision: float
-) -> None:
+def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
     shard = make_shard([PROBLEM])
     contest, how = contest_of(shard), Confirmation(precision=precision, seconds=0.05)
     before = run(shard, contest, tmp_path / "journal", how)
@@ -96,9 +83,7 @@ def test_what_is_there_is_not_measured_again(
     assert set(pairs_table(idle, [contest], how, earlier, {})["measured_at"]) == {then}
 
 
-def test_a_kernel_that_kills_its_process_takes_part_no_longer(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_kernel_that_kills_its_process_takes_part_no_longer(faulty, tmp_path):
     marked = {"variant": "column", "tz": 2}
     shard = faulty(fault="crashed", at="launch")
     listed = configurations(shard.spec, PROBLEM)
@@ -118,11 +103,9 @@ def test_a_kernel_that_kills_its_process_takes_part_no_longer(
     assert best["rounds"] >= LEAST_ROUNDS
 
 
-def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(faulty, tmp_path):
     class Stopping(Progress):
-        def row(self, *shown: Any) -> None:
+        def row(self, *shown):
             os.kill(os.getpid(), signal.SIGTERM)
 
     sizes = [{**PROBLEM, "n": n} for n in (20, 22, 24)]
@@ -143,7 +126,7 @@ def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
         assert len([note for note in journal.notes if note["note"] == "visit"]) == 1
 
 
-def test_pairs_under_different_clocks_are_thrown_away() -> None:
+def test_pairs_under_different_clocks_are_thrown_away():
     times = np.full(20, 2.0)
     slow = np.where(np.arange(20) < 8, 4.0, 2.0)
     clocks = np.full(20, 1980.0)
@@ -156,14 +139,12 @@ def test_pairs_under_different_clocks_are_thrown_away() -> None:
     assert (ratio.pairs, ratio.thrown) == (20, 0)
 
 
-def test_spoilt_problems_are_visited_again_but_not_for_ever(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_spoilt_problems_are_visited_again_but_not_for_ever(make_shard, tmp_path):
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     moments = iter(range(10**9))
 
-    def source() -> Sample:
+    def source():
         """A card whose clock jumps all the time."""
         return Sample(at=time.monotonic(), sm_clock_mhz=1000.0 if next(moments) % 2 else 2000.0)
 
@@ -177,9 +158,7 @@ def test_spoilt_problems_are_visited_again_but_not_for_ever(
 
 @settings(max_examples=50)
 @given(st.integers(0, 10**6), st.integers(LEAST_ROUNDS, 60), st.floats(0.2, 5))
-def test_the_interval_holds_the_median_and_turns_with_its_pair(
-    seed: int, number: int, factor: float
-) -> None:
+def test_the_interval_holds_the_median_and_turns_with_its_pair(seed, number, factor):
     dice = np.random.default_rng(seed)
     drift = np.exp(dice.normal(0, 0.3, number))
     reference, times = (drift * np.exp(dice.normal(0, 0.02, number)) for _ in range(2))
@@ -191,7 +170,7 @@ def test_the_interval_holds_the_median_and_turns_with_its_pair(
     assert turned.high == pytest.approx(1 / ratio.low)
 
 
-def test_nine_of_ten_intervals_and_more_hold_the_truth() -> None:
+def test_nine_of_ten_intervals_and_more_hold_the_truth():
     dice = np.random.default_rng(7)
     clocks = np.zeros(15)
     held = 0
@@ -206,14 +185,14 @@ def test_nine_of_ten_intervals_and_more_hold_the_truth() -> None:
 
 
 @pytest.mark.parametrize("number", [*range(LEAST_ROUNDS, 80), 257, 2000])
-def test_the_limits_are_those_of_the_sign_test(number: int) -> None:
+def test_the_limits_are_those_of_the_sign_test(number):
     ratios, clocks = np.random.default_rng(number).lognormal(size=number), np.zeros(number)
     found = paired_ratio(ratios, np.ones(number), clocks, clocks, 0.01)
     expected = quantile_test(ratios, q=1.0, p=0.5).confidence_interval(0.95)
     assert (found.low, found.high) == (expected.low, expected.high)
 
 
-def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
+def test_few_rounds_have_no_interval_and_shapes_must_agree():
     few = np.ones(LEAST_ROUNDS - 1)
     ratio = paired_ratio(2 * few, few, few, few, 0.01)
     assert ratio.value == 2
@@ -223,9 +202,7 @@ def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
         paired_ratio(few, few[1:], few, few, 0.01)
 
 
-def test_what_ran_while_the_card_was_held_back_is_thrown_away(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_what_ran_while_the_card_was_held_back_is_thrown_away(make_shard, tmp_path):
     """Planted: at a low clock one configuration loses more than the others."""
     shard = make_shard([PROBLEM])
     contest, path = contest_of(shard), tmp_path / "journal"
@@ -276,7 +253,7 @@ def test_what_ran_while_the_card_was_held_back_is_thrown_away(
         ),
     ],
 )
-def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> None:
+def test_bad_contests_are_one_line(tmp_path, content, said):
     path = tmp_path / "contests.json"
     path.write_text(content)
     with pytest.raises(UserError, match=said):
@@ -337,9 +314,7 @@ def _end_when_captured(device):
 '''
 
 
-def test_libraries_run_in_the_same_rounds(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
-) -> None:
+def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
     change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
@@ -368,8 +343,8 @@ def test_libraries_run_in_the_same_rounds(
 
 @pytest.mark.parametrize("below_us", [0, 1e9])
 def test_where_a_library_cannot_be_captured_events_time_all(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path, below_us: float
-) -> None:
+    make_shard, stencil_copy, tmp_path, below_us
+):
     change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"graph_below_us": below_us}))
     contest = contest_of(shard)
@@ -384,7 +359,7 @@ def test_where_a_library_cannot_be_captured_events_time_all(
     assert {*pairs["timer"], *peers["timer"]} == {"events"}
 
 
-def test_what_was_measured_on_another_card_is_kept(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_what_was_measured_on_another_card_is_kept(make_shard, tmp_path):
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     before = run(shard, contest, tmp_path / "journal")

@@ -1,10 +1,6 @@
 """Hardware counters: what is profiled, what a log of Nsight Compute says, what is refused."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +15,7 @@ from launchwise.workloads.spec import load_spec
 from tests.support.profiled import LOG, Switch, Watched
 
 
-def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_path: Path) -> None:
+def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_path):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
@@ -34,7 +30,7 @@ def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_pat
     problem = {"n": 20, "dtype": "float32", "order": 2}
     neutral = space.baseline(load_spec(folder))
 
-    def counted(**chosen: Any) -> list[list[dict[str, Any]]]:
+    def counted(**chosen):
         one = {"problem": problem, "configuration": {**neutral, **chosen}}
         return run({"folder": str(folder), "seed": 1, "runs": [one]}, device, device.switch)
 
@@ -45,19 +41,19 @@ def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_pat
         counted(variant="linear")
 
 
-def test_what_a_card_cannot_count_is_missing() -> None:
+def test_what_a_card_cannot_count_is_missing():
     text = LOG.read_text().replace('"%","0.23"', '"%","n/a"')
     first, second = parse(text)[:2]
     assert np.isnan(first["dram_throughput"])
     assert second["dram_throughput"] == pytest.approx(0.0011)
 
 
-def test_a_share_that_was_rounded_up_is_one() -> None:
+def test_a_share_that_was_rounded_up_is_one():
     first, second = parse(LOG.read_text().replace('"%","54.69"', '"%","100.27"'))[:2]
     assert (first["occupancy"], second["occupancy"]) == (pytest.approx(0.2812), 1.0)
 
 
-def test_a_counter_that_is_no_share_keeps_its_value() -> None:
+def test_a_counter_that_is_no_share_keeps_its_value():
     line = next(line for line in LOG.read_text().splitlines() if '"%","0.23"' in line)
     old = '"dram__throughput.avg.pct_of_peak_sustained_elapsed","%","0.23"'
     new = '"sm__inst_executed.avg.per_cycle_active","inst/cycle","2.15"'
@@ -67,7 +63,7 @@ def test_a_counter_that_is_no_share_keeps_its_value() -> None:
     assert np.isnan(second["instructions_per_cycle"])
 
 
-def test_other_launches_than_were_made_are_refused() -> None:
+def test_other_launches_than_were_made_are_refused():
     seen = parse(LOG.read_text())
     launched = [[{"symbol": kernel["symbol"], "kernel": "k"} for kernel in seen]]
     assert len(joined(launched, seen)[0]) == 6
@@ -78,15 +74,13 @@ def test_other_launches_than_were_made_are_refused() -> None:
     assert parse("==ERROR== no kernels were profiled\n") == []
 
 
-def test_a_machine_without_nsight_compute_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_nsight_compute_is_told(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UserError, match="Nsight Compute is not on the PATH"):
         read_counters({}, {})
 
 
-def test_a_profiler_that_may_not_count_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profiler_that_may_not_count_is_told(tmp_path, monkeypatch):
     script = tmp_path / "ncu"
     text = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters"
     script.write_text(f'#!/bin/sh\necho "{text}" > "$3"\nexit 1\n')
@@ -97,9 +91,7 @@ def test_a_profiler_that_may_not_count_is_told(
 
 
 @pytest.mark.parametrize("end", ['echo "[]" > "$made"; exit 1', "exit 0"])
-def test_a_profiled_process_that_fails_or_writes_nothing_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_profiled_process_that_fails_or_writes_nothing_is_told(tmp_path, monkeypatch, end):
     script = tmp_path / "ncu"
     script.write_text(f'#!/bin/sh\nfor made; do :; done\necho "no such device" >&2\n{end}\n')
     script.chmod(0o755)

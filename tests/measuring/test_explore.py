@@ -1,7 +1,5 @@
 """Explorers: what they propose, held against lists of small spaces; budgets, ends, resuming."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -10,8 +8,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,24 +17,22 @@ from hypothesis import strategies as st
 from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws, Key
-from launchwise.workloads.space import Configuration
-from launchwise.workloads.spec import Spec
 from tests.measuring.conftest import few_candidates
 from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
 
-KINDS: list[Callable[..., RandomDraws]] = [RandomDraws, TreeParzen, TransferExplorer]
+KINDS = [RandomDraws, TreeParzen, TransferExplorer]
 
 
 @st.composite
-def small_specs(draw: st.DrawFn) -> Spec:
+def small_specs(draw):
     """Up to a hundred configurations, constraints over some; the baseline is always allowed."""
-    values: dict[str, Sequence[int | str]] = {
+    values = {
         "a": draw(st.permutations([1, 2, 4, 8]).map(lambda every: every[:3])),
         "b": draw(st.sampled_from([[1], [1, 3], [5, 1, 3]])),
         "mode": draw(st.sampled_from([["x"], ["y", "x"], ["x", "y", "z"]])),
     }
     asked = ["a * b <= 8", "a != b", "b <= m", "mode == 'x' or a > 1", "a % b == 0", "a > 100"]
-    variants: dict[str, tuple[Sequence[str], Sequence[str]]] = {"plain": ([], [])}
+    variants = {"plain": ([], [])}
     for name in draw(st.sampled_from([[], ["one"], ["one", "two"]])):
         used = draw(st.sets(st.sampled_from(sorted(values))).map(sorted))
         own = draw(st.lists(st.sampled_from(asked), max_size=2, unique=True))
@@ -54,8 +48,8 @@ def small_specs(draw: st.DrawFn) -> Spec:
 @settings(max_examples=25)
 @given(spec=small_specs(), budget=st.integers(0, 130), seed=st.integers(0, 2**48))
 def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_space(
-    kind: Callable[..., RandomDraws], spec: Spec, budget: int, seed: int
-) -> None:
+    kind, spec, budget, seed
+):
     every = {key(each) for each in space.configurations(spec, PROBLEM)}
     found = [each for each, _ in driven(kind(spec, PROBLEM, None, budget, seed))]
     assert len(found) == min(budget, len(every))
@@ -75,8 +69,8 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
 )
 @few_candidates()
 def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
-    kind: Callable[..., RandomDraws], spec: Spec, seed: int, killed: list[int], guessed: int
-) -> None:
+    kind, spec, seed, killed, guessed
+):
     small = len(spec.tunables) < len(LARGE)
     likely = space.configurations(spec, PROBLEM)[1 : 1 + guessed] if small else []
     whole = driven(kind(spec, PROBLEM, None, 45, seed, likely))
@@ -89,13 +83,13 @@ def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
 
 
 @few_candidates()
-def of_every_kind() -> str:
+def of_every_kind():
     """What each strategy proposes, as JSON."""
     spec = large(["a * b <= 256"], ["tiled", "other"])
     return json.dumps([driven(kind(spec, PROBLEM, None, 25, 3)) for kind in KINDS])
 
 
-def test_another_process_proposes_the_same(root: Path) -> None:
+def test_another_process_proposes_the_same(root):
     """Python's own hashes of text differ from process to process: nothing may hang on them."""
     script = "import tests.measuring.test_explore as t; print(t.of_every_kind())"
     other = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
@@ -111,7 +105,7 @@ def test_another_process_proposes_the_same(root: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_seed_draws_something_else(kind: Callable[..., RandomDraws]) -> None:
+def test_another_seed_draws_something_else(kind):
     drawn = [driven(kind(large(), PROBLEM, None, 30, seed)) for seed in (1, 2, 2**32 + 1)]
     second = [[key(each) for each, _ in told[1:]] for told in drawn]
     assert not set(second[0]) & set(second[1])
@@ -119,9 +113,7 @@ def test_another_seed_draws_something_else(kind: Callable[..., RandomDraws]) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_asked_twice_it_says_the_same_and_what_it_said_may_be_changed(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_asked_twice_it_says_the_same_and_what_it_said_may_be_changed(kind):
     explorer = kind(large(), PROBLEM, None, 30, 1)
     driven(explorer, most=15)
     first = explorer.propose()
@@ -132,7 +124,7 @@ def test_asked_twice_it_says_the_same_and_what_it_said_may_be_changed(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_a_journal_count_against_the_budget_once(kind: Callable[..., RandomDraws]) -> None:
+def test_rows_of_a_journal_count_against_the_budget_once(kind):
     known = driven(kind(large(), PROBLEM, None, 12, 1))
     twice = known + [(each, 1.0) for each, _ in known]
     assert len(driven(kind(large(), PROBLEM, None, 20, 1, known=twice))) == 8
@@ -141,13 +133,11 @@ def test_rows_of_a_journal_count_against_the_budget_once(kind: Callable[..., Ran
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_baseline_comes_first_then_the_guesses_that_are_allowed(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_the_baseline_comes_first_then_the_guesses_that_are_allowed(kind):
     spec = large(["a * b <= 256"])
-    tile: Configuration = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
-    good: list[Configuration] = [{**tile, "a": 64}, {**tile, "b": 64}]
-    bad: list[Configuration] = [
+    tile = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
+    good = [{**tile, "a": 64}, {**tile, "b": 64}]
+    bad = [
         {**tile, "a": 128, "b": 128},
         {**tile, "a": 3},
         {**tile, "variant": "gone"},
@@ -174,17 +164,13 @@ def test_the_baseline_comes_first_then_the_guesses_that_are_allowed(
         made({"a": POWERS}, {"plain": ([], [])}),
     ],
 )
-def test_where_constraints_leave_the_baseline_alone_nothing_else_is_proposed(
-    kind: Callable[..., RandomDraws], spec: Spec
-) -> None:
+def test_where_constraints_leave_the_baseline_alone_nothing_else_is_proposed(kind, spec):
     found = driven(kind(spec, PROBLEM, None, 50, 1))
     assert [each for each, _ in found] == [space.baseline(spec)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_where_the_baseline_is_refused_the_others_are_proposed(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_where_the_baseline_is_refused_the_others_are_proposed(kind):
     spec = made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], [])}, ["variant != 'plain'"])
     found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
     assert {each["a"] for each in found} == set(POWERS)
@@ -192,9 +178,7 @@ def test_where_the_baseline_is_refused_the_others_are_proposed(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_baseline_with_a_value_that_its_variant_cannot_be_set_to_is_well(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_a_baseline_with_a_value_that_its_variant_cannot_be_set_to_is_well(kind):
     spec = made({"a": POWERS, "b": [0, 5]}, {"plain": (["a"], [])}, neutral={"a": 0}, b=5)
     found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
     assert found[0] == {"variant": "plain", "a": 0, "b": 5}
@@ -202,7 +186,7 @@ def test_a_baseline_with_a_value_that_its_variant_cannot_be_set_to_is_well(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_facts_of_the_gpu_count(kind: Callable[..., RandomDraws]) -> None:
+def test_facts_of_the_gpu_count(kind):
     spec = large(["a * b * c <= gpu_max_threads_per_block"])
     facts = {"gpu_max_threads_per_block": 64}
     found = [each for each, _ in driven(kind(spec, PROBLEM, facts, 40, 1))]
@@ -212,9 +196,7 @@ def test_facts_of_the_gpu_count(kind: Callable[..., RandomDraws]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_needles_in_a_space_that_nobody_could_list_are_all_found(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_needles_in_a_space_that_nobody_could_list_are_all_found(kind):
     """8 ** 30 configurations, eight of them allowed."""
     names = [f"t{number}" for number in range(30)]
     chained = [f"{here} == {there}" for here, there in itertools.pairwise(names)]
@@ -228,13 +210,11 @@ def test_needles_in_a_space_that_nobody_could_list_are_all_found(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_constraint_is_not_asked_where_an_earlier_one_refuses(
-    kind: Callable[..., RandomDraws],
-) -> None:
+def test_a_constraint_is_not_asked_where_an_earlier_one_refuses(kind):
     """Division by zero in the second, which the first forbids once ``g`` is known."""
     rare = ["b == d", "d == e", "e == f"]
     constraints = ["a != 0 or g == 1", "variant == 'plain' or g != 1", "64 // a == b * c", *rare]
-    values: dict[str, Sequence[int | str]] = {"a": [0, *POWERS], **dict.fromkeys("bcdefg", POWERS)}
+    values = {"a": [0, *POWERS], **dict.fromkeys("bcdefg", POWERS)}
     spec = made(values, {"plain": ([], []), "tiled": (LARGE, constraints)})
     found = driven(kind(spec, PROBLEM, None, 60, 1))
     assert len(found) == 60
@@ -242,11 +222,11 @@ def test_a_constraint_is_not_asked_where_an_earlier_one_refuses(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_but_failures_stops_nothing(kind: Callable[..., RandomDraws]) -> None:
+def test_nothing_but_failures_stops_nothing(kind):
     assert len(driven(kind(large(), PROBLEM, None, 40, 1), lambda _: None)) == 40
 
 
-def test_loading_the_module_does_not_load_optuna(root: Path) -> None:
+def test_loading_the_module_does_not_load_optuna(root):
     """The measuring process starts often, and mostly needs none of it."""
     script = "import sys, launchwise.measuring.explore; print('optuna' in sys.modules)"
     command = [sys.executable, "-c", script]
@@ -267,9 +247,7 @@ def test_loading_the_module_does_not_load_optuna(root: Path) -> None:
         (large(["a * b <= 2"], ["tiled", "other"]), ["variant", "a", "b"], 6),
     ],
 )  # fmt: skip
-def test_every_feasible_configuration_is_as_likely_as_any_other(
-    spec: Spec, names: list[str], chances: int
-) -> None:
+def test_every_feasible_configuration_is_as_likely_as_any_other(spec, names, chances):
     first = space.baseline(spec)
     drawn = Counter[tuple[Any, ...]]()
     for seed in range(600):
@@ -286,9 +264,7 @@ def test_every_feasible_configuration_is_as_likely_as_any_other(
 
 
 @pytest.mark.parametrize(("variant", "left"), [("plain", 1), ("tiled", 2), ("large", 8)])
-def test_that_nothing_is_left_of_a_variant_is_known_once_it_was_asked_for(
-    variant: str, left: int
-) -> None:
+def test_that_nothing_is_left_of_a_variant_is_known_once_it_was_asked_for(variant, left):
     same = [f"a == {name}" for name in LARGE]
     spec = made(
         dict.fromkeys(LARGE, POWERS),
@@ -311,7 +287,7 @@ def test_that_nothing_is_left_of_a_variant_is_known_once_it_was_asked_for(
         (large([f"{name} == {LARGE[0]}" for name in LARGE[1:]]), 9),
     ],
 )
-def test_a_sample_holds_different_feasible_configurations(spec: Spec, expected: int) -> None:
+def test_a_sample_holds_different_feasible_configurations(spec, expected):
     sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 50)
     assert len({key(each) for each in sampled}) == len(sampled) == expected
     assert all(space.feasible(spec, PROBLEM, each) for each in sampled)

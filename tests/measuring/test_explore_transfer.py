@@ -1,11 +1,8 @@
 """Explorers that learn: from their own rows, and from other GPUs, which may be wrong."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics
-from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,19 +10,18 @@ from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParz
 from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
-from launchwise.workloads.spec import Spec
 from tests.measuring.conftest import few_candidates
-from tests.support.spaces import LARGE, POWERS, PROBLEM, Outcome, best, driven, key, large, made
+from tests.support.spaces import LARGE, POWERS, PROBLEM, best, driven, key, large, made
 
 Rows = list[tuple[Configuration, float | None]]
 BEST = {"a": 8, "b": 16, "c": 2, "d": 64, "e": 4, "f": 32, "g": 1}
 CONSTRAINTS = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
 
 
-def bowl(moved: float = 0.0, unit: float = 1.0) -> Outcome:
+def bowl(moved=0.0, unit=1.0):
     """Time that is smallest near :data:`BEST`: ``moved`` steps away from it along every axis."""
 
-    def outcome(configuration: Configuration) -> float:
+    def outcome(configuration):
         steps = [math.log2(int(configuration[name]) / BEST[name]) - moved for name in LARGE]
         slow = {"plain": 8.0, "other": 2.0, "tiled": 1.0}[str(configuration["variant"])]
         return unit * slow * (1 + sum(step * step for step in steps) / 6)
@@ -33,17 +29,17 @@ def bowl(moved: float = 0.0, unit: float = 1.0) -> Outcome:
     return outcome
 
 
-def measured(spec: Spec, outcome: Outcome, rows: int = 120) -> Rows:
+def measured(spec, outcome, rows=120):
     """A sweep of another GPU."""
     return driven(TreeParzen(spec, PROBLEM, None, rows, 99), outcome)
 
 
 @pytest.mark.slow
-def test_among_millions_another_gpu_saves_most_of_the_measurements() -> None:
+def test_among_millions_another_gpu_saves_most_of_the_measurements():
     spec = large(CONSTRAINTS, ["other", "tiled"])
     prior = [measured(spec, bowl(0.4, 3.0)), measured(spec, bowl(-0.3))]
 
-    def reached(kind: Callable[..., RandomDraws], budget: int, **how: Sequence[Rows]) -> float:
+    def reached(kind, budget, **how):
         seeds = (1, 2, 3)
         runs = [driven(kind(spec, PROBLEM, None, budget, each, **how), bowl()) for each in seeds]
         return statistics.median(map(best, runs))
@@ -55,11 +51,11 @@ def test_among_millions_another_gpu_saves_most_of_the_measurements() -> None:
     assert with_others < 1.2
 
 
-def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses() -> None:
+def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses():
     spec = large()
     rows = measured(spec, bowl(), 60)
     ranked = sorted(rows, key=lambda row: row[1] or math.inf)
-    guess: Configuration = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
+    guess = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
     explorer = TransferExplorer(spec, PROBLEM, None, 4, 1, [guess], prior=[rows])
     found = [each for each, _ in driven(explorer, bowl())]
     assert found[0] == baseline(spec)
@@ -70,10 +66,10 @@ def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses() 
     assert key(found[3]) in fastest
 
 
-def test_what_is_infeasible_here_or_unknown_is_not_taken_from_elsewhere() -> None:
+def test_what_is_infeasible_here_or_unknown_is_not_taken_from_elsewhere():
     spec = large(["a * b <= gpu_max_threads_per_block"])
     facts = {"gpu_max_threads_per_block": 64}
-    elsewhere: Rows = [
+    elsewhere = [
         ({**dict.fromkeys(LARGE, 128), "variant": "tiled"}, 0.1),  # Needs more threads.
         ({**dict.fromkeys(LARGE, 3), "variant": "tiled"}, 0.1),  # Values that are gone.
         ({**dict.fromkeys(LARGE, 1), "variant": "gone"}, 0.1),
@@ -87,9 +83,9 @@ def test_what_is_infeasible_here_or_unknown_is_not_taken_from_elsewhere() -> Non
     assert all(feasible(spec, PROBLEM, each, facts) for each in found)
 
 
-def test_gpus_that_only_failed_are_as_good_as_none() -> None:
+def test_gpus_that_only_failed_are_as_good_as_none():
     spec = large()
-    failed: Rows = [(each, None) for each, _ in measured(spec, bowl(), 30)]
+    failed = [(each, None) for each, _ in measured(spec, bowl(), 30)]
     runs = [
         driven(TransferExplorer(spec, PROBLEM, None, 30, 1, prior=prior), bowl())
         for prior in ([], [failed], [[]])
@@ -98,7 +94,7 @@ def test_gpus_that_only_failed_are_as_good_as_none() -> None:
 
 
 @few_candidates()
-def test_with_other_gpus_a_killed_sweep_goes_on_as_if_nothing_had_happened() -> None:
+def test_with_other_gpus_a_killed_sweep_goes_on_as_if_nothing_had_happened():
     spec = large(CONSTRAINTS, ["other", "tiled"])
     prior = [driven(RandomDraws(spec, PROBLEM, None, 80, 99), bowl(0.4))]
     whole = driven(TransferExplorer(spec, PROBLEM, None, 45, 3, prior=prior))
@@ -107,16 +103,16 @@ def test_with_other_gpus_a_killed_sweep_goes_on_as_if_nothing_had_happened() -> 
         assert whole[:rows] + driven(resumed) == whole
 
 
-def test_a_small_space_is_measured_whole_whatever_others_say() -> None:
+def test_a_small_space_is_measured_whole_whatever_others_say():
     spec = made({"a": POWERS, "b": [1, 2]}, {"plain": ([], []), "tiled": (["a", "b"], ["a > b"])})
-    rows: Rows = [({"variant": "tiled", "a": 8, "b": 2}, 1.0)]
+    rows = [({"variant": "tiled", "a": 8, "b": 2}, 1.0)]
     found = driven(TransferExplorer(spec, PROBLEM, None, 1000, 1, prior=[rows]))
     sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 1000)
     every = [baseline(spec), *sampled]
     assert {key(each) for each, _ in found} == {key(each) for each in every}
 
 
-def test_rows_of_another_strategy_are_taken_in() -> None:
+def test_rows_of_another_strategy_are_taken_in():
     """A journal that was begun with random draws: its rows need not be candidates."""
     spec = large(CONSTRAINTS, ["other", "tiled"])
     known = driven(RandomDraws(spec, PROBLEM, None, 40, 5), bowl())
@@ -125,20 +121,20 @@ def test_rows_of_another_strategy_are_taken_in() -> None:
     assert best(late) < best(known)
 
 
-def test_a_search_ends_where_little_is_to_be_gained() -> None:
+def test_a_search_ends_where_little_is_to_be_gained():
     few = {"c": [1, 2, 4], "d": [32, 64, 128], "e": [4], "f": [32], "g": [1]}
     both = {name: (LARGE, CONSTRAINTS) for name in ("other", "tiled")}
     spec = made({**dict.fromkeys(LARGE, POWERS), **few}, {"plain": ([], []), **both})
     prior = [measured(spec, bowl(1.5), 100)]
     smooth = bowl()
 
-    def rough(configuration: Configuration) -> float:
+    def rough(configuration):
         """What no neighbour tells: from nothing to as much again."""
         return (smooth(configuration) or 0.0) * (
             1 + random.Random(str(key(configuration))).random()
         )
 
-    def searched(percent: float | None, known: Rows = ()) -> Rows:
+    def searched(percent, known=()):
         explorer = TransferExplorer(spec, PROBLEM, None, 70, 3, (), known, prior, percent)
         return driven(explorer, rough)
 
@@ -157,11 +153,11 @@ def test_a_search_ends_where_little_is_to_be_gained() -> None:
 
 
 @few_candidates()
-def test_how_sure_a_search_is_is_said_at_its_end() -> None:
+def test_how_sure_a_search_is_is_said_at_its_end():
     spec = large(CONSTRAINTS, ["other", "tiled"])
     prior = [measured(spec, bowl(0.4), 80)]
 
-    def said(rows: int, percent: float | None) -> dict[str, float]:
+    def said(rows, percent):
         explorer = TransferExplorer(
             spec, PROBLEM, None, rows, 3, prior=prior, stop_below_percent=percent
         )
@@ -175,7 +171,7 @@ def test_how_sure_a_search_is_is_said_at_its_end() -> None:
     assert RandomDraws(spec, PROBLEM, None, 5, 1).conclusion() == {}
 
 
-def smooth(configuration: Configuration) -> float:
+def smooth(configuration):
     """1 at :data:`BEST` and more with every step away from it; the other variant is worse."""
     steps = [math.log2(int(configuration[name]) / BEST[name]) for name in LARGE]
     slow = {"plain": 8.0, "other": 2.0, "tiled": 1.0}[str(configuration["variant"])]
@@ -183,7 +179,7 @@ def smooth(configuration: Configuration) -> float:
 
 
 @pytest.mark.slow
-def test_the_model_finds_much_better_ones_than_chance_among_millions() -> None:
+def test_the_model_finds_much_better_ones_than_chance_among_millions():
     constraints = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
     spec = large(constraints, ["other", "tiled"])
     found = {
@@ -196,13 +192,13 @@ def test_the_model_finds_much_better_ones_than_chance_among_millions() -> None:
     assert found[TreeParzen] - 1 < 0.5 * (found[RandomDraws] - 1)
 
 
-def test_the_model_learns_which_text_and_which_variant_are_good() -> None:
+def test_the_model_learns_which_text_and_which_variant_are_good():
     modes = [f"mode{number}" for number in range(8)]
-    values: dict[str, Sequence[int | str]] = {"one": modes, "two": modes, "three": modes}
+    values = {"one": modes, "two": modes, "three": modes}
     names = list(values)
     spec = made(values, {"plain": ([], []), **dict.fromkeys(("bad", "good"), (names, []))})
 
-    def outcome(configuration: Configuration) -> float:
+    def outcome(configuration):
         right = sum(configuration[name] == "mode5" for name in names)
         return (4 - right) * (1.0 if configuration["variant"] == "good" else 3.0)
 
@@ -213,11 +209,11 @@ def test_the_model_learns_which_text_and_which_variant_are_good() -> None:
     assert statistics.median(right) / (30 * 3) > 0.25  # One in eight by chance.
 
 
-def test_failures_are_avoided_and_stop_nothing() -> None:
+def test_failures_are_avoided_and_stop_nothing():
     """Half of the space fails, and the best that works lies beside it."""
     spec = large()
 
-    def outcome(configuration: Configuration) -> float | None:
+    def outcome(configuration):
         fails = configuration["variant"] == "tiled" and int(configuration["a"]) > BEST["a"]
         return None if fails else smooth(configuration)
 
@@ -229,10 +225,8 @@ def test_failures_are_avoided_and_stop_nothing() -> None:
     assert statistics.median(map(best, told)) < statistics.median(map(best, by_chance))
 
 
-def test_every_variant_is_tried_before_any_is_tried_again() -> None:
-    small: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        f"small{number}": (["a"], []) for number in range(8)
-    }
+def test_every_variant_is_tried_before_any_is_tried_again():
+    small = {f"small{number}": (["a"], []) for number in range(8)}
     spec = made(
         dict.fromkeys(LARGE, POWERS),
         {"plain": ([], []), "large": (LARGE, []), "none": (LARGE, ["m > 4"]), **small},
@@ -241,10 +235,8 @@ def test_every_variant_is_tried_before_any_is_tried_again() -> None:
     assert {each["variant"] for each, _ in told} == {"plain", "large", *small}
 
 
-def test_where_nothing_is_known_to_be_good_a_large_variant_is_drawn_more_often() -> None:
-    small: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        f"small{number}": (["a", "b"], []) for number in range(8)
-    }
+def test_where_nothing_is_known_to_be_good_a_large_variant_is_drawn_more_often():
+    small = {f"small{number}": (["a", "b"], []) for number in range(8)}
     spec = made(dict.fromkeys(LARGE, POWERS), {"plain": ([], []), "large": (LARGE, []), **small})
     told = [driven(TreeParzen(spec, PROBLEM, None, 60, each), lambda _: None) for each in range(4)]
     late = [each["variant"] for rows in told for each, _ in rows[10:]]
@@ -253,13 +245,13 @@ def test_where_nothing_is_known_to_be_good_a_large_variant_is_drawn_more_often()
     assert set(late) >= set(small)
 
 
-def test_a_small_variant_is_tried_beside_a_large_one() -> None:
+def test_a_small_variant_is_tried_beside_a_large_one():
     spec = made(
         dict.fromkeys(LARGE, POWERS),
         {"plain": ([], []), "large": (LARGE, []), "small": (["a", "b"], [])},
     )
 
-    def outcome(configuration: Configuration) -> float:
+    def outcome(configuration):
         slow = {"plain": 8.0, "large": 4.0, "small": 1.0}[str(configuration["variant"])]
         return slow * (1 + abs(int(configuration["a"]) - 16))
 

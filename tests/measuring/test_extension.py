@@ -1,28 +1,21 @@
 """Extensions: recorded rows stay, what is missing is measured, and what does not fit is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.extension import Extension, extended, read_extension
+from launchwise.measuring.extension import extended, read_extension
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import SourceState, source_state
 from launchwise.measuring.sweep import builds_of, measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Part, baseline
-from tests.measuring.conftest import MakeShard
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -33,14 +26,14 @@ NARROW = Part({"variant": ["linear", "block3d"], "bx": [64], "row_padding": [0]}
 WIDE = Part({"variant": ["linear", "block3d"], "bx": [8, 64], "row_padding": [0]})
 
 
-def measured(shard: Shard, path: Path) -> pd.DataFrame:
+def measured(shard, path):
     """Table of a shard that is measured with a journal."""
     with Journal(path, "print", shard.spec.key_columns) as journal:
         measure_shard(shard, journal)
         return rows_to_table(shard.own(journal.rows), list(journal.notes), shard.spec)
 
 
-def keys(table: pd.DataFrame, shard: Shard) -> set[tuple[Any, ...]]:
+def keys(table, shard):
     """Keys of rows."""
     return set(table[shard.spec.key_columns].itertuples(index=False, name=None))
 
@@ -48,7 +41,7 @@ def keys(table: pd.DataFrame, shard: Shard) -> set[tuple[Any, ...]]:
 class Recording:
     """A recorded sweep of one problem, and shards that extend it."""
 
-    def __init__(self, make: MakeShard, folder: Path) -> None:
+    def __init__(self, make, folder):
         self.make, self.folder = make, folder
         self.path = folder / "recorded.parquet"
         shard = self.shard([OLD], NARROW)
@@ -56,33 +49,33 @@ class Recording:
         self.rows = measured(shard, folder / "first.jsonl")
         self.write(self.rows)
 
-    def write(self, rows: pd.DataFrame) -> None:
+    def write(self, rows):
         """Record rows as measured with the folder's present state."""
         state = source_state(self.kernels, self.spec).as_facts()
         write_table(self.path, rows, measurement_schema(self.spec), {"states": {"test": state}})
 
-    def shard(self, problems: list[dict[str, Any]], part: Part, **more: Any) -> Shard:
+    def shard(self, problems, part, **more):
         """A shard that measures a part of the space."""
         made = self.make(problems, **more)
         parts = {tuple(problem.values()): [part] for problem in problems}
         return replace(made, parts_of=parts)
 
-    def read(self, anew: tuple[dict[str, list[Any]], ...] = ()) -> Extension:
+    def read(self, anew=()):
         """Rows that stay."""
         return read_extension(self.path, self.kernels, self.spec, anew)
 
-    def extend(self, extension: Extension, name: str, part: Part = WIDE) -> pd.DataFrame:
+    def extend(self, extension, name, part=WIDE):
         """Rows that an extension measures."""
         shard = replace(self.shard([OLD, NEW], part), extension=extension)
         return measured(shard.with_something_to_measure(), self.folder / name)
 
 
 @pytest.fixture
-def recording(make_shard: MakeShard, tmp_path: Path) -> Recording:
+def recording(make_shard, tmp_path):
     return Recording(make_shard, tmp_path)
 
 
-def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording: Recording) -> None:
+def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording):
     extension = recording.read()
     new = recording.extend(extension, "second.jsonl")
     shard = recording.shard([OLD, NEW], WIDE)
@@ -118,7 +111,7 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording: Re
     assert (joint[others] == after[others]).all()
 
 
-def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording: Recording) -> None:
+def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording):
     """The best recorded row lies outside of what a later visit is narrowed to."""
     folder, spec, rows = recording.kernels, recording.spec, recording.rows.copy()
     rows.loc[rows["variant"] == "block3d", "time_ms"] /= 1000
@@ -132,7 +125,7 @@ def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording: Rec
     wanted = {workload.build(OLD, each).key for each in shard.configurations(OLD)}
     assert len(wanted) == 3
 
-    def compiled(*extended: Extension) -> set[str]:
+    def compiled(*extended):
         builds = builds_of(folder, spec, [OLD], blocks, Method(), *extended)
         return {build.key for build in builds}
 
@@ -140,7 +133,7 @@ def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording: Rec
     assert not wanted <= compiled()
 
 
-def test_nothing_is_measured_where_every_row_is_there(recording: Recording) -> None:
+def test_nothing_is_measured_where_every_row_is_there(recording):
     extension = recording.read()
     shard = recording.shard([OLD], NARROW, script=recording.folder / "missing.py")
     shard = replace(shard, extension=extension).with_something_to_measure()
@@ -152,7 +145,7 @@ def test_nothing_is_measured_where_every_row_is_there(recording: Recording) -> N
     assert "joined" not in said
 
 
-def test_rows_are_measured_anew_by_what_names_them(recording: Recording) -> None:
+def test_rows_are_measured_anew_by_what_names_them(recording):
     extension = recording.read(({"variant": ["block3d"], "n": [20], "by": [8]},))
     gone = keys(recording.rows, recording.shard([OLD], WIDE)) - keys(
         extension.kept, recording.shard([OLD], WIDE)
@@ -165,7 +158,7 @@ def test_rows_are_measured_anew_by_what_names_them(recording: Recording) -> None
     assert len(recording.read(({"status": ["slow"]},)).kept) == len(slow) - 1
 
 
-def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recording) -> None:
+def test_rows_that_are_recorded_already_are_not_joined_twice(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
     new = recording.extend(extension, "second.jsonl", NARROW)
@@ -184,7 +177,7 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recordin
     assert len(marks) == 3
 
 
-def test_one_launch_does_not_replace_many(recording: Recording) -> None:
+def test_one_launch_does_not_replace_many(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
     new = recording.extend(extension, "second.jsonl", NARROW)
@@ -205,9 +198,7 @@ def test_one_launch_does_not_replace_many(recording: Recording) -> None:
     assert (table.set_index(keys)["time_ms"][after.index] == after).all()
 
 
-def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(
-    recording: Recording,
-) -> None:
+def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
     facts = {"shards": [], "states": extension.facts["states"]}
@@ -224,7 +215,7 @@ def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(
     assert said["joined"][0]["rows_left_out"] == gone
 
 
-def test_rows_of_changed_kernels_are_refused_by_variant(recording: Recording) -> None:
+def test_rows_of_changed_kernels_are_refused_by_variant(recording):
     with open(recording.kernels / "block3d.cu", "a") as file:
         file.write("// another kernel\n")
     count = (recording.rows["variant"] == "block3d").sum()
@@ -242,13 +233,13 @@ def test_rows_of_changed_kernels_are_refused_by_variant(recording: Recording) ->
     assert len(recording.read().kept) == len(recording.rows)
 
 
-def test_changed_host_code_is_refused_for_every_variant(recording: Recording) -> None:
+def test_changed_host_code_is_refused_for_every_variant(recording):
     change_sessions(recording.kernels, "def change(session): pass")
     with pytest.raises(UserError, match="rows of block3d, linear"):
         recording.read()
 
 
-def test_another_value_of_a_tunable_changes_no_kernel(recording: Recording) -> None:
+def test_another_value_of_a_tunable_changes_no_kernel(recording):
     path = recording.kernels / "spec.yaml"
     text = path.read_text()
     assert "values: [8, 64]" in text
@@ -256,7 +247,7 @@ def test_another_value_of_a_tunable_changes_no_kernel(recording: Recording) -> N
     assert len(recording.read().kept) == len(recording.rows)
 
 
-def test_an_older_state_agrees_by_variant() -> None:
+def test_an_older_state_agrees_by_variant():
     now = SourceState("new", "host", {"a": "1", "b": "2"})
     then = SourceState("old", "host", {"a": "1", "b": "3"})
     assert then.agrees(now, "a")
@@ -265,13 +256,13 @@ def test_an_older_state_agrees_by_variant() -> None:
     assert not SourceState("old", "other", then.kernels).agrees(now, "a")
 
 
-def test_another_driver_is_refused_before_anything_is_measured(recording: Recording) -> None:
+def test_another_driver_is_refused_before_anything_is_measured(recording):
     labels = {"gpu": "cpu", "driver": "580.1", "toolkit": "none", "backend": "g++"}
     with pytest.raises(UserError, match=r"driver: recorded rows have none, this machine 580.1"):
         recording.read().check_labels(labels, recording.path)
 
 
-def test_a_newer_tunable_is_neutral_in_older_rows(recording: Recording) -> None:
+def test_a_newer_tunable_is_neutral_in_older_rows(recording):
     spec = recording.spec
     tunables = {**spec.tunables, "later": spec.tunables["bx"].model_copy(update={"neutral": 0})}
     newer = spec.model_copy(update={"tunables": tunables})

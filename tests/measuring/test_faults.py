@@ -1,13 +1,10 @@
 """Whatever a kernel or a measuring process does: one row says it, and every other row is there."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stencil import change_sessions
@@ -18,9 +15,7 @@ from launchwise.experiment.method import Method
 from launchwise.measuring import listening, process
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.listening import MAX_BARREN_PROCESSES
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
-from tests.measuring.conftest import MakeShard
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
@@ -33,29 +28,29 @@ than a test takes where nothing is to be waited for."""
 """Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
 
 
-def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
+def run(shard, path):
     """Rows of a whole sweep, checked (see ``supervising.finished``)."""
     assert ending(shard, path) == (0, "")
     return finished(shard, path)
 
 
-def walked(row: dict[str, Any]) -> int:
+def walked(row):
     """Points that a thread walks in a row; 1 for variants other than ``column``."""
     return int(row["tz"])
 
 
-def not_ok(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
+def not_ok(rows):
     """Points that a thread walks -> status and reason of what could not be measured."""
     return {walked(row): (row["status"], row["reason"]) for row in rows if row["status"] != "ok"}
 
 
-def with_kernel(shard: Shard, text: str) -> Shard:
+def with_kernel(shard, text):
     """The shard with another ``column.cu``."""
     (shard.folder / "column.cu").write_text(text)
     return shard
 
 
-def test_seven_kernels_misbehave_in_seven_ways(faulty: MakeShard, tmp_path: Path) -> None:
+def test_seven_kernels_misbehave_in_seven_ways(faulty, tmp_path):
     shard = faulty(timeout_s=4.0)
     kernel = (ROOT / "tests" / "gpu" / "faulty_column.cu").read_text()
     shard = with_kernel(shard, kernel)
@@ -98,9 +93,7 @@ def change(session):
 """Host code of a workload that takes what max() gives: NaN is not above its tolerance."""
 
 
-def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(faulty, tmp_path):
     shard = faulty()
     kernel = (ROOT / "tests" / "gpu" / "faulty_column.cu").read_text()
     # Without what ends a process.
@@ -131,9 +124,7 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
         ("mute", "failed", "the measuring process closed its pipe but did not exit", 2),
     ],
 )
-def test_a_fault_in_a_row_is_that_row(
-    faulty: MakeShard, tmp_path: Path, fault: str, status: str, reason: str, processes: int
-) -> None:
+def test_a_fault_in_a_row_is_that_row(faulty, tmp_path, fault, status, reason, processes):
     shard = faulty(timeout_s=WAITED_FOR.get(fault, 20.0), fault=fault, at="launch")
     rows = run(shard, tmp_path / "j")
     assert list(not_ok(rows)) == [MARKED]
@@ -145,9 +136,7 @@ def test_a_fault_in_a_row_is_that_row(
 
 
 @pytest.mark.parametrize("fault", ["killed", "half a row, dead", "nonsense, dead", "asleep"])
-def test_a_fault_between_two_rows_is_no_row_s_fault(
-    faulty: MakeShard, tmp_path: Path, fault: str
-) -> None:
+def test_a_fault_between_two_rows_is_no_row_s_fault(faulty, tmp_path, fault):
     shard = faulty(timeout_s=WAITED_FOR.get(fault, 20.0), fault=fault, at="row")
     rows = run(shard, tmp_path / "j")
     assert not_ok(rows) == {}
@@ -155,8 +144,8 @@ def test_a_fault_between_two_rows_is_no_row_s_fault(
 
 
 def test_a_process_that_cannot_be_killed_ends_the_sweep_and_its_row_is_known(
-    faulty: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    faulty, tmp_path, monkeypatch
+):
     # What a driver that hangs does to a kill: nothing.
     monkeypatch.setattr(subprocess.Popen, "kill", lambda self: None)
     for module in (listening, process):
@@ -172,18 +161,14 @@ def test_a_process_that_cannot_be_killed_ends_the_sweep_and_its_row_is_known(
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(faulty, tmp_path):
     shard = faulty(fault="killed", at="every", every=3)
     rows = run(shard, tmp_path / "j")
     assert not_ok(rows) == {}
     assert len(pids(shard)) >= len(rows) // 3 > MAX_BARREN_PROCESSES
 
 
-def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(faulty, tmp_path):
     # Rows of 30 floats: 371 424 B for all arrays, 378 624 B when rows are padded.
     problem = {**PROBLEM, "n": 30}
     shard = faulty(problems=[problem, PROBLEM], device_bytes=375_000)
@@ -204,9 +189,7 @@ def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
         ("asleep", "no event for 1 s"),
     ],
 )
-def test_a_process_that_never_gets_ready_is_tried_three_times(
-    faulty: MakeShard, tmp_path: Path, fault: str, reason: str
-) -> None:
+def test_a_process_that_never_gets_ready_is_tried_three_times(faulty, tmp_path, fault, reason):
     path = tmp_path / "j"
     run(faulty(), path)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:5]))
@@ -221,7 +204,7 @@ def test_a_process_that_never_gets_ready_is_tried_three_times(
     assert row_lines(path)[: len(kept)] == kept
 
 
-def test_a_lost_card_costs_no_row(faulty: MakeShard, tmp_path: Path) -> None:
+def test_a_lost_card_costs_no_row(faulty, tmp_path):
     path = tmp_path / "j"
     shard = faulty(fault="lost", at="launch")
     said = "cannot measure: cuInit failed: no CUDA-capable device is detected"
@@ -236,7 +219,7 @@ def test_a_lost_card_costs_no_row(faulty: MakeShard, tmp_path: Path) -> None:
     assert len(whole) > len(rows)
 
 
-def test_what_the_card_says_of_itself_is_no_row_s_fault(faulty: MakeShard, tmp_path: Path) -> None:
+def test_what_the_card_says_of_itself_is_no_row_s_fault(faulty, tmp_path):
     path = tmp_path / "j"
     said = "cannot measure: cuLaunchKernel failed: uncorrectable ECC error"
     code, message = ending(faulty(fault="memory cells", at="launch"), path)
@@ -245,9 +228,7 @@ def test_what_the_card_says_of_itself_is_no_row_s_fault(faulty: MakeShard, tmp_p
     assert not_ok(run(faulty(), path)) == {}
 
 
-def test_a_process_that_never_reads_what_to_do_is_given_up(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_a_process_that_never_reads_what_to_do_is_given_up(make_shard, tmp_path):
     script = tmp_path / "deaf.py"
     script.write_text("import signal\nsignal.pause()\n")
     # More work than a pipe holds: whoever writes all of it first waits for ever.

@@ -1,7 +1,5 @@
 """Full disks, damaged or foreign journals, two writers, a jumping clock: no row lost or changed."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import resource
@@ -9,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,13 +25,12 @@ from supervising import (
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.measuring.journal import Journal
-from tests.measuring.conftest import MakeShard
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 PAGE = 4096
 
 
-def leave(pages: int, disk: Path) -> Path:
+def leave(pages, disk):
     """A file that fills the small disk but for so many pages."""
     free = os.statvfs(disk)
     ballast = disk / "ballast"
@@ -42,14 +38,12 @@ def leave(pages: int, disk: Path) -> Path:
     return ballast
 
 
-def all_ok(rows: list[dict[str, Any]]) -> bool:
+def all_ok(rows):
     """Whether every row was measured."""
     return {row["status"] for row in rows} == {"ok"}
 
 
-def test_a_disk_that_fills_up_costs_the_row_in_hand_and_no_other(
-    faulty: MakeShard, small_disk: Path
-) -> None:
+def test_a_disk_that_fills_up_costs_the_row_in_hand_and_no_other(faulty, small_disk):
     shard, path = faulty(), small_disk / "j"
     ballast = leave(3, small_disk)
     said = f"{path}: cannot be written: No space left on device"
@@ -67,7 +61,7 @@ def test_a_disk_that_fills_up_costs_the_row_in_hand_and_no_other(
     assert all_ok(finished(shard, path, kept))
 
 
-def test_a_disk_that_became_read_only_costs_no_row(faulty: MakeShard, small_disk: Path) -> None:
+def test_a_disk_that_became_read_only_costs_no_row(faulty, small_disk):
     shard, path = faulty(), small_disk / "j"
     ballast = leave(3, small_disk)
     assert ending(shard, path)[0] == 1
@@ -81,15 +75,13 @@ def test_a_disk_that_became_read_only_costs_no_row(faulty: MakeShard, small_disk
     assert all_ok(finished(shard, path, kept))
 
 
-def test_a_file_that_may_not_grow_costs_the_row_in_hand_and_no_other(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_file_that_may_not_grow_costs_the_row_in_hand_and_no_other(faulty, tmp_path):
     shard, path = faulty(), tmp_path / "j"
     # Kernels are compiled first: their files must not meet the limit.
     assert ending(shard, tmp_path / "other") == (0, "")
     limit = len((tmp_path / "other").read_bytes()) // 2
 
-    def first() -> None:
+    def first():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     assert ending(shard, path, first) == (1, f"{path}: cannot be written: File too large")
@@ -100,9 +92,7 @@ def test_a_file_that_may_not_grow_costs_the_row_in_hand_and_no_other(
     assert all_ok(finished(shard, path, kept))
 
 
-def test_a_disk_too_full_for_the_table_costs_no_measurement(
-    faulty: MakeShard, small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_disk_too_full_for_the_table_costs_no_measurement(faulty, small_disk, tmp_path):
     shard, table = faulty(), small_disk / "sweep.parquet"
     ballast = leave(2, small_disk)
     assert stage(shard, tmp_path, table).wait() == 1
@@ -118,15 +108,13 @@ def test_a_disk_too_full_for_the_table_costs_no_measurement(
     assert len(pids(shard)) == 1
 
 
-def leave_notes_out(path: Path) -> None:
+def leave_notes_out(path):
     """Make rows the last lines of a journal."""
     header = path.read_bytes().split(b"\n", 1)[0]
     path.write_bytes(b"".join(line + b"\n" for line in [header, *row_lines(path)]))
 
 
-def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(faulty, tmp_path):
     shard, path = faulty(), tmp_path / "j"
     sweep(shard, path)
     leave_notes_out(path)
@@ -135,7 +123,7 @@ def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(
 
     @settings(max_examples=120)
     @given(st.data())
-    def check(data: st.DataObject) -> None:
+    def check(data):
         hurt = data.draw(st.integers(1, 3), "lines of the tail")
         tail = bytearray(b"".join(line + b"\n" for line in lines[-hurt:]))
         spots = st.tuples(
@@ -157,9 +145,7 @@ def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(
     check()
 
 
-def test_a_second_supervisor_is_told_of_the_first_and_changes_nothing(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_second_supervisor_is_told_of_the_first_and_changes_nothing(faulty, tmp_path):
     path = tmp_path / "j"
     shard = faulty(fault="waiting", at="launch", once=str(tmp_path / "once"))
     supervisor = supervise(shard, path)
@@ -177,15 +163,13 @@ def test_a_second_supervisor_is_told_of_the_first_and_changes_nothing(
     assert len(pids(shard)) == 1
 
 
-def test_a_clock_that_jumps_ends_nothing_early_and_lets_nothing_hang(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+def test_a_clock_that_jumps_ends_nothing_early_and_lets_nothing_hang(faulty, tmp_path):
     library = tmp_path / "clock.so"
     source = SUPPORT / "jumping_clock.cpp"
     compile_it = ["g++", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(compile_it, check=True)
     shard, path = faulty(3.0, fault="asleep", at="launch"), tmp_path / "j"
-    shard.environment["LD_PRELOAD"] = str(library)  # type: ignore[index]
+    shard.environment["LD_PRELOAD"] = str(library)
     program = (
         "import pathlib, pickle, sys; sys.path.insert(0, sys.argv[1]); import supervising;"
         "supervising.sweep(pickle.load(sys.stdin.buffer), pathlib.Path(sys.argv[2]))"

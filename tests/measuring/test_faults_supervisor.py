@@ -1,28 +1,21 @@
 """A supervisor that is asked to stop, or killed: no row is lost or doubled, no process left."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from supervising import Supervisor, has_ended, pids, row_lines, rows_of, until
+from supervising import has_ended, pids, row_lines, rows_of, until
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.base.scripting import EXIT_RESUMABLE
-from launchwise.measuring.shard import Shard
-from tests.measuring.conftest import MakeShard
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
 
 
 @pytest.fixture
-def held(faulty: MakeShard, tmp_path: Path) -> Iterator[tuple[Shard, Supervisor, int]]:
+def held(faulty, tmp_path):
     """A stage whose marked row is in hand until ``go`` is called, and its measuring process."""
     shard = faulty(fault="waiting", at="launch", once=str(tmp_path / "once"))
     supervisor = stage(shard, tmp_path)
@@ -38,18 +31,18 @@ def held(faulty: MakeShard, tmp_path: Path) -> Iterator[tuple[Shard, Supervisor,
         supervisor.end()
 
 
-def wait_for_the_marked_row(supervisor: Supervisor, folder: Path) -> None:
+def wait_for_the_marked_row(supervisor, folder):
     """Wait until the supervisor, too, knows that it is in hand."""
     until((folder / "once").exists, "the marked row")
     until(supervisor.is_waiting, "the supervisor to hear of it")
 
 
-def go(folder: Path) -> None:
+def go(folder):
     """Let the marked row finish."""
     (folder / "starts.go").touch()
 
 
-def is_marked(row: dict[str, Any]) -> bool:
+def is_marked(row):
     """Whether a row is the one that was in hand."""
     return (row["variant"], row["tz"]) == ("column", 2)
 
@@ -59,8 +52,8 @@ def is_marked(row: dict[str, Any]) -> bool:
     [([TERM], False), ([INT], False), ([TERM, TERM], False), ([TERM, INT], False), ([TERM], True)],
 )
 def test_a_request_to_stop_lets_the_row_finish_and_the_next_run_goes_on(
-    held: tuple[Shard, Supervisor, int], tmp_path: Path, signals: list[signal.Signals], to_all: bool
-) -> None:
+    held, tmp_path, signals, to_all
+):
     shard, supervisor, child = held
     for number in signals:
         supervisor.send(number)
@@ -81,9 +74,7 @@ def test_a_request_to_stop_lets_the_row_finish_and_the_next_run_goes_on(
     assert len(pids(shard)) == 2
 
 
-def test_a_request_to_stop_does_not_start_another_process_when_one_died(
-    held: tuple[Shard, Supervisor, int], tmp_path: Path
-) -> None:
+def test_a_request_to_stop_does_not_start_another_process_when_one_died(held, tmp_path):
     shard, supervisor, child = held
     supervisor.send(TERM)
     until(supervisor.has_noticed, "the signal to arrive")
@@ -98,8 +89,8 @@ def test_a_request_to_stop_does_not_start_another_process_when_one_died(
 
 
 def test_a_request_to_stop_during_a_row_that_never_ends_waits_for_its_timeout_and_no_more(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+    faulty, tmp_path
+):
     shard = faulty(3.0, fault="asleep", at="launch", once=str(tmp_path / "once"))
     supervisor = stage(shard, tmp_path)
     try:
@@ -114,9 +105,7 @@ def test_a_request_to_stop_during_a_row_that_never_ends_waits_for_its_timeout_an
     assert len(pids(shard)) == 1
 
 
-def test_a_killed_supervisor_takes_its_measuring_process_along(
-    held: tuple[Shard, Supervisor, int], tmp_path: Path
-) -> None:
+def test_a_killed_supervisor_takes_its_measuring_process_along(held, tmp_path):
     shard, supervisor, child = held
     supervisor.send(KILL)
     assert supervisor.wait() == -KILL
@@ -131,8 +120,8 @@ def test_a_killed_supervisor_takes_its_measuring_process_along(
 
 
 def test_a_measuring_process_whose_supervisor_died_before_it_was_ready_does_not_measure(
-    faulty: MakeShard, tmp_path: Path
-) -> None:
+    faulty, tmp_path
+):
     shard = faulty(fault="asleep", at="open")
     reader, writer = os.pipe()
     with subprocess.Popen(

@@ -1,11 +1,8 @@
 """Kernels that become ready while a sweep already measures."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
-from tests.measuring.conftest import MakeShard
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -30,16 +26,16 @@ class Late:
 
     seconds = 0.0
 
-    def __init__(self, folder: Path, journal: Path) -> None:
+    def __init__(self, folder, journal):
         workload = load_workload(folder, load_spec(folder))
         self._keys = [
             frozenset(build.key for build in builds_in_order(workload, [problem]))
             for problem in PROBLEMS
         ]
         self._journal = journal
-        self.seen: list[set[str]] = []
+        self.seen = []
 
-    def ready(self) -> Iterator[Part]:
+    def ready(self):
         """One problem's kernels, then, when it is measured, the other's."""
         yield Part(Path("one"), self._keys[1])
         done = threading.Event()
@@ -52,9 +48,7 @@ class Late:
         yield Part(Path("two"), self._keys[0])
 
 
-def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
-) -> None:
+def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, stencil_copy, tmp_path):
     late = Late(stencil_copy, tmp_path / "j")
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=late)
     with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
@@ -70,18 +64,16 @@ class Lacking:
 
     seconds = 0.0
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         workload = load_workload(folder, load_spec(folder))
         self._keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
 
-    def ready(self) -> Iterator[Part]:
+    def ready(self):
         """One part."""
         yield Part(Path("one"), self._keys)
 
 
-def test_tasks_without_kernels_end_the_sweep(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
-) -> None:
+def test_tasks_without_kernels_end_the_sweep(make_shard, stencil_copy, tmp_path):
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=Lacking(stencil_copy))
     with (
         Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
@@ -95,15 +87,13 @@ class Broken:
 
     seconds = 0.0
 
-    def ready(self) -> Iterator[Part]:
+    def ready(self):
         """Nothing, and then an error."""
         raise UserError("kernels", "sm_90", "nvcc failed: expected a ';'")
         yield Part(Path("never"), None)
 
 
-def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_shard, tmp_path):
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=Broken())
     with (
         Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
@@ -114,9 +104,7 @@ def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
 
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
-def test_what_is_compiled_alongside_is_what_a_bundle_holds(
-    stencil_copy: Path, tmp_path: Path
-) -> None:
+def test_what_is_compiled_alongside_is_what_a_bundle_holds(stencil_copy, tmp_path):
     spec = load_spec(stencil_copy)
     workload = load_workload(stencil_copy, spec)
     builds = builds_in_order(workload, PROBLEMS[:1])

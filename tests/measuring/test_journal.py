@@ -1,15 +1,10 @@
 """The journal: nothing measured is lost, doubled or changed, whatever happens to the file."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,19 +16,19 @@ from launchwise.measuring.journal import Journal, counted_rows, read_journal, re
 KEYS = ["gpu", "n"]
 
 
-def row(n: int, **values: Any) -> dict[str, Any]:
+def row(n, **values):
     """A row with text that is not ASCII and numbers that must come back exactly."""
     return {"gpu": "h200.é", "n": n, "time_ms": 0.1 * n + 1e-9, "times": [n / 3, 1e-300], **values}
 
 
-def fill(path: Path, rows: list[dict[str, Any]], fingerprint: str = "f") -> None:
+def fill(path, rows, fingerprint="f"):
     """Write rows into a journal."""
     with Journal(path, fingerprint, KEYS) as journal:
         for each in rows:
             journal.append(each)
 
 
-def test_rows_of_an_earlier_state_that_measured_the_same_count(tmp_path: Path) -> None:
+def test_rows_of_an_earlier_state_that_measured_the_same_count(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(1), row(2)], "old")
     with Journal(path, "new", KEYS, earlier=["older", "old"]) as journal:
@@ -44,7 +39,7 @@ def test_rows_of_an_earlier_state_that_measured_the_same_count(tmp_path: Path) -
         assert journal.rows == []
 
 
-def test_a_journal_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_a_journal_goes_on_where_it_ended(tmp_path):
     path = tmp_path / "new" / "1.jsonl"
     fill(path, [row(1), row(2)])
     with Journal(path, "f", KEYS) as journal:
@@ -59,14 +54,14 @@ def test_a_journal_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert rows == [row(1), row(2), row(3)]
 
 
-def test_a_row_is_on_disk_before_append_returns(tmp_path: Path) -> None:
+def test_a_row_is_on_disk_before_append_returns(tmp_path):
     with Journal(tmp_path / "j", "f", KEYS) as journal:
         for n in range(1, 70):
             journal.append(row(n))
             assert read_journal(tmp_path / "j")[1][-1] == row(n)
 
 
-def test_of_two_rows_with_one_key_the_first_counts(tmp_path: Path) -> None:
+def test_of_two_rows_with_one_key_the_first_counts(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(1), row(1, time_ms=9.0), row(2)])
     assert read_journal(path)[1] == [row(1), row(2)]
@@ -78,7 +73,7 @@ def test_of_two_rows_with_one_key_the_first_counts(tmp_path: Path) -> None:
     assert read_journal(path)[1] == [row(1), row(2), row(3)]
 
 
-def test_a_line_torn_in_the_middle_costs_that_line_only(tmp_path: Path) -> None:
+def test_a_line_torn_in_the_middle_costs_that_line_only(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(n) for n in range(1, 6)])
     lines = path.read_bytes().splitlines(keepends=True)
@@ -89,7 +84,7 @@ def test_a_line_torn_in_the_middle_costs_that_line_only(tmp_path: Path) -> None:
     assert all(each == row(each["n"]) for each in read_journal(path)[1])
 
 
-def test_what_is_no_row_is_left_out(tmp_path: Path) -> None:
+def test_what_is_no_row_is_left_out(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(1)])
     with open(path, "ab") as file:
@@ -102,7 +97,7 @@ def test_what_is_no_row_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [b"1.5", b'"time_m', b'"n":2', b'"crc3', b"h20"])
-def test_one_wrong_byte_costs_its_line(tmp_path: Path, old: bytes) -> None:
+def test_one_wrong_byte_costs_its_line(tmp_path, old):
     """The last byte of ``old`` changes by one bit: the line still is JSON."""
     path = tmp_path / "j"
     fill(path, [row(1), row(2, time_ms=1.5), row(3)])
@@ -114,7 +109,7 @@ def test_one_wrong_byte_costs_its_line(tmp_path: Path, old: bytes) -> None:
     assert read_journal(path)[1] == [row(1), row(3)]
 
 
-def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path: Path) -> None:
+def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path):
     path = tmp_path / "j"
     entries = [{"fingerprint": "f"}, row(1), row(2)]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -123,7 +118,7 @@ def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path: Path) -> N
     assert path.read_text().count("crc32") == 4
 
 
-def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path: Path) -> None:
+def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(1)], "one")
     fill(path, [row(2)], "two")
@@ -135,7 +130,7 @@ def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path: Path) -
     assert read_journal(tmp_path / "j.two") == ({"fingerprint": "two"}, [row(2)])
 
 
-def test_a_journal_without_its_first_line_is_put_aside_and_not_lost(tmp_path: Path) -> None:
+def test_a_journal_without_its_first_line_is_put_aside_and_not_lost(tmp_path):
     path = tmp_path / "j"
     fill(path, [row(1), row(2)])
     whole = path.read_bytes()
@@ -145,7 +140,7 @@ def test_a_journal_without_its_first_line_is_put_aside_and_not_lost(tmp_path: Pa
     assert (tmp_path / "j.unreadable").read_bytes() == b"#" + whole[5:]
 
 
-def test_a_new_or_empty_journal_puts_nothing_aside(tmp_path: Path) -> None:
+def test_a_new_or_empty_journal_puts_nothing_aside(tmp_path):
     path = tmp_path / "j"
     path.touch()
     fill(path, [row(1)])
@@ -159,9 +154,7 @@ ROWS = [row(n) for n in range(8)]
 
 @settings(max_examples=60)
 @given(st.data())
-def test_a_file_cut_at_any_byte_goes_on_to_the_full_set(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_file_cut_at_any_byte_goes_on_to_the_full_set(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("cut") / "j"
     written = data.draw(st.integers(0, len(ROWS)))
     fill(path, ROWS[:written])
@@ -188,7 +181,7 @@ with Journal(Path(sys.argv[1]), "f", ["gpu", "n"]) as journal:
 
 
 @pytest.fixture
-def holder(tmp_path: Path, root: Path) -> Iterator[subprocess.Popen[str]]:
+def holder(tmp_path, root):
     """Another process that has the journal open."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "j")],
@@ -203,12 +196,10 @@ def holder(tmp_path: Path, root: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
-    tmp_path: Path, holder: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    found: list[list[dict[str, Any]]] = []
+def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(tmp_path, holder, caplog):
+    found = []
 
-    def write() -> None:
+    def write():
         with Journal(tmp_path / "j", "f", KEYS, patient=True) as journal:
             found.append(list(journal.rows))
 
@@ -224,8 +215,8 @@ def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
     assert f"is being written by process {holder.pid}" in caplog.text
 
 
-def test_the_lock_is_free_again_after_a_failure_inside(tmp_path: Path) -> None:
-    def fail() -> None:
+def test_the_lock_is_free_again_after_a_failure_inside(tmp_path):
+    def fail():
         with Journal(tmp_path / "j", "f", KEYS) as journal:
             journal.append(row(1))
             raise RuntimeError
@@ -237,15 +228,13 @@ def test_the_lock_is_free_again_after_a_failure_inside(tmp_path: Path) -> None:
     assert not (tmp_path / "j.holder").exists()
 
 
-def test_appending_to_a_closed_journal_is_a_mistake(tmp_path: Path) -> None:
+def test_appending_to_a_closed_journal_is_a_mistake(tmp_path):
     journal = Journal(tmp_path / "j", "f", KEYS)
     with pytest.raises(ValueError, match="not open"):
         journal.append(row(1))
 
 
-def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(
-    tmp_path: Path,
-) -> None:
+def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(tmp_path):
     with Journal(tmp_path / "j", "f", KEYS) as journal:
         journal.append(row(1))
         with pytest.raises(ValueError, match="JSON"):
@@ -255,14 +244,14 @@ def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(
 
 
 @pytest.mark.parametrize("place", ["file/j", "file/deeper/j", "folder"])
-def test_a_journal_that_cannot_be_made_is_one_line(tmp_path: Path, place: str) -> None:
+def test_a_journal_that_cannot_be_made_is_one_line(tmp_path, place):
     (tmp_path / "file").touch()
     (tmp_path / "folder.lock").mkdir()
     with pytest.raises(UserError, match="cannot be written: "):
         Journal(tmp_path / place, "f", KEYS).__enter__()
 
 
-def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path) -> None:
+def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path):
     path = tmp_path / "j"
     with Journal(path, "one", ["gpu", "n"]) as journal:
         journal.append({**row(1), "attempt": 1, "time_ms": 1.0})
@@ -280,7 +269,7 @@ def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path
     assert [each["time_ms"] for each in read_journal(path)[1]] == [3.0, 2.0]
 
 
-def test_a_withdrawn_row_is_gone_until_it_is_measured_again(tmp_path: Path) -> None:
+def test_a_withdrawn_row_is_gone_until_it_is_measured_again(tmp_path):
     path = tmp_path / "j"
     with Journal(path, "f", KEYS) as journal:
         for number in (1, 2, 3):
@@ -298,7 +287,7 @@ def test_a_withdrawn_row_is_gone_until_it_is_measured_again(tmp_path: Path) -> N
             assert journal.rows == [row(3), row(2), row(1)]
 
 
-def test_notes_are_kept_apart_from_rows_and_survive(tmp_path: Path) -> None:
+def test_notes_are_kept_apart_from_rows_and_survive(tmp_path):
     path = tmp_path / "j"
     with Journal(path, "one", ["gpu", "n"]) as journal:
         journal.append(row(1))

@@ -1,7 +1,5 @@
 """What nvcc says against a source, as one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from launchwise.measuring.bundle import refusal
@@ -34,7 +32,7 @@ argument list:
 """
 
 
-def test_messages_of_several_lines_and_of_several_errors_are_one_line() -> None:
+def test_messages_of_several_lines_and_of_several_errors_are_one_line():
     said = refusal(SAID, RuntimeError(), Path("/made/up"))
     overloaded, twice, missing = said.split("; ")
     assert overloaded == (
@@ -49,7 +47,7 @@ def test_messages_of_several_lines_and_of_several_errors_are_one_line() -> None:
     assert missing == 'part.cuh:3: expected a ";"'
 
 
-def test_one_error_is_told_alone() -> None:
+def test_one_error_is_told_alone():
     said = 'f.cu(2): error: identifier "x" is undefined\n    x;\n    ^\n\n1 error detected.\n'
     assert refusal(said, RuntimeError(), Path("/made/up")) == (
         'nvcc failed: f.cu:2: identifier "x" is undefined'

@@ -1,11 +1,8 @@
 """Variants in C with OpenMP: checked on the CPU, compiled by Clang, left out without it."""
 
-from __future__ import annotations
-
 import logging
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -74,7 +71,7 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A workload of one variant in CUDA and one in C."""
     folder = tmp_path / "twice"
     folder.mkdir()
@@ -86,9 +83,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @needs_gxx
-def test_a_function_in_c_is_checked_on_the_cpu(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_function_in_c_is_checked_on_the_cpu(folder, capsys):
     assert main(["check", str(folder), "n=1000", "dtype=float32,float64", "--cpu"]) in (0, None)
     told = capsys.readouterr().out.splitlines()
     ran = [line for line in told if line.startswith("ok       cpu: openmp step=")]
@@ -107,9 +102,7 @@ MISTAKES = {
 
 @needs_gxx
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_it_is_told_in_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
-) -> None:
+def test_a_mistake_in_it_is_told_in_one_line(folder, capsys, mistake):
     old, new, said, where = MISTAKES[mistake]
     path = folder / ("twice.c" if where == "C" else "spec.yaml")
     assert old in path.read_text()
@@ -121,7 +114,7 @@ def test_a_mistake_in_it_is_told_in_one_line(
 
 @needs_clang
 @pytest.mark.nvcc
-def test_clang_makes_a_library_per_build(folder: Path, tmp_path: Path) -> None:
+def test_clang_makes_a_library_per_build(folder, tmp_path):
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
     builds = [
@@ -145,7 +138,7 @@ def test_clang_makes_a_library_per_build(folder: Path, tmp_path: Path) -> None:
 
 @needs_clang
 @pytest.mark.nvcc
-def test_what_clang_refuses_names_file_and_line(folder: Path, tmp_path: Path) -> None:
+def test_what_clang_refuses_names_file_and_line(folder, tmp_path):
     path = folder / "twice.c"
     path.write_text(C.replace("tile sizes(step)", "tile size(step)"))
     spec = load_spec(folder)
@@ -170,7 +163,7 @@ MACHINES = {
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+def machine(tmp_path, monkeypatch, request):
     """A PATH with these programs alone; gives what must be said."""
     programs, said = MACHINES[request.param]
     bin_folder, library = tmp_path / "bin", tmp_path / "lib"
@@ -192,8 +185,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 @pytest.mark.parametrize("machine", MACHINES, indirect=True)
 def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_install(
-    folder: Path, machine: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    folder, machine, caplog
+):
     spec = load_spec(folder)
     builds = builds_in_order(load_workload(folder, spec), [{"n": 9, "dtype": "float32"}])
     missing = left_out(builds, "sm_90")
@@ -207,7 +200,7 @@ def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_in
 
 
 @pytest.mark.parametrize("machine", ["no clang"], indirect=True)
-def test_a_baseline_without_a_compiler_ends_the_sweep(folder: Path, machine: str) -> None:
+def test_a_baseline_without_a_compiler_ends_the_sweep(folder, machine):
     path = folder / "spec.yaml"
     path.write_text(path.read_text().replace("{variant: cuda,", "{variant: openmp,"))
     with pytest.raises(UserError, match=f"twice: openmp: {machine}"):
@@ -217,10 +210,7 @@ def test_a_baseline_without_a_compiler_ends_the_sweep(folder: Path, machine: str
 
 
 @pytest.mark.parametrize("machine", ["no clang"], indirect=True)
-def test_the_other_builds_are_compiled_without_clang(
-    folder: Path, machine: str, tmp_path: Path, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_other_builds_are_compiled_without_clang(folder, machine, tmp_path, caplog, monkeypatch):
     spec = load_spec(folder)
     only = [Build.of("twice.c", {"step": step}, ["twice"]) for step in (0, 4)]
     monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
@@ -231,7 +221,7 @@ def test_the_other_builds_are_compiled_without_clang(
     assert bundle.refused.keys() == {build.key for build in only}
 
 
-def test_its_source_belongs_to_its_variant_alone(folder: Path) -> None:
+def test_its_source_belongs_to_its_variant_alone(folder):
     before = source_state(folder, load_spec(folder))
     (folder / "twice.c").write_text(f"{C}\n")
     after = source_state(folder, load_spec(folder))
@@ -239,7 +229,7 @@ def test_its_source_belongs_to_its_variant_alone(folder: Path) -> None:
     assert not before.agrees(after, "openmp")
 
 
-def test_a_call_in_place_of_a_launch(folder: Path) -> None:
+def test_a_call_in_place_of_a_launch(folder):
     from launchwise.cpu.device import CpuDevice
 
     spec = load_spec(folder)

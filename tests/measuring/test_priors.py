@@ -1,9 +1,6 @@
 """What other GPUs measured, as a file that a sweep starts from."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,13 +11,12 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.priors import read_prior, write_prior
 from launchwise.tables.files import read_facts
 from launchwise.workloads.near_problems import nearest, own_prior
-from launchwise.workloads.spec import Spec
 from tests.support.spaces import made
 
 SPEC = made({"a": [1, 2, 4]}, {"plain": ([], []), "tiled": (["a"], [])})
 
 
-def sweep(rows: list[tuple[int, str, int, float, str]]) -> pd.DataFrame:
+def sweep(rows):
     return pd.DataFrame(rows, columns=["m", "variant", "a", "time_ms", "status"])
 
 
@@ -36,12 +32,12 @@ A100 = sweep(
 T4 = sweep([(4, "tiled", 1, 7.0, "ok"), (4, "tiled", 2, 3.0, "unverified")])
 
 
-def written(path: Path, sizes: list[int], spec: Spec = SPEC) -> int:
+def written(path, sizes, spec=SPEC):
     sweeps = {"a100": A100, "t4": T4}
     return write_prior(path, spec, sweeps, [{"m": size} for size in sizes])
 
 
-def test_each_problem_has_the_rows_of_every_gpu(tmp_path: Path) -> None:
+def test_each_problem_has_the_rows_of_every_gpu(tmp_path):
     assert written(tmp_path / "p.parquet", [4, 64]) == 0
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     assert prior({"m": 4}) == [
@@ -53,7 +49,7 @@ def test_each_problem_has_the_rows_of_every_gpu(tmp_path: Path) -> None:
     assert prior({"m": 64}) == [[(["plain", 1], 9.0), (["tiled", 4], 5.0)]]
 
 
-def test_a_problem_that_nobody_measured_has_the_rows_of_the_nearest_one(tmp_path: Path) -> None:
+def test_a_problem_that_nobody_measured_has_the_rows_of_the_nearest_one(tmp_path):
     assert written(tmp_path / "p.parquet", [8, 40]) == 2
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     assert len(prior({"m": 8})) == 2
@@ -64,28 +60,28 @@ def test_a_problem_that_nobody_measured_has_the_rows_of_the_nearest_one(tmp_path
     ]
 
 
-def test_without_any_row_there_is_no_prior_and_no_error(tmp_path: Path) -> None:
+def test_without_any_row_there_is_no_prior_and_no_error(tmp_path):
     failed = A100.assign(status="launch_failed", time_ms=float("nan"))
     for sweeps in ({}, {"a100": failed}):
         assert write_prior(tmp_path / "p.parquet", SPEC, sweeps, [{"m": 4}]) == 0
         assert read_prior(tmp_path / "p.parquet", SPEC)({"m": 4}) == []
 
 
-def test_a_problem_that_was_not_asked_for_is_refused(tmp_path: Path) -> None:
+def test_a_problem_that_was_not_asked_for_is_refused(tmp_path):
     written(tmp_path / "p.parquet", [4])
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     with pytest.raises(UserError, match=re.escape("priors: has none for m=5")):
         prior({"m": 5})
 
 
-def test_the_prior_of_another_workload_is_refused(tmp_path: Path) -> None:
+def test_the_prior_of_another_workload_is_refused(tmp_path):
     written(tmp_path / "p.parquet", [4])
     other = made({"b": [1, 2, 4]}, {"plain": ([], []), "tiled": (["b"], [])})
     with pytest.raises(UserError):
         read_prior(tmp_path / "p.parquet", other)
 
 
-def test_texts_count_before_sizes_and_sizes_by_their_ratio() -> None:
+def test_texts_count_before_sizes_and_sizes_by_their_ratio():
     measured = [("float64", 100), ("float32", 100_000), ("float32", 1000)]
     assert nearest(("float32", 100), measured) == ("float32", 1000)
     assert nearest(("float32", 20_000), measured) == ("float32", 100_000)
@@ -94,12 +90,12 @@ def test_texts_count_before_sizes_and_sizes_by_their_ratio() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-5, 10**9)), min_size=1))
-def test_what_was_measured_is_nearest_to_itself(measured: list[tuple[str, int]]) -> None:
+def test_what_was_measured_is_nearest_to_itself(measured):
     assert all(nearest(each, measured) == each for each in measured)
     assert nearest(("c", 7), measured) == nearest(("c", 7), measured[::-1])
 
 
-def test_the_two_nearest_problems_of_the_same_gpu_are_known() -> None:
+def test_the_two_nearest_problems_of_the_same_gpu_are_known():
     measured = {
         (4,): [(["plain", 1], 9.0)],
         (8,): [(["plain", 1], 8.0), (["tiled", 2], None)],

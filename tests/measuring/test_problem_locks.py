@@ -1,12 +1,8 @@
 """Problems shared among shards: each is measured by one of them, whoever is killed meanwhile."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import signal
-from pathlib import Path
-from typing import Any
 
 import pytest
 from supervising import Supervisor, expected_keys, names, row_lines, rows_of, until
@@ -14,19 +10,17 @@ from sweep_script import sweep_script
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.shard import Claims, Shard
+from launchwise.measuring.shard import Claims
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.space import Problem
-from tests.measuring.conftest import MakeShard
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
-PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in range(20, 32)]
+PROBLEMS = [{"n": n, "dtype": "float32", "order": 2} for n in range(20, 32)]
 
 
-def take_all(folder: Path, shard: str, shards: int, start: Any, found: Any) -> None:
+def take_all(folder, shard, shards, start, found):
     """Take problems as long as there are any."""
     claims = Claims(folder, shard, shards, PROBLEMS)
     start.wait()
@@ -34,7 +28,7 @@ def take_all(folder: Path, shard: str, shards: int, start: Any, found: Any) -> N
     found.put((shard, taken, claims.mine()))
 
 
-def test_shards_that_take_at_once_never_take_the_same(tmp_path: Path) -> None:
+def test_shards_that_take_at_once_never_take_the_same(tmp_path):
     context = multiprocessing.get_context("fork")
     for round_ in range(5):
         start, found = context.Barrier(4), context.Queue()
@@ -53,7 +47,7 @@ def test_shards_that_take_at_once_never_take_the_same(tmp_path: Path) -> None:
             assert taken == mine
 
 
-def test_the_order_is_kept_and_a_claim_is_for_good(tmp_path: Path) -> None:
+def test_the_order_is_kept_and_a_claim_is_for_good(tmp_path):
     first, second = (Claims(tmp_path / "claims", name, 2, PROBLEMS) for name in "12")
     assert first.take() == PROBLEMS[0]
     assert second.take() == PROBLEMS[1]
@@ -66,7 +60,7 @@ def test_the_order_is_kept_and_a_claim_is_for_good(tmp_path: Path) -> None:
     assert len(longer.free()) == len(again.free()) + 1
 
 
-def test_a_place_without_claims_is_told(tmp_path: Path) -> None:
+def test_a_place_without_claims_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be made"):
         Claims(tmp_path / "file" / "claims", "1", 2, PROBLEMS)
@@ -76,10 +70,10 @@ def test_a_place_without_claims_is_told(tmp_path: Path) -> None:
         claims.take()
 
 
-def shared_sweep(shard: Shard, name: str, folder: Path) -> Supervisor:
+def shared_sweep(shard, name, folder):
     """One of three shards of a sweep, in a process of its own."""
 
-    def work() -> int:
+    def work():
         with Journal(folder / name, "print", shard.spec.key_columns) as journal:
             claims = Claims(folder / "claims", name, 3, list(shard.problems))
             measure_shard(shard.sharing(claims, journal.rows), journal)
@@ -88,7 +82,7 @@ def shared_sweep(shard: Shard, name: str, folder: Path) -> Supervisor:
     return Supervisor(work, folder / f"said.{name}")
 
 
-def test_a_killed_shard_goes_on_with_its_own(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_a_killed_shard_goes_on_with_its_own(make_shard, tmp_path):
     shard, shards = make_shard(PROBLEMS), ["1", "2", "3"]
     running = {name: shared_sweep(shard, name, tmp_path) for name in shards}
     try:
@@ -110,14 +104,12 @@ def test_a_killed_shard_goes_on_with_its_own(make_shard: MakeShard, tmp_path: Pa
     assert sorted(itertools.chain(*of_shards)) == expected_keys(shard)
 
 
-def test_the_stage_shares_and_keeps_what_a_journal_has(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_the_stage_shares_and_keeps_what_a_journal_has(make_shard, tmp_path):
     # The whole sweep by one shard first; then there are two, and the second one comes first.
     shard = make_shard(PROBLEMS[:3])
     (tmp_path / "journal").mkdir()
 
-    def stage(name: str, shards: int) -> list[tuple[Any, ...]]:
+    def stage(name, shards):
         output = tmp_path / f"{name}.parquet"
         run = sweep_script(shard, tmp_path / "journal" / name, output, shards)
         supervisor = Supervisor(run, tmp_path / "said")

@@ -1,7 +1,5 @@
 """Progress: what is said of a sweep on a terminal and in a log, and how often."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -9,9 +7,6 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TextIO
 
 import pytest
 from hypothesis import given
@@ -23,27 +18,27 @@ from launchwise.measuring.progress import Progress
 class Clock:
     """Goes on when it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1000.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
-def plain(total: int, **options: Any) -> tuple[Progress, io.StringIO, Clock]:
+def plain(total, **options):
     """Progress of ``h200`` in a log, and its clock."""
     stream, clock = io.StringIO(), Clock()
     return Progress(total, "h200", stream, clock, **options), stream, clock
 
 
-def measure(progress: Progress, clock: Clock, rows: int, seconds: float) -> None:
+def measure(progress, clock, rows, seconds):
     """``rows`` rows of a millisecond, ``seconds`` each."""
     for _ in range(rows):
         clock.now += seconds
         progress.row("ok", 1.0, "block1d bx=64")
 
 
-def test_a_log_has_a_first_line_then_one_now_and_then_and_a_last_one() -> None:
+def test_a_log_has_a_first_line_then_one_now_and_then_and_a_last_one():
     progress, stream, clock = plain(3204)
     with progress:
         assert stream.getvalue() == ""
@@ -81,7 +76,7 @@ def test_a_log_has_a_first_line_then_one_now_and_then_and_a_last_one() -> None:
         (2, 0.0, "time left unknown"),
     ],
 )
-def test_rate_and_time_left_are_plain_numbers(rows: int, seconds: float, said: str) -> None:
+def test_rate_and_time_left_are_plain_numbers(rows, seconds, said):
     progress, stream, clock = plain(1000, every_s=0)
     measure(progress, clock, rows, seconds)
     assert stream.getvalue().splitlines()[-1] == (
@@ -89,7 +84,7 @@ def test_rate_and_time_left_are_plain_numbers(rows: int, seconds: float, said: s
     )
 
 
-def test_the_rate_shows_a_change_of_problem_size() -> None:
+def test_the_rate_shows_a_change_of_problem_size():
     progress, stream, clock = plain(10_000, every_s=0)
     measure(progress, clock, 1000, 0.01)
     assert "1000 of 10000 rows, 100 rows/s, 1 min 30 s left" in stream.getvalue()
@@ -100,7 +95,7 @@ def test_the_rate_shows_a_change_of_problem_size() -> None:
     assert "1042 of 10000 rows, 0.017 rows/s, 149 h 18 min left" in stream.getvalue()
 
 
-def test_rows_of_a_journal_count_as_done_and_not_in_the_rate() -> None:
+def test_rows_of_a_journal_count_as_done_and_not_in_the_rate():
     progress, stream, clock = plain(3000, every_s=0)
     with progress:
         progress.skip(2000)
@@ -116,7 +111,7 @@ def test_rows_of_a_journal_count_as_done_and_not_in_the_rate() -> None:
     ]
 
 
-def test_time_runs_from_the_beginning_of_the_block() -> None:
+def test_time_runs_from_the_beginning_of_the_block():
     progress, stream, clock = plain(100)
     clock.now += 50
     with progress:
@@ -124,26 +119,26 @@ def test_time_runs_from_the_beginning_of_the_block() -> None:
     assert "4 of 100 rows in 2 s, 2.0 rows/s" in stream.getvalue()
 
 
-def test_a_log_file_can_be_followed(tmp_path: Path) -> None:
+def test_a_log_file_can_be_followed(tmp_path):
     log = tmp_path / "log"
     with log.open("w") as stream, Progress(2, "h200", stream) as progress:
         progress.row("failed", None, "x")
         assert log.read_text() == "h200: 1 of 2 rows, time left unknown\n"
 
 
-def test_a_sweep_that_was_complete_says_so_in_one_line() -> None:
+def test_a_sweep_that_was_complete_says_so_in_one_line():
     progress, stream, _ = plain(12)
     with progress:
         progress.skip(12)
     assert stream.getvalue() == "h200: 12 of 12 rows in 0 s\n"
 
 
-def best(stream: io.StringIO) -> str:
+def best(stream):
     """What the newest line says of the best."""
     return stream.getvalue().splitlines()[-1].partition(", best ")[2]
 
 
-def test_the_best_is_the_fastest_ok_row_of_the_problem_in_hand() -> None:
+def test_the_best_is_the_fastest_ok_row_of_the_problem_in_hand():
     progress, stream, _ = plain(100, every_s=0)
     progress.problem("n=64")
     progress.row("failed", None, "a")
@@ -189,9 +184,7 @@ LINE = re.compile(
 
 
 @given(st.integers(0, 100), steps, st.sampled_from([0.5, 30.0, 1e4]))
-def test_lines_are_well_formed_few_and_never_say_more_done_than_total(
-    total: int, taken: list[tuple[float, tuple[str, Any]]], every_s: float
-) -> None:
+def test_lines_are_well_formed_few_and_never_say_more_done_than_total(total, taken, every_s):
     progress, stream, clock = plain(total, every_s=every_s)
     done = 0
     with progress:
@@ -223,23 +216,23 @@ def test_lines_are_well_formed_few_and_never_say_more_done_than_total(
 class Full(io.StringIO):
     """A stream on a full disk."""
 
-    def write(self, _: str) -> int:
+    def write(self, _):
         raise OSError(28, "No space left on device")
 
 
-def test_a_stream_that_cannot_be_written_to_is_no_failure() -> None:
+def test_a_stream_that_cannot_be_written_to_is_no_failure():
     with Progress(2, "h200", Full()) as progress:
         progress.row("ok", 1.0, "x")
 
 
-def test_the_block_s_own_error_passes_and_the_last_line_is_written() -> None:
+def test_the_block_s_own_error_passes_and_the_last_line_is_written():
     progress, stream, _ = plain(2)
     with pytest.raises(KeyError), progress:
         raise KeyError
     assert stream.getvalue() == "h200: 0 of 2 rows in 0 s\n"
 
 
-def test_without_a_stream_it_is_the_present_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_stream_it_is_the_present_stderr(capsys):
     with Progress(2, "h200"):
         pass
     assert capsys.readouterr().err == "h200: 0 of 2 rows in 0 s\n"
@@ -248,19 +241,19 @@ def test_without_a_stream_it_is_the_present_stderr(capsys: pytest.CaptureFixture
 class Terminal:
     """The other end of a pseudo-terminal: what was written to it, and what it shows."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.master, slave = os.openpty()
-        self.stream: TextIO = os.fdopen(slave, "w", encoding="utf-8")
+        self.stream = os.fdopen(slave, "w", encoding="utf-8")
         self.raw = b""
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
-    def _read(self) -> None:
+    def _read(self):
         with contextlib.suppress(OSError):  # EIO: nobody holds the other end any more.
             while chunk := os.read(self.master, 1 << 12):
                 self.raw += chunk
 
-    def close(self) -> None:
+    def close(self):
         """Close our end and read to the end."""
         if not self.stream.closed:
             self.stream.close()
@@ -268,7 +261,7 @@ class Terminal:
             os.close(self.master)
 
     @property
-    def rows(self) -> list[str]:
+    def rows(self):
         """Rows of the screen: the controls that a line drawn again needs, and no others."""
         rows, row, column = [""], 0, 0
         for part in re.findall(r"\x1b\[[?\d;]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", self.raw.decode()):
@@ -292,7 +285,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminal(monkeypatch):
     """A terminal of 100 columns."""
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
@@ -303,7 +296,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     opened.close()
 
 
-def until(terminal: Terminal, text: str) -> None:
+def until(terminal, text):
     """Wait until ``text`` is on the screen; the line is drawn some times a second."""
     end = time.monotonic() + 10
     while not any(text in row for row in terminal.rows):
@@ -314,7 +307,7 @@ def until(terminal: Terminal, text: str) -> None:
 LONG = "block3d bx=64 by=4 bz=1 [red] of a name that is much longer than any terminal is wide"
 
 
-def test_a_terminal_has_one_live_line_and_a_whole_last_one(terminal: Terminal) -> None:
+def test_a_terminal_has_one_live_line_and_a_whole_last_one(terminal):
     clock = Clock()
     with Progress(3204, "h200", terminal.stream, clock, every_s=0) as progress:
         until(terminal, "h200: 0 of 3204 rows, time left unknown")
@@ -338,7 +331,7 @@ def test_a_terminal_has_one_live_line_and_a_whole_last_one(terminal: Terminal) -
     assert terminal.raw.rindex(b"\x1b[?25h") > terminal.raw.rindex(b"\x1b[?25l")
 
 
-def test_a_terminal_is_left_in_order_after_an_error(terminal: Terminal) -> None:
+def test_a_terminal_is_left_in_order_after_an_error(terminal):
     progress = Progress(2, "h200", terminal.stream, Clock())
     threads = set(threading.enumerate())
     with pytest.raises(KeyError), progress:
@@ -351,9 +344,7 @@ def test_a_terminal_is_left_in_order_after_an_error(terminal: Terminal) -> None:
     assert terminal.raw.rindex(b"\x1b[?25h") > terminal.raw.rindex(b"\x1b[?25l")
 
 
-def test_what_is_written_to_stderr_stands_above_the_live_line(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_written_to_stderr_stands_above_the_live_line(terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal.stream)
     stdout = sys.stdout
     with Progress(2, "h200") as progress:
@@ -368,9 +359,7 @@ def test_what_is_written_to_stderr_stands_above_the_live_line(
 
 
 @pytest.mark.parametrize("name", ["dumb", "unknown"])
-def test_a_terminal_that_cannot_draw_gets_plain_lines(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_terminal_that_cannot_draw_gets_plain_lines(terminal, monkeypatch, name):
     monkeypatch.setenv("TERM", name)
     with Progress(2, "h200", terminal.stream, Clock()) as progress:
         progress.row("failed", None, "x")
@@ -379,9 +368,7 @@ def test_a_terminal_that_cannot_draw_gets_plain_lines(
     assert terminal.rows == ["h200: 1 of 2 rows, time left unknown", "h200: 1 of 2 rows in 0 s", ""]
 
 
-def test_a_log_gets_plain_lines_even_where_colours_are_forced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_log_gets_plain_lines_even_where_colours_are_forced(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     progress, stream, _ = plain(2)

@@ -1,17 +1,13 @@
 """Twenty kills at random moments of one sweep: nothing lost, nothing doubled, nobody left."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from measuring_forks import ForkedProcess
 from supervising import (
-    Supervisor,
     ending,
     finished,
     has_ended,
@@ -22,43 +18,40 @@ from supervising import (
     until,
 )
 
-from launchwise.measuring.shard import Shard
-from tests.measuring.conftest import MakeShard
-
 KILLS = 20
 SEED = 20260101
 ROW_BYTES = 600
 """A little less than a row of the journal takes."""
 
 
-def start_cheaply() -> None:
+def start_cheaply():
     """Let the supervisor fork its measuring processes: a start takes 0.05 s, not half a second."""
-    subprocess.Popen = ForkedProcess  # type: ignore[misc]
+    subprocess.Popen = ForkedProcess
 
 
-def start_as_always() -> None:
+def start_as_always():
     """Let the supervisor start the program."""
 
 
 class Killer:
     """Kills a sweep's processes and looks at its journal each time."""
 
-    def __init__(self, shard: Shard, path: Path, row_s: float) -> None:
+    def __init__(self, shard, path, row_s):
         self.random = random.Random(SEED)
         self.longest_life_s = 10 * row_s
         self.shard = shard
         self.path = path
-        self.seen: set[bytes] = set()
+        self.seen = set()
         self.shot = {"child": 0, "supervisor": 0, "both": 0}
         self.resigned = 0
         """Supervisors that gave up because too many processes in a row had died on them."""
 
-    def start(self) -> Supervisor:
+    def start(self):
         """A supervisor; most of them start their measuring processes cheaply."""
         cheaply = self.random.random() < 0.85
         return supervise(self.shard, self.path, start_cheaply if cheaply else start_as_always)
 
-    def lurk(self, supervisor: Supervisor) -> None:
+    def lurk(self, supervisor):
         """Let a random time pass, or some rows and a little time, or the supervisor's life."""
         if self.random.random() < 0.5:
             wanted = self.size() + self.random.randint(1, 4) * ROW_BYTES
@@ -67,11 +60,11 @@ class Killer:
         else:
             has_ended(supervisor.pid, self.random.uniform(0, self.longest_life_s))
 
-    def size(self) -> int:
+    def size(self):
         """Bytes of the journal."""
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def shoot(self, supervisor: Supervisor) -> None:
+    def shoot(self, supervisor):
         """Kill one of the two processes, or both."""
         whom = self.random.choice(list(self.shot))
         measuring = supervisor.child()
@@ -88,7 +81,7 @@ class Killer:
         if whom == "supervisor" or measuring is not None:
             self.shot[whom] += 1
 
-    def look(self) -> None:
+    def look(self):
         """What once was in the journal is in it still, and nothing is in it twice."""
         lines = row_lines(self.path)
         assert self.seen <= set(lines)
@@ -97,7 +90,7 @@ class Killer:
         assert len(named) == len(set(named))
 
 
-def test_twenty_random_kills(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_twenty_random_kills(make_shard, tmp_path):
     shard = make_shard([{"n": n, "dtype": "float32", "order": 2} for n in range(20, 36)])
     calm, path = tmp_path / "calm", tmp_path / "j"
     began = time.monotonic()

@@ -1,25 +1,19 @@
 """Rounds of pairs on the CPU: the order in them, and one way of timing for all."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from launchwise.base.paired import LEAST_ROUNDS
-from launchwise.experiment.method import Method
 from launchwise.measuring.serving import Task, serve
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Configuration, Problem, configurations
-from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload
+from launchwise.workloads.space import configurations
+from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK
 from tests.support.host_device import HostDevice
 from tests.support.stencil import change_sessions
 
-PROBLEM: Problem = {"n": 20, "dtype": "float32", "order": 2}
+PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 
 
 class Between(HostDevice):
@@ -27,37 +21,30 @@ class Between(HostDevice):
 
     time_ms = 1.0
 
-    def __init__(self, *given: Any, **more: Any) -> None:
+    def __init__(self, *given, **more):
         super().__init__(*given, **more)
-        self.emptied: list[bool] = []
+        self.emptied = []
 
-    def timed(self, work: Any, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work, repeats, flush):
         """Made-up times of real launches."""
         self.emptied.append(flush)
         return [self.time_ms for _ in super().timed(work, repeats, flush)]
 
 
-def said_of_pairs(
-    device: HostDevice,
-    workload: Workload,
-    configurations: list[Configuration],
-    method: Method = QUICK,
-) -> list[dict[str, Any]]:
+def said_of_pairs(device, workload, configurations, method=QUICK):
     """What a measuring process says of pairs against the first configuration."""
-    said: list[dict[str, Any]] = []
+    said = []
     # Whatever six rounds say is precise enough.
     pairs = {"precision": 1e9, "seconds": 60.0, "references": [0]}
     serve(device, workload, method, [Task(PROBLEM, configurations, pairs=pairs)], 1, said.append)
     return said
 
 
-def test_every_round_has_an_order_of_its_own(
-    stencil: tuple[Spec, Workload], stencil_copy: Path, kernel_cache: Path
-) -> None:
+def test_every_round_has_an_order_of_its_own(stencil, stencil_copy, kernel_cache):
     spec, workload = stencil
     listed = configurations(spec, PROBLEM)[:4]
     device = HostDevice(stencil_copy, spec.headers, cache=kernel_cache)
-    orders: list[list[int]] = [[]]
+    orders = [[]]
     for event in said_of_pairs(device, workload, listed):
         if event["event"] == "start":
             tried = {name: event[name] for name in spec.tunable_columns}
@@ -80,8 +67,8 @@ def change(session):
 
 @pytest.mark.parametrize(("turned", "spare_bytes"), [(False, 0), (True, 1_000)])
 def test_where_l2_is_emptied_for_one_it_is_emptied_for_all(
-    stencil_copy: Path, kernel_cache: Path, turned: bool, spare_bytes: int
-) -> None:
+    stencil_copy, kernel_cache, turned, spare_bytes
+):
     change_sessions(stencil_copy, COUNTS_PADDING)
     spec = load_spec(stencil_copy)
     workload = load_workload(stencil_copy, spec)
@@ -101,19 +88,15 @@ def test_where_l2_is_emptied_for_one_it_is_emptied_for_all(
     assert set(device.emptied[4:]) == {True}
 
 
-def _working_set_bytes(workload: Workload, device: HostDevice, configuration: Configuration) -> int:
+def _working_set_bytes(workload, device, configuration):
     with closing(workload.open(device, PROBLEM, workload.layout(configuration), 1)) as session:
         return session.working_set_bytes
 
 
 @pytest.mark.parametrize(("time_ms", "timer"), [(0.019, "graph"), (0.021, "events")])
 def test_kernels_as_short_as_the_limit_are_replayed(
-    stencil: tuple[Spec, Workload],
-    stencil_copy: Path,
-    kernel_cache: Path,
-    time_ms: float,
-    timer: str,
-) -> None:
+    stencil, stencil_copy, kernel_cache, time_ms, timer
+):
     spec, workload = stencil
     device = Between(stencil_copy, spec.headers, cache=kernel_cache)
     device.time_ms, device.l2_bytes = time_ms, 0

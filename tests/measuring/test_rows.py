@@ -1,10 +1,5 @@
 """From journal rows and notes to a table of measurements, and rows that a drift puts in doubt."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -15,7 +10,6 @@ from launchwise.measuring.tasks import drifted_rows
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 102, "dtype": "float32", "order": 2}
 LABELS = {
@@ -25,7 +19,7 @@ LABELS = {
 TIMED = {"status": "ok", "time_ms": 0.1, "times_ms": [0.1, 0.11, 0.09], "repeats": 3}
 
 
-def rows(spec: Spec, *found: dict[str, Any], problem: Any = PROBLEM) -> list[dict[str, Any]]:
+def rows(spec, *found, problem=PROBLEM):
     chosen = space.configurations(spec, problem)[: len(found)]
     return [
         make_row(LABELS, {**problem, **one}, facts)
@@ -33,11 +27,11 @@ def rows(spec: Spec, *found: dict[str, Any], problem: Any = PROBLEM) -> list[dic
     ]
 
 
-def key(spec: Spec, row: dict[str, Any]) -> list[Any]:
+def key(spec, row):
     return [row[name] for name in spec.key_columns]
 
 
-def test_rates_are_the_problems_work_by_its_time(stencil_spec: Spec) -> None:
+def test_rates_are_the_problems_work_by_its_time(stencil_spec):
     table = rows_to_table(rows(stencil_spec, TIMED), [], stencil_spec)
     (row,) = table.to_dict("records")
     # 100^3 points: three arrays read and one written, 9 operations a point at radius 1.
@@ -45,14 +39,14 @@ def test_rates_are_the_problems_work_by_its_time(stencil_spec: Spec) -> None:
     assert row["flop_rate_gflops"] == pytest.approx(100**3 * 9 / 1e-4 / 1e9)
 
 
-def test_what_was_not_measured_has_no_time_and_no_rate(stencil_spec: Spec) -> None:
+def test_what_was_not_measured_has_no_time_and_no_rate(stencil_spec):
     found = rows(stencil_spec, TIMED, {"status": "timeout", "reason": "no event"})
     table = rows_to_table(found, [], stencil_spec)
     lost = table[table["status"] == "timeout"]
     assert lost[["time_ms", "bandwidth_gbs", "flop_rate_gflops"]].isna().all(axis=None)
 
 
-def test_notes_reach_their_rows_and_no_others(stencil_spec: Spec, tmp_path: Path) -> None:
+def test_notes_reach_their_rows_and_no_others(stencil_spec, tmp_path):
     found = rows(stencil_spec, TIMED, TIMED, TIMED)
     keys = [key(stencil_spec, row) for row in found]
     names = {name: found[1][name] for name in stencil_spec.key_columns}
@@ -76,7 +70,7 @@ def test_notes_reach_their_rows_and_no_others(stencil_spec: Spec, tmp_path: Path
 
 
 @pytest.mark.parametrize("column", ["driver", "toolkit", "backend"])
-def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(stencil_spec: Spec, column: str) -> None:
+def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(stencil_spec, column):
     table = rows_to_table(rows(stencil_spec, TIMED, TIMED), [], stencil_spec)
     check_one_way(table, "sweep.parquet")
     table.loc[0, column] = "another"
@@ -86,14 +80,14 @@ def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(stencil_spec: Spec, co
     assert "another" in str(caught.value)
 
 
-def test_seconds_of_every_visit_are_added(stencil_spec: Spec) -> None:
+def test_seconds_of_every_visit_are_added(stencil_spec):
     visit = {"note": "seconds", "total": 2.0, "spent": {"time": 1.0, "start": 0.5}, "rows": 3}
     other = {"note": "seconds", "total": 1.0, "spent": {"time": 0.25}, "rows": 1}
     note = {"note": "control", "ratio": 1.0, "rows": []}
     assert seconds_of([visit, note, other]) == {"total": 3.0, "time": 1.25, "start": 0.5}
 
 
-def test_a_row_that_an_older_journal_holds_has_neutral_values(stencil_spec: Spec) -> None:
+def test_a_row_that_an_older_journal_holds_has_neutral_values(stencil_spec):
     (row,) = rows(stencil_spec, TIMED)
     old = {name: value for name, value in row.items() if name not in ("throttle", "power_w", "l2")}
     (found,) = rows_to_table([old], [], stencil_spec).to_dict("records")
@@ -101,7 +95,7 @@ def test_a_row_that_an_older_journal_holds_has_neutral_values(stencil_spec: Spec
     assert pd.isna(found["power_w"])
 
 
-def noted(ratios: list[float], card: str = "one") -> list[dict[str, Any]]:
+def noted(ratios, card="one"):
     """Notes of a reference kernel; before each, one row was measured."""
     return [
         {"note": "control", "card": card, "ratio": ratio, "rows": [[card, place]]}
@@ -113,14 +107,12 @@ def noted(ratios: list[float], card: str = "one") -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("ratio", "doubted"), [(1.25, False), (0.75, False), (1.3, True), (0.7, True)]
 )
-def test_a_card_that_became_faster_has_drifted_like_a_slower_one(
-    count: int, ratio: float, doubted: bool
-) -> None:
+def test_a_card_that_became_faster_has_drifted_like_a_slower_one(count, ratio, doubted):
     notes = noted([1.0] * (count - 1) + [ratio])
     assert drifted_rows(notes, 0.25) == ({("one", count - 1)} if doubted else set())
 
 
-def test_ten_times_of_the_reference_kernel_tell_its_noise() -> None:
+def test_ten_times_of_the_reference_kernel_tell_its_noise():
     assert drifted_rows(noted([1.0, 1.1] * 5), 0.02) == set()
     nine = noted([1.0, 1.1] * 4 + [1.0])
     assert drifted_rows(nine, 0.02) == {("one", place) for place in (1, 3, 5, 7)}
@@ -129,15 +121,13 @@ def test_ten_times_of_the_reference_kernel_tell_its_noise() -> None:
 @pytest.mark.parametrize(
     ("ratio", "doubted"), [(1.45, True), (1.4, False), (0.65, True), (0.7, False)]
 )
-def test_of_a_noisy_reference_kernel_times_far_off_the_median_are_in_doubt(
-    ratio: float, doubted: bool
-) -> None:
+def test_of_a_noisy_reference_kernel_times_far_off_the_median_are_in_doubt(ratio, doubted):
     # Up and down by .1: three standard deviations of .1 / .954 are .31, off the median 1.1 or 1.
     noisy = [1.0, 1.1] * 8
     found = drifted_rows(noted([*noisy, ratio]), 0.02)
     assert found == ({("one", len(noisy))} if doubted else set())
 
 
-def test_every_card_has_a_reference_of_its_own() -> None:
+def test_every_card_has_a_reference_of_its_own():
     notes = [*noted([1.0] * 12), *noted([1.0, 1.5, 1.0], "two"), {"note": "seconds", "ratio": 9.0}]
     assert drifted_rows(notes, 0.02) == {("two", 1)}

@@ -1,10 +1,6 @@
 """The supervisor with real measuring processes: resume, crash, hang, kill, torn journals."""
 
-from __future__ import annotations
-
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 from supervising import expected_keys, names
@@ -13,27 +9,25 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import relative_error, rows_to_table
 from launchwise.measuring.serving import Task, serve
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import load_spec
-from tests.measuring.conftest import MakeShard
 from tests.support.host_device import HostDevice
 
 PROBLEMS = [{"n": 20, "dtype": "float32", "order": 2}, {"n": 21, "dtype": "float64", "order": 2}]
 
 
-def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
+def run(shard, path):
     """Measure a shard and read its journal back."""
     with Journal(path, "print", shard.spec.key_columns) as journal:
         measure_shard(shard, journal)
     return read_journal(path)[1]
 
 
-def test_a_sweep_measures_every_configuration_once(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_a_sweep_measures_every_configuration_once(make_shard, tmp_path):
     shard = make_shard(PROBLEMS)
     rows = run(shard, tmp_path / "journal.jsonl")
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)
@@ -46,9 +40,7 @@ def test_a_sweep_measures_every_configuration_once(make_shard: MakeShard, tmp_pa
 
 
 @pytest.mark.usefixtures("forked_starts")
-def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(make_shard, tmp_path):
     repeats = Repeats(
         minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
     )
@@ -56,7 +48,7 @@ def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
     rows = run(make_shard(PROBLEMS, method=method), tmp_path / "journal.jsonl")
     default = baseline(make_shard(PROBLEMS).spec).items()
     assert {len(row["times_ms"]) for row in rows if default <= row.items()} == {5}
-    best: dict[tuple[Any, ...], float] = {}
+    best = {}
     for row in rows:
         problem = row["n"], row["dtype"]
         if len(row["times_ms"]) < 5:
@@ -70,8 +62,8 @@ def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
 
 @pytest.mark.parametrize(("slow_factor", "status"), [(1e18, "ok"), (3.0, "slow")])
 def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_best(
-    stencil_copy: Path, kernel_cache: Path, slow_factor: float, status: str
-) -> None:
+    stencil_copy, kernel_cache, slow_factor, status
+):
     spec = load_spec(stencil_copy)
     repeats = Repeats(
         minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
@@ -84,7 +76,7 @@ def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_be
     # A later visit knows a best time that neither will reach.
     task = Task(problem, [default, other], best_ms=1e-9, mark_ms=1e-9)
     device = HostDevice(stencil_copy, spec.headers, cache=kernel_cache)
-    said: list[dict[str, Any]] = []
+    said = []
     serve(device, load_workload(stencil_copy, spec), method, [task], 1, said.append)
     first, second = (event for event in said if event["event"] == "row")
     assert default.items() <= first.items()
@@ -97,7 +89,7 @@ def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_be
 class Paced(HostDevice):
     """Tiles take ten times as long as all else."""
 
-    def timed(self, work: Any, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work, repeats, flush):
         """Real launches, made-up times."""
         super().timed(work, repeats, flush)
         return [10.0 if "column" in work.launches[0].build.source else 1.0] * repeats
@@ -105,8 +97,8 @@ class Paced(HostDevice):
 
 @pytest.mark.parametrize(("slow_factor", "status", "times"), [(1e9, "ok", 2), (3.0, "slow", 1)])
 def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
-    stencil_copy: Path, kernel_cache: Path, slow_factor: float, status: str, times: int
-) -> None:
+    stencil_copy, kernel_cache, slow_factor, status, times
+):
     spec = load_spec(stencil_copy)
     repeats = Repeats(minimum=5, maximum=5, few=2, near=0.1, budget_ms=1e6)
     method = Method(
@@ -114,7 +106,7 @@ def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
     )
     problem = {"n": 20, "dtype": "float32", "order": 2}
     device = Paced(stencil_copy, spec.headers, cache=kernel_cache)
-    said: list[dict[str, Any]] = []
+    said = []
     listed = configurations(spec, problem)
     tried = [listed[0], *(one for one in listed if one["variant"] == "column")][:3]
     serve(device, load_workload(stencil_copy, spec), method, [Task(problem, tried)], 1, said.append)
@@ -124,9 +116,7 @@ def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
     ]
 
 
-def test_a_problem_that_does_not_fit_is_said_without_trying(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_a_problem_that_does_not_fit_is_said_without_trying(make_shard, tmp_path):
     shard = make_shard(PROBLEMS[:1], script=tmp_path / "missing.py", memory_bytes=1000)
     rows = run(shard, tmp_path / "journal.jsonl")
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)

@@ -1,7 +1,5 @@
 """Telemetry: what samples of a card say of a span of time, and that sampling harms nobody."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import logging
@@ -20,11 +18,11 @@ from launchwise.measuring.cards import NoNvml
 from launchwise.measuring.telemetry import KEEP_S, MEANS, REASONS, Sample, Telemetry
 
 
-def played(samples: list[Sample]) -> Telemetry:
+def played(samples):
     """Telemetry that has seen these samples and has ended."""
     waiting, seen = iter(samples), threading.Event()
 
-    def source() -> Sample:
+    def source():
         for sample in waiting:
             return sample
         seen.set()
@@ -41,14 +39,14 @@ shares = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
 
 
 @st.composite
-def sampled_times(draw: st.DrawFn, least: int = 2) -> list[float]:
+def sampled_times(draw, least=2):
     """Moments of a sampler that does not keep to its period."""
     steps = draw(st.lists(gaps, min_size=least, max_size=60))
     return list(itertools.accumulate(steps, initial=draw(starts)))
 
 
 @st.composite
-def counted(draw: st.DrawFn) -> tuple[float, list[Sample], float, list[float]]:
+def counted(draw):
     """A constant power, samples of a counter that moves now and then, and when it moved."""
     power = draw(st.floats(1, 1000))
     times = draw(sampled_times(least=40))
@@ -66,9 +64,7 @@ def counted(draw: st.DrawFn) -> tuple[float, list[Sample], float, list[float]]:
 
 
 @given(counted(), shares)
-def test_energy_of_a_constant_power_is_right_within_a_sample(
-    case: tuple[float, list[Sample], float, list[float]], share: list[float]
-) -> None:
+def test_energy_of_a_constant_power_is_right_within_a_sample(case, share):
     power, samples, gap, moved = case
     times = [sample.at for sample in samples]
     began, ended = (times[0] + part * (times[-1] - times[0]) for part in share)
@@ -83,7 +79,7 @@ def test_energy_of_a_constant_power_is_right_within_a_sample(
         assert found is None
 
 
-def test_energy_is_interpolated_between_changes_of_the_counter() -> None:
+def test_energy_is_interpolated_between_changes_of_the_counter():
     # The counter moves at 0.1, 0.2, ... by 10, 20, 30, ... J and is seen five times each.
     times = [n / 50 for n in range(51)]
     samples = [Sample(at, energy_j=5.0 * (n := int(at * 10 + 1e-9)) * (n + 1)) for at in times]
@@ -105,21 +101,21 @@ def test_energy_is_interpolated_between_changes_of_the_counter() -> None:
         (0.5, 0.2),
     ],
 )
-def test_energy_is_refused_where_the_counter_cannot_tell(began: float, ended: float) -> None:
+def test_energy_is_refused_where_the_counter_cannot_tell(began, ended):
     samples = [Sample(n / 50, 1, 1, 1, 300.0, energy_j=30.0 * (n // 5)) for n in range(51)]
     telemetry = played(samples)
     assert telemetry.energy_j(0.15, 0.45) == pytest.approx(90)
     assert telemetry.energy_j(began, ended) is None
 
 
-def test_energy_across_a_counter_that_begins_anew_is_refused() -> None:
+def test_energy_across_a_counter_that_begins_anew_is_refused():
     readings = [1000 + 30 * n for n in range(20)] + [30 * n for n in range(20)]
     telemetry = played([Sample(n / 10, energy_j=float(j)) for n, j in enumerate(readings)])
     assert telemetry.energy_j(1.0, 3.0) is None
     assert telemetry.energy_j(2.5, 3.5) == pytest.approx(300)
 
 
-def test_energy_across_a_hole_in_the_samples_is_refused() -> None:
+def test_energy_across_a_hole_in_the_samples_is_refused():
     times = [n / 10 for n in range(10)] + [3 + n / 10 for n in range(10)]
     with_counter = played([Sample(at, energy_j=300 * at) for at in times])
     without = played([Sample(at, power_w=300.0) for at in times])
@@ -132,9 +128,7 @@ def test_energy_across_a_hole_in_the_samples_is_refused() -> None:
 
 
 @given(sampled_times(least=5), st.floats(1, 1000), st.floats(-500, 500), shares)
-def test_without_a_counter_energy_is_the_integral_of_power(
-    times: list[float], power: float, slope: float, share: list[float]
-) -> None:
+def test_without_a_counter_energy_is_the_integral_of_power(times, power, slope, share):
     first, last = times[0], times[-1]
     # The trapezoid rule is exact for a power that rises or falls evenly.
     telemetry = played([Sample(at, power_w=power + slope * (at - first)) for at in times])
@@ -147,10 +141,10 @@ def test_without_a_counter_energy_is_the_integral_of_power(
         assert found == pytest.approx(span * (power + slope * middle), rel=1e-6, abs=1e-6)
 
 
-def test_a_wait_for_energy_ends_with_the_next_change_or_with_sampling() -> None:
+def test_a_wait_for_energy_ends_with_the_next_change_or_with_sampling():
     began = time.monotonic()
 
-    def source() -> Sample:
+    def source():
         at = time.monotonic()
         if at > began + 1.5:
             raise NoNvml("over")
@@ -173,9 +167,7 @@ masks = st.none() | st.integers(0, 0x7FF)
 
 
 @given(st.data(), sampled_times(), shares)
-def test_means_lie_between_the_extremes_and_every_throttle_is_told(
-    data: st.DataObject, times: list[float], share: list[float]
-) -> None:
+def test_means_lie_between_the_extremes_and_every_throttle_is_told(data, times, share):
     samples = [
         Sample(at, **{name: data.draw(values) for name in MEANS}, throttle=data.draw(masks))
         for at in times
@@ -203,13 +195,13 @@ NOTHING = {**dict.fromkeys(MEANS), "throttle": None}
 
 
 @given(starts, st.floats(0, 10))
-def test_without_samples_nothing_is_known(began: float, span: float) -> None:
+def test_without_samples_nothing_is_known(began, span):
     telemetry = played([])
     assert telemetry.during(began, began + span) == NOTHING
     assert telemetry.energy_j(began, began + span) is None
 
 
-def test_a_row_without_a_sample_takes_the_nearest_within_a_second() -> None:
+def test_a_row_without_a_sample_takes_the_nearest_within_a_second():
     telemetry = played([Sample(10.0, power_w=100.0, throttle=0x4), Sample(12.0, power_w=200.0)])
     assert telemetry.during(10.2, 10.3)["power_w"] == 100
     assert telemetry.during(11.2, 11.3)["power_w"] == 200
@@ -240,11 +232,11 @@ def test_a_row_without_a_sample_takes_the_nearest_within_a_second() -> None:
         (0x10000, "reason_0x10000"),
     ],
 )
-def test_reasons_have_names_and_an_idle_card_is_not_throttled(mask: int, told: str) -> None:
+def test_reasons_have_names_and_an_idle_card_is_not_throttled(mask, told):
     assert played([Sample(1.0, throttle=mask)]).during(0.5, 1.5)["throttle"] == told
 
 
-def test_old_samples_are_forgotten_and_recent_ones_are_not() -> None:
+def test_old_samples_are_forgotten_and_recent_ones_are_not():
     samples = [Sample(float(at), 1, 2, 3, 100.0, 100.0 * at, 4) for at in range(1000)]
     telemetry = played(samples)
     oldest = 999 - KEEP_S
@@ -258,14 +250,12 @@ def test_old_samples_are_forgotten_and_recent_ones_are_not() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("the bus is gone"), NoNvml("no driver")])
-def test_a_source_that_fails_is_logged_once_and_leaves_what_was_sampled(
-    error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_fails_is_logged_once_and_leaves_what_was_sampled(error, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("launchwise"), "propagate", True)
     calls = itertools.count()
     failed = threading.Event()
 
-    def source() -> Sample:
+    def source():
         if next(calls) < 3:
             return Sample(time.monotonic(), power_w=100.0)
         failed.set()
@@ -282,10 +272,10 @@ def test_a_source_that_fails_is_logged_once_and_leaves_what_was_sampled(
     assert telemetry.during(began, time.monotonic())["power_w"] == 100
 
 
-def test_sampling_keeps_its_period_and_stops_with_the_block() -> None:
-    calls: list[float] = []
+def test_sampling_keeps_its_period_and_stops_with_the_block():
+    calls = []
 
-    def source() -> Sample:
+    def source():
         calls.append(time.monotonic())
         return Sample(calls[-1], power_w=100.0)
 
@@ -305,10 +295,10 @@ def test_sampling_keeps_its_period_and_stops_with_the_block() -> None:
     assert len(calls) == count
 
 
-def test_a_long_period_does_not_delay_the_end_of_the_block() -> None:
+def test_a_long_period_does_not_delay_the_end_of_the_block():
     sampled = threading.Event()
 
-    def source() -> Sample:
+    def source():
         sampled.set()
         return Sample(time.monotonic())
 
@@ -318,8 +308,8 @@ def test_a_long_period_does_not_delay_the_end_of_the_block() -> None:
     assert time.monotonic() - began < 4
 
 
-def test_samples_meet_the_times_of_another_process() -> None:
-    def source() -> Sample:
+def test_samples_meet_the_times_of_another_process():
+    def source():
         at = time.monotonic()
         return Sample(at, temperature_c=at)
 

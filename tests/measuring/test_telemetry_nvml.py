@@ -1,7 +1,5 @@
 """Telemetry from NVML: the real nvidia-ml-py, with a driver that is made for the test."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,7 @@ from launchwise.measuring.cards import NoNvml
 from launchwise.measuring.telemetry import REASONS, THROTTLED, Telemetry, nvml_source
 
 
-def test_the_reasons_are_those_of_nvml() -> None:
+def test_the_reasons_are_those_of_nvml():
     pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
     known = {
         value: name.removeprefix("nvmlClocksThrottleReason").lower().replace("slowdown", "")
@@ -33,7 +30,7 @@ def test_the_reasons_are_those_of_nvml() -> None:
     assert set(REASONS.values()) > THROTTLED
 
 
-def test_a_card_that_is_not_there_is_no_telemetry_and_no_error() -> None:
+def test_a_card_that_is_not_there_is_no_telemetry_and_no_error():
     source = nvml_source("GPU-00000000-0000-0000-0000-000000000000")
     with pytest.raises(NoNvml, match=r"NVIDIA driver|nvidia-ml-py"):
         source()
@@ -63,7 +60,7 @@ Reader = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def read_stub(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def read_stub(root, tmp_path_factory):
     """Reads a card once through the real nvidia-ml-py, from a driver that is made for the test."""
     pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
     compiler = shutil.which("cc")
@@ -76,7 +73,7 @@ def read_stub(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         command += ["-DOLD_DRIVER"] if old else []
         subprocess.run([*command, str(root / "tests/support/nvml_stub.c")], check=True)
 
-    def read(uuid: str = "GPU-stub", refused: str = "", old: bool = False) -> dict[str, Any]:
+    def read(uuid="GPU-stub", refused="", old=False):
         environment = {"LD_LIBRARY_PATH": str(folders[old]), "REFUSED": refused}
         done = subprocess.run(
             [sys.executable, "-c", READER, uuid],
@@ -85,7 +82,7 @@ def read_stub(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
+        found = json.loads(done.stdout)
         return found
 
     return read
@@ -101,11 +98,11 @@ STUB = {
 }
 
 
-def test_nvml_is_read_in_our_units(read_stub: Reader) -> None:
+def test_nvml_is_read_in_our_units(read_stub):
     assert read_stub() == STUB
 
 
-def test_an_older_driver_gives_what_it_has(read_stub: Reader) -> None:
+def test_an_older_driver_gives_what_it_has(read_stub):
     assert read_stub(old=True) == {**STUB, "power_w": 300.5, "throttle": 0x21}
 
 
@@ -124,13 +121,11 @@ def test_an_older_driver_gives_what_it_has(read_stub: Reader) -> None:
         ),
     ],
 )
-def test_what_nvml_refuses_is_missing_and_the_rest_is_not(
-    read_stub: Reader, refused: str, changed: dict[str, Any]
-) -> None:
+def test_what_nvml_refuses_is_missing_and_the_rest_is_not(read_stub, refused, changed):
     assert read_stub(refused=refused) == pytest.approx({**STUB, **changed}, nan_ok=True)
 
 
-def test_a_driver_without_the_card_and_one_that_does_not_start(read_stub: Reader) -> None:
+def test_a_driver_without_the_card_and_one_that_does_not_start(read_stub):
     assert read_stub("GPU-other") == {"error": "NVML: Not Found"}
     said = "the NVIDIA driver does not respond: Not Supported"
     assert read_stub(refused="nvmlInitWithFlags") == {"error": said}

@@ -1,11 +1,8 @@
 """Statistics of repeats, how many are made, and pauses between configurations."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from launchwise.measuring.rows import LONGEST_REST, Rest, relative_error, repeat
 from launchwise.tables.rows import of_repeats
 
 
-def repeats_of(*rows: list[float]) -> dict[str, list[float]]:
+def repeats_of(*rows):
     """Columns of rows with these times."""
     return {name: values.tolist() for name, values in of_repeats(rows).items()}
 
@@ -25,7 +22,7 @@ def repeats_of(*rows: list[float]) -> dict[str, list[float]]:
 times = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=50)
 
 
-def test_the_robust_spread_is_a_normal_laws_deviation() -> None:
+def test_the_robust_spread_is_a_normal_laws_deviation():
     sample = np.random.default_rng(1).normal(100.0, 2.0, 20000).tolist()
     assert repeats_of(sample)["spread_ms"] == [pytest.approx(2.0, rel=0.03)]
     # The median of a normal sample has a standard error of 1.2533 sigma / sqrt(n).
@@ -33,19 +30,19 @@ def test_the_robust_spread_is_a_normal_laws_deviation() -> None:
 
 
 @given(times, st.floats(0.1, 10.0))
-def test_relative_figures_do_not_depend_on_the_unit(sample: list[float], factor: float) -> None:
+def test_relative_figures_do_not_depend_on_the_unit(sample, factor):
     scaled = [factor * time for time in sample]
     assert relative_error(scaled) == pytest.approx(relative_error(sample), abs=1e-9)
     one, other = repeats_of(sample, scaled)["spread_ms"]
     assert other == pytest.approx(factor * one, abs=1e-9)
 
 
-def test_one_time_tells_nothing_of_its_error() -> None:
+def test_one_time_tells_nothing_of_its_error():
     assert relative_error([1.0]) == math.inf
 
 
 @given(st.floats(0.5, 2.0), st.integers(7, 40))
-def test_one_disturbed_repeat_is_flagged_and_changes_no_spread(time: float, count: int) -> None:
+def test_one_disturbed_repeat_is_flagged_and_changes_no_spread(time, count):
     steady = [time * (1 + 0.001 * (number % 5)) for number in range(count)]
     disturbed = [*steady[:-1], 100 * time]
     found = repeats_of(steady, disturbed)
@@ -53,11 +50,11 @@ def test_one_disturbed_repeat_is_flagged_and_changes_no_spread(time: float, coun
     assert found["spread_ms"][1] < 0.01 * time
 
 
-def test_three_repeats_are_too_few_for_fences() -> None:
+def test_three_repeats_are_too_few_for_fences():
     assert repeats_of([1.0, 1.0, 50.0])["outlier_repeats"] == [0]
 
 
-def test_columns_of_repeats_say_nothing_where_there_are_too_few() -> None:
+def test_columns_of_repeats_say_nothing_where_there_are_too_few():
     sample = [1.0, 1.02, 1.04, 1.03, 9.0]
     found = repeats_of(sample, [1.0], [])
     assert found["repeats"] == [5, 1, 0]
@@ -72,37 +69,37 @@ def test_columns_of_repeats_say_nothing_where_there_are_too_few() -> None:
 class Stopwatch:
     """Gives planned times and counts how many were asked for."""
 
-    def __init__(self, planned: list[float]) -> None:
+    def __init__(self, planned):
         self.planned = planned
         self.given = 0
 
-    def __call__(self, count: int) -> list[float]:
+    def __call__(self, count):
         found = [self.planned[(self.given + one) % len(self.planned)] for one in range(count)]
         self.given += count
         return found
 
 
-def test_steady_times_need_the_minimum_only() -> None:
+def test_steady_times_need_the_minimum_only():
     watch = Stopwatch([1.0])
     assert repeat(watch, Repeats(minimum=5, maximum=25), 1.0) == [1.0] * 5
 
 
-def test_unsteady_times_are_repeated_to_the_maximum_and_not_beyond() -> None:
+def test_unsteady_times_are_repeated_to_the_maximum_and_not_beyond():
     watch = Stopwatch([1.0, 2.0, 3.0])
     assert len(repeat(watch, Repeats(minimum=5, maximum=23, budget_ms=1e9), 1.0)) == 23
 
 
-def test_the_budget_ends_it() -> None:
+def test_the_budget_ends_it():
     found = repeat(Stopwatch([1.0, 2.0, 3.0]), Repeats(minimum=5, maximum=500, budget_ms=60), 1.0)
     assert 60 <= sum(found) < 60 + 5 * 3
 
 
-def test_a_launch_as_long_as_the_budget_is_timed_a_few_times() -> None:
+def test_a_launch_as_long_as_the_budget_is_timed_a_few_times():
     watch = Stopwatch([100.0, 130.0])
     assert len(repeat(watch, Repeats(minimum=5, few=3, budget_ms=60), 100.0)) == 3
 
 
-def test_what_is_far_from_the_best_is_known_well_enough_sooner() -> None:
+def test_what_is_far_from_the_best_is_known_well_enough_sooner():
     limits = Repeats(minimum=5, few=3, near=0.1, precision=0.005, coarse=0.02)
     assert len(repeat(Stopwatch([1.2]), limits, 1.2, best_ms=1.0)) == 3
     assert len(repeat(Stopwatch([1.05]), limits, 1.05, best_ms=1.0)) == 5
@@ -116,21 +113,19 @@ def test_what_is_far_from_the_best_is_known_well_enough_sooner() -> None:
     assert relative_error(near) <= limits.precision or len(near) == limits.maximum
 
 
-def test_a_far_one_that_wavers_is_repeated_all_the_same() -> None:
+def test_a_far_one_that_wavers_is_repeated_all_the_same():
     limits = Repeats(minimum=5, few=3, maximum=30, budget_ms=1e9)
     assert len(repeat(Stopwatch([2.0, 2.5, 3.0]), limits, 2.0, best_ms=1.0)) == 30
 
 
-def test_repeats_that_were_made_already_count() -> None:
+def test_repeats_that_were_made_already_count():
     watch = Stopwatch([1.0])
     assert repeat(watch, Repeats(minimum=5), 1.0, begun=[1.0, 1.0, 1.0]) == [1.0] * 5
     assert watch.given == 2
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=9), st.integers(1, 9), st.integers(0, 20))
-def test_repeats_stay_between_minimum_and_maximum(
-    planned: list[float], minimum: int, more: int
-) -> None:
+def test_repeats_stay_between_minimum_and_maximum(planned, minimum, more):
     limits = Repeats(minimum=minimum, maximum=minimum + more, few=2, budget_ms=50)
     found = repeat(Stopwatch(planned), limits, statistics.median(planned))
     assert min(2, minimum) <= len(found) <= minimum + more
@@ -138,17 +133,17 @@ def test_repeats_stay_between_minimum_and_maximum(
     assert enough or len(found) == limits.maximum or sum(found) >= limits.budget_ms
 
 
-def hot() -> bool:
+def hot():
     """A throttled card."""
     return True
 
 
-def cool() -> bool:
+def cool():
     """A card at full clocks."""
     return False
 
 
-def pause(rest: Rest, throttled: Callable[[], bool], busy_s: float) -> float:
+def pause(rest, throttled, busy_s):
     """Seconds that ``rest`` takes after ``busy_s`` seconds of work."""
     time.sleep(busy_s)
     began = time.monotonic()
@@ -156,13 +151,13 @@ def pause(rest: Rest, throttled: Callable[[], bool], busy_s: float) -> float:
     return time.monotonic() - began
 
 
-def test_a_cool_card_is_not_kept_waiting() -> None:
+def test_a_cool_card_is_not_kept_waiting():
     rest = Rest()
     assert all(pause(rest, cool, 0.01) < 0.005 for _ in range(5))
     assert rest.share == 0
 
 
-def test_pauses_grow_while_the_card_is_throttled_and_shrink_afterwards() -> None:
+def test_pauses_grow_while_the_card_is_throttled_and_shrink_afterwards():
     rest = Rest()
     shares = []
     for _ in range(12):
@@ -179,7 +174,7 @@ def test_pauses_grow_while_the_card_is_throttled_and_shrink_afterwards() -> None
     assert rest.share == 0
 
 
-def test_nobody_rests_who_does_not_want_to() -> None:
+def test_nobody_rests_who_does_not_want_to():
     rest = Rest(wanted=False)
     assert pause(rest, hot, 0.01) < 0.005
     assert rest.share == pytest.approx(0)

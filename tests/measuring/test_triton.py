@@ -1,12 +1,10 @@
 """Variants in Triton: builds from the spec, compiled without a GPU, checked by the interpreter."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from launchwise.measuring.compile import compile_bundle, left_out
 from launchwise.measuring.job import compilable
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint, source_state
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.builds import Build
@@ -107,7 +104,7 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A workload of one variant in CUDA and one in Triton."""
     folder = tmp_path / "twice"
     folder.mkdir()
@@ -117,26 +114,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _asked_anew() -> Iterator[None]:
+def _asked_anew():
     triton_compiler.release.cache_clear()
     yield
     triton_compiler.release.cache_clear()
 
 
-def edit(path: Path, old: str, new: str) -> None:
+def edit(path, old, new):
     """Replace what a file holds."""
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
 
 
-def only_triton(folder: Path) -> None:
+def only_triton(folder):
     """Leave out the variant in CUDA."""
     before, _, after = (folder / "spec.yaml").read_text().partition("  cuda:\n")
     text = before + "  triton:\n" + after.partition("  triton:\n")[2]
     (folder / "spec.yaml").write_text(text.replace("variant: cuda", "variant: triton"))
 
 
-def build_of(folder: Path, n: int, **more: str | int) -> Build:
+def build_of(folder, n, **more):
     """Build of the variant in Triton for n elements."""
     problem = {**HERE, "n": n}
     configuration = {"variant": "triton", "BLOCK": 64, "num_warps": 4, **more}
@@ -155,7 +152,7 @@ SPECIALISED = {
 
 
 @pytest.mark.parametrize("case", SPECIALISED)
-def test_types_follow_from_the_spec_as_triton_specialises(folder: Path, case: str) -> None:
+def test_types_follow_from_the_spec_as_triton_specialises(folder, case):
     n, how, kind = SPECIALISED[case]
     edit(folder / "twice.py", "@triton.jit", f"@triton.jit{how}")
     assert dict(build_of(folder, n).defines) == {
@@ -164,13 +161,13 @@ def test_types_follow_from_the_spec_as_triton_specialises(folder: Path, case: st
     }
 
 
-def test_the_block_is_that_of_its_warps(folder: Path) -> None:
+def test_the_block_is_that_of_its_warps(folder):
     configuration = {"variant": "triton", "BLOCK": 64, "num_warps": 4}
     (shape,) = launch_shapes(load_spec(folder), HERE, configuration)
     assert (shape.block, shape.grid, shape.shared_bytes) == ((128, 1, 1), (16, 1, 1), None)
 
 
-def test_only_what_a_kernel_prints_is_refused(folder: Path) -> None:
+def test_only_what_a_kernel_prints_is_refused(folder):
     decorator = "@triton.heuristics({'HALVES': lambda given: print(given)})\n@triton.jit"
     edit(folder / "twice.py", "@triton.jit", decorator)
     assert load_spec(folder).variants["triton"].kernel == "twice"
@@ -207,9 +204,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
-) -> None:
+def test_a_mistake_is_told_in_one_line(folder, capsys, mistake):
     name, old, new, said = MISTAKES[mistake]
     edit(folder / name, old, new)
     assert main(["check", str(folder)]) == 2
@@ -217,7 +212,7 @@ def test_a_mistake_is_told_in_one_line(
     assert said in line
 
 
-def test_its_sources_belong_to_its_variant_alone(folder: Path) -> None:
+def test_its_sources_belong_to_its_variant_alone(folder):
     before = source_state(folder, load_spec(folder))
     (folder / "parts.py").write_text(f"{PARTS}\n")
     after = source_state(folder, load_spec(folder))
@@ -230,10 +225,10 @@ Check = Callable[..., tuple[int, list[str], str]]
 
 
 @pytest.fixture
-def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Compile:
+def compiled(folder, monkeypatch):
     """Bundle of builds of Triton, which needs no nvcc."""
 
-    def compile_builds(builds: list[Build], folder: Path = folder) -> Bundle:
+    def compile_builds(builds, folder=folder):
         monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
         path = folder.parent / "x.cubins"
         compile_bundle(folder, load_spec(folder), builds, "sm_90", path, 1)
@@ -243,13 +238,11 @@ def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Compile:
 
 
 @pytest.fixture
-def check(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Check:
+def check(folder, capsys, monkeypatch):
     """Exit code of a check on the CPU, its lines about Triton there, and what it complains of. The
     PATH has g++ alone: what is compiled is no part of the question."""
 
-    def run(*words: str, folder: Path = folder) -> tuple[int, list[str], str]:
+    def run(*words, folder=folder):
         monkeypatch.setenv("PATH", str(Path(str(shutil.which("g++"))).parent))
         status = main(["check", str(folder), *words, "--cpu"]) or 0
         said = capsys.readouterr()
@@ -259,9 +252,7 @@ def check(
 
 
 @needs_triton
-def test_another_release_of_triton_makes_other_kernels(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_release_of_triton_makes_other_kernels(folder, monkeypatch):
     before = fingerprint(folder, "13.0")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "3.0.0")
     assert fingerprint(folder, "13.0") != before
@@ -272,7 +263,7 @@ def test_another_release_of_triton_makes_other_kernels(
     assert fingerprint(folder, "13.0") == alone
 
 
-def old_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def old_triton(path, monkeypatch):
     """A package of that name without the calls of later releases."""
     (path / "triton").mkdir()
     (path / "triton" / "__init__.py").write_text("__version__ = '2.1.0'\n")
@@ -282,13 +273,8 @@ def old_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("which", ["none", "an old one"])
 def test_without_triton_the_variant_is_left_out_in_one_line(
-    folder: Path,
-    which: str,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    compiled: Compile,
-) -> None:
+    folder, which, tmp_path, caplog, monkeypatch, compiled
+):
     if which == "none":
         monkeypatch.setattr(triton_compiler.importlib.util, "find_spec", lambda name: None)
         said = "triton is missing: pip install 'launchwise[triton]'"
@@ -307,9 +293,7 @@ def test_without_triton_the_variant_is_left_out_in_one_line(
     assert bundle.refused.keys() == {build.key}
 
 
-def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(folder, capsys, monkeypatch):
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc compiles the other variant")
     monkeypatch.setattr(triton_compiler.importlib.util, "find_spec", lambda name: None)
@@ -327,7 +311,7 @@ def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(
 
 
 @needs_triton
-def test_a_build_has_a_cubin_and_what_its_launch_needs(folder: Path, compiled: Compile) -> None:
+def test_a_build_has_a_cubin_and_what_its_launch_needs(folder, compiled):
     builds = [build_of(folder, 4096), build_of(folder, 1, num_warps=1)]
     bundle = compiled(builds)
     assert bundle.compilers.keys() == {"triton"}
@@ -363,7 +347,7 @@ REFUSED = {
 
 @needs_triton
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_triton_refuses_is_one_line(folder: Path, case: str, compiled: Compile) -> None:
+def test_what_triton_refuses_is_one_line(folder, case, compiled):
     name, old, new, said = REFUSED[case]
     edit(folder / name, old, new)
     with pytest.raises(UserError) as told:
@@ -372,9 +356,7 @@ def test_what_triton_refuses_is_one_line(folder: Path, case: str, compiled: Comp
 
 
 @needs_triton
-def test_a_configuration_that_triton_refuses_is_one_refused_build(
-    folder: Path, compiled: Compile
-) -> None:
+def test_a_configuration_that_triton_refuses_is_one_refused_build(folder, compiled):
     builds = [build_of(folder, 4096, BLOCK=size) for size in (96, 128)]
     bundle = compiled(builds)
     (said,) = bundle.refused.values()
@@ -383,7 +365,7 @@ def test_a_configuration_that_triton_refuses_is_one_refused_build(
 
 
 @needs_triton
-def test_blocks_of_a_program_instance_multiply_the_grid(folder: Path, compiled: Compile) -> None:
+def test_blocks_of_a_program_instance_multiply_the_grid(folder, compiled):
     edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, num_ctas]")
     edit(
         folder / "spec.yaml",
@@ -397,7 +379,7 @@ def test_blocks_of_a_program_instance_multiply_the_grid(folder: Path, compiled: 
 
 
 @needs_triton
-def test_a_limit_of_registers_may_be_none(folder: Path, compiled: Compile) -> None:
+def test_a_limit_of_registers_may_be_none(folder, compiled):
     edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, maxnreg]")
     maxnreg = "tunables:\n  maxnreg: {kind: build, values: [0, 24]}\n  B"
     edit(folder / "spec.yaml", "tunables:\n  B", maxnreg)
@@ -409,9 +391,7 @@ def test_a_limit_of_registers_may_be_none(folder: Path, compiled: Compile) -> No
 
 
 @needs_triton
-def test_a_build_may_need_more_shared_memory_than_a_card_has(
-    tmp_path: Path, compiled: Compile
-) -> None:
+def test_a_build_may_need_more_shared_memory_than_a_card_has(tmp_path, compiled):
     # It is no refusal: the launch on a card of that size is a row that failed.
     folder = tmp_path / "matmul"
     kernel = ROOT / "tests" / "cli" / "data" / "triton" / "matmul.py"
@@ -428,7 +408,7 @@ def test_a_build_may_need_more_shared_memory_than_a_card_has(
 
 @needs_triton
 @needs_gxx
-def test_a_null_pointer_is_none(folder: Path, compiled: Compile, check: Check) -> None:
+def test_a_null_pointer_is_none(folder, compiled, check):
     given = "    arguments: [y, x, nullptr, n, factor]\n    tunables: [B"
     edit(folder / "spec.yaml", "    tunables: [B", given)
     edit(folder / "twice.py", "def twice(y, x, n", "def twice(y, x, bias, n")
@@ -445,7 +425,7 @@ def test_a_null_pointer_is_none(folder: Path, compiled: Compile, check: Check) -
 @needs_triton
 @needs_gxx
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_the_interpreter_checks_it_on_the_cpu(check: Check, dtype: str) -> None:
+def test_the_interpreter_checks_it_on_the_cpu(check, dtype):
     status, lines, _ = check("n=1000", f"dtype={dtype}")
     assert status == 0
     assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in lines), lines
@@ -454,9 +434,7 @@ def test_the_interpreter_checks_it_on_the_cpu(check: Check, dtype: str) -> None:
 @needs_triton
 @needs_gxx
 @pytest.mark.parametrize("macro", ["dtype == 'float16'", "'tl.float16'", "'None'"])
-def test_a_constexpr_may_be_a_condition_a_type_or_nothing(
-    folder: Path, macro: str, compiled: Compile, check: Check
-) -> None:
+def test_a_constexpr_may_be_a_condition_a_type_or_nothing(folder, macro, compiled, check):
     edit(folder / "spec.yaml", "1 if dtype == 'float16' else 0", macro)
     # Right for False, a type of 16 bits, and None; wrong for their texts.
     chosen = {"'tl.float16'": "HALVES.primitive_bitwidth == 16", "'None'": "HALVES is None"}
@@ -471,7 +449,7 @@ def test_a_constexpr_may_be_a_condition_a_type_or_nothing(
 
 @needs_triton
 @needs_gxx
-def test_a_sweep_measures_it_beside_cuda(folder: Path, make_shard: Callable[..., Shard]) -> None:
+def test_a_sweep_measures_it_beside_cuda(folder, make_shard):
     usual = make_shard([{"n": 300, "dtype": "float16"}])
     shard = replace(usual, spec=load_spec(folder), folder=folder)
     path = folder.parent / "journal.jsonl"
@@ -489,9 +467,7 @@ def test_a_sweep_measures_it_beside_cuda(folder: Path, make_shard: Callable[...,
 @needs_triton
 @needs_gxx
 @pytest.mark.parametrize(("kind", "status"), [("int64", 0), ("int32", 2)])
-def test_numbers_have_the_types_of_the_spec_on_the_cpu(
-    folder: Path, check: Check, kind: str, status: int
-) -> None:
+def test_numbers_have_the_types_of_the_spec_on_the_cpu(folder, check, kind, status):
     edit(folder / "spec.yaml", "n: {type: int32", f"n: {{type: {kind}")
     edit(folder / "twice.cu", "int n", "long long n" if kind == "int64" else "int n")
     # 3e9 for n = 1000: beyond 32 bits.
@@ -501,9 +477,7 @@ def test_numbers_have_the_types_of_the_spec_on_the_cpu(
 
 @needs_triton
 @needs_gxx
-def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(
-    folder: Path, check: Check
-) -> None:
+def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(folder, check):
     edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float32, bfloat16]")
     edit(folder / "spec.yaml", "'__half'", "'__nv_bfloat16'")
     edit(folder / "parts.py", "factor * ", "tl.load(x + i, mask=i < n) + ")
@@ -516,9 +490,7 @@ def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(
 
 @needs_triton
 @needs_gxx
-def test_small_sizes_have_a_type_that_the_interpreter_computes_in(
-    folder: Path, check: Check
-) -> None:
+def test_small_sizes_have_a_type_that_the_interpreter_computes_in(folder, check):
     edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float16, bfloat16]")
     only_triton(folder)
     status, lines, _ = check()
@@ -541,7 +513,7 @@ WRONG = {
 @needs_triton
 @needs_gxx
 @pytest.mark.parametrize("mistake", WRONG)
-def test_the_interpreter_finds_a_mistake(folder: Path, check: Check, mistake: str) -> None:
+def test_the_interpreter_finds_a_mistake(folder, check, mistake):
     old, new, said = WRONG[mistake]
     edit(folder / "twice.py", old, new)
     status, _, told = check("n=1000", "dtype=float32")
@@ -552,7 +524,7 @@ def test_the_interpreter_finds_a_mistake(folder: Path, check: Check, mistake: st
 
 @needs_triton
 @needs_gxx
-def test_the_example_of_the_guide_is_verified(tmp_path: Path, check: Check) -> None:
+def test_the_example_of_the_guide_is_verified(tmp_path, check):
     example = from_guide("triton", tmp_path / "matmul")
     status, lines, _ = check("m=65", "n=33", "k=40", folder=example)
     if old := [line for line in lines if "fails with NumPy" in line]:
@@ -565,8 +537,8 @@ def test_the_example_of_the_guide_is_verified(tmp_path: Path, check: Check) -> N
 @needs_gxx
 @pytest.mark.parametrize("always", [False, True])
 def test_a_run_that_takes_the_interpreter_too_long_is_left_out_for_a_smaller_one(
-    folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch, always: bool
-) -> None:
+    folder, check, monkeypatch, always
+):
     monkeypatch.setattr(cpu_runs, "SILENCE_S", 4.0)
     # The odd size is 14; 4 is tried in its place.
     turns = "    for turn in range(10000000 if n == 14 else 1):\n        value += 0\n    tl.store"

@@ -1,13 +1,10 @@
 """What makes a time believable: the control, the card's state, repeats, a second attempt."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import statistics
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from supervising import names
@@ -16,7 +13,7 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.journal import Journal, read_journal, read_notes
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Claims, Shard
+from launchwise.measuring.shard import Claims
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
@@ -24,7 +21,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
-from tests.measuring.conftest import QUICK, MakeShard
+from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -43,9 +40,7 @@ STEADY = Method(
 """The control after every row: a staged device has the times that a test gives it."""
 
 
-def run(
-    shard: Shard, path: Path, telemetry: Telemetry | None = None
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def run(shard, path, telemetry=None):
     """Rows that count, and notes."""
     with Journal(path, "print", shard.spec.key_columns) as journal:
         measure_shard(shard, journal, telemetry)
@@ -54,7 +49,7 @@ def run(
         return list(journal.rows), list(journal.notes)
 
 
-def test_a_steady_card_is_measured_once(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_a_steady_card_is_measured_once(make_shard, tmp_path):
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=10**9)
     rows, notes = run(shard, tmp_path / "j")
     assert {row["attempt"] for row in rows} == {1}
@@ -63,9 +58,7 @@ def test_a_steady_card_is_measured_once(make_shard: MakeShard, tmp_path: Path) -
     assert set(ratios) == {1.0}
 
 
-def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(make_shard, tmp_path):
     # The heaviest problem is taken first, but it would fill too much of the card meanwhile.
     problems = [{**PROBLEM[0], "n": n} for n in (40, 24, 20)]
     one = make_shard(problems, script=STAGED, method=STEADY, slower_from=10**9)
@@ -81,9 +74,7 @@ def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(
     assert len(controls) >= len(rows) - 4
 
 
-def test_rows_around_a_drift_are_measured_again_and_no_others(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_rows_around_a_drift_are_measured_again_and_no_others(make_shard, tmp_path):
     # From some launch on everything takes 5 % longer, as on a card that grew warm.
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
     began = time.monotonic()
@@ -106,7 +97,7 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     assert 0 < sum(seconds["spent"].values()) <= seconds["total"] <= took
 
 
-def test_one_delayed_launch_stops_no_configuration(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_one_delayed_launch_stops_no_configuration(make_shard, tmp_path):
     method = STEADY.model_copy(update={"slow_factor": 3.0, "control_s": 1e6})
     every_other = [*range(60, 400, 2)]
     shard = make_shard(PROBLEM, script=STAGED, method=method, delayed=every_other)
@@ -120,7 +111,7 @@ def test_one_delayed_launch_stops_no_configuration(make_shard: MakeShard, tmp_pa
     assert min(row["time_ms"] for row in slow) == pytest.approx(100)
 
 
-def test_noise_of_the_reference_kernel_is_no_drift(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_noise_of_the_reference_kernel_is_no_drift(make_shard, tmp_path):
     # Work that the host drives: each time is 5 % off, one way or the other.
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05)
     rows, notes = run(shard, tmp_path / "j")
@@ -131,9 +122,7 @@ def test_noise_of_the_reference_kernel_is_no_drift(make_shard: MakeShard, tmp_pa
     assert again < 0.05 * len(rows)
 
 
-def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(make_shard, tmp_path):
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05, doubled_from=150)
     run(shard, tmp_path / "j")
     written = read_journal(tmp_path / "j")[1]
@@ -144,9 +133,7 @@ def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
     assert len(slow - again) <= 1
 
 
-def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_rows_whose_repeats_are_far_apart_are_measured_again_once(make_shard, tmp_path):
     method = STEADY.model_copy(update={"control_s": 0.0})
     shard = make_shard(PROBLEM, script=STAGED, method=method, disturbed_until=60)
     rows, _ = run(shard, tmp_path / "j")
@@ -164,8 +151,8 @@ def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
 
 
 def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path
-) -> None:
+    make_shard, stencil_copy, tmp_path
+):
     path = stencil_copy / "spec.yaml"
     text = path.read_text()
     source = "    source: column.cu\n"
@@ -185,10 +172,8 @@ def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
     assert found["bandwidth_gbs"].notna().all()
 
 
-def test_rows_measured_on_a_throttled_card_are_measured_again_once(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
-    def source() -> Sample:
+def test_rows_measured_on_a_throttled_card_are_measured_again_once(make_shard, tmp_path):
+    def source():
         # Hot until three rows are there, however long a busy machine takes for them.
         now = time.monotonic()
         if len(read_journal(tmp_path / "j")[1]) < 3:
@@ -207,10 +192,8 @@ def test_rows_measured_on_a_throttled_card_are_measured_again_once(
     assert {row["temperature_c"] for row in rows} <= {40.0}
 
 
-def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
-    def source() -> Sample:
+def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(make_shard, tmp_path):
+    def source():
         # As fast as it can until three rows are there, then slow for good.
         fresh = len(read_journal(tmp_path / "j")[1]) < 3
         if fresh:
@@ -226,10 +209,8 @@ def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(
     assert len(read_journal(tmp_path / "j")[1]) == len(rows) + len(held_back)
 
 
-def test_a_card_that_never_was_faster_is_measured_once(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
-    def source() -> Sample:
+def test_a_card_that_never_was_faster_is_measured_once(make_shard, tmp_path):
+    def source():
         return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
 
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY)
@@ -239,12 +220,10 @@ def test_a_card_that_never_was_faster_is_measured_once(
     assert {row["attempt"] for row in rows} == {1}
 
 
-def test_energy_is_measured_for_the_best_and_the_control(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_energy_is_measured_for_the_best_and_the_control(make_shard, tmp_path):
     watts = 350.0
 
-    def source() -> Sample:
+    def source():
         now = time.monotonic()
         return Sample(now, 1980, 3200, 50, watts, energy_j=watts * now)
 
@@ -259,7 +238,7 @@ def test_energy_is_measured_for_the_best_and_the_control(
         assert note["energy_j"] == pytest.approx(watts * 1e-3, rel=0.5)
 
 
-def test_short_kernels_are_timed_many_at_a_time(make_shard: MakeShard, tmp_path: Path) -> None:
+def test_short_kernels_are_timed_many_at_a_time(make_shard, tmp_path):
     method = STEADY.model_copy(update={"graph_below_us": 2000.0})
     rows, _ = run(make_shard(PROBLEM, script=STAGED, method=method), tmp_path / "j")
     assert {row["launches_per_repeat"] for row in rows} == {1}
@@ -275,8 +254,8 @@ def test_short_kernels_are_timed_many_at_a_time(make_shard: MakeShard, tmp_path:
 
 @pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])
 def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
-    make_shard: MakeShard, tmp_path: Path, time_ms: float
-) -> None:
+    make_shard, tmp_path, time_ms
+):
     method = STEADY.model_copy(update={"graph_below_us": 20.0})
     # 20^3 points of 8 bytes at least: 64 us at 1 GB/s.
     for gbs, l2_bytes, emptied in [(1, 1 << 30, True), (10, 1 << 30, False), (1, 1 << 10, False)]:
@@ -296,7 +275,7 @@ def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
         assert {row["timer"] for row in rows} == {"graph" if graphs else "events"}
 
 
-def test_what_a_gpu_cannot_exceed() -> None:
+def test_what_a_gpu_cannot_exceed():
     rates = {"copy_bandwidth_gbs": 4000.0, "float32_gflops": 60e3}
     rates |= {"tf32_gflops": 300e3, "float16_gflops": 600e3, "bfloat16_gflops": 500e3}
     known = profile("big")
@@ -306,10 +285,8 @@ def test_what_a_gpu_cannot_exceed() -> None:
     assert fastest.least_us(4e9, 6e15) == pytest.approx(10e6)
 
 
-def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
-    def shard(minutes: float | None, seconds: float | None, budget: int | None = None) -> Shard:
+def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(make_shard, tmp_path):
+    def shard(minutes, seconds, budget=None):
         strategy = {"kind": "random", "minutes": minutes, "budget": budget}
         method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
         return dataclasses.replace(make_shard(PROBLEM, method=method), problem_seconds=seconds)
@@ -328,10 +305,8 @@ def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
     assert len(run(shard(3, 1e-9, 5), tmp_path / "j")[0]) == 5
 
 
-def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
-    def shard(percent: float | None) -> Shard:
+def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(make_shard, tmp_path):
+    def shard(percent):
         strategy = {"kind": "transfer", "budget": 14, "stop_below_percent": percent}
         method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
         return make_shard(PROBLEM, method=method)
@@ -348,9 +323,7 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
     assert run(shard(99), tmp_path / "j")[0] == every
 
 
-def test_a_search_starts_from_the_problems_that_were_measured_before_it(
-    make_shard: MakeShard, tmp_path: Path
-) -> None:
+def test_a_search_starts_from_the_problems_that_were_measured_before_it(make_shard, tmp_path):
     strategy = {"kind": "transfer", "budget": 6}
     method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
     problems = [{**PROBLEM[0], "n": n} for n in (20, 24, 28)]
@@ -376,9 +349,9 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(
 
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
-    make_shard: MakeShard, stencil_copy: Path, tmp_path: Path, kind: str
-) -> None:
-    def method(budget: int) -> Method:
+    make_shard, stencil_copy, tmp_path, kind
+):
+    def method(budget):
         strategy = {"kind": kind, "budget": budget}
         return Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
 

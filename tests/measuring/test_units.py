@@ -1,11 +1,7 @@
 """CUDA files as their authors left them, through nvcc: several builds in one unit."""
 
-from __future__ import annotations
-
 import copy
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -102,7 +98,7 @@ FILES = {
     b"__device__ inline float once() { Size s{OFFSET}; return s.n; }\n",
 }
 
-SPEC: dict[str, Any] = {
+SPEC = {
     "workload": "host",
     "title": "a file with everything",
     "problem": {"n": {"type": "integer", "minimum": 1, "maximum": 1048576}},
@@ -131,7 +127,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-def write(folder: Path, spec: dict[str, Any], files: dict[str, bytes]) -> Path:
+def write(folder, spec, files):
     """A workload's folder."""
     for name, content in files.items():
         path = folder / name
@@ -141,7 +137,7 @@ def write(folder: Path, spec: dict[str, Any], files: dict[str, bytes]) -> Path:
     return folder
 
 
-def compiled(folder: Path, problem: dict[str, Any], threads: int = 1) -> tuple[Bundle, list[Any]]:
+def compiled(folder, problem, threads=1):
     """Bundle, and builds of the workload's own kernels, of every configuration of a problem."""
     spec = load_spec(folder)
     builds = builds_in_order(load_workload(folder, spec), [problem])
@@ -155,7 +151,7 @@ class TestHost:
 
     pytestmark = kept_nvcc
 
-    def test_it_compiles_with_each_set_of_macros_in_one_unit(self, tmp_path: Path) -> None:
+    def test_it_compiles_with_each_set_of_macros_in_one_unit(self, tmp_path):
         folder = write(tmp_path / "host", SPEC, FILES)
         bundle, builds = compiled(folder, {"n": 1000})
         assert len(builds) == 6
@@ -175,9 +171,7 @@ class TestHost:
         assert {size for (block, _), size in sizes.items() if block[1] == "128"} == {1024}
 
 
-def test_builds_refused_alike_are_no_fault_of_a_source_that_another_compiles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_builds_refused_alike_are_no_fault_of_a_source_that_another_compiles(tmp_path, monkeypatch):
     nvcc = tmp_path / "nvcc"
     nvcc.write_text(
         "#!/bin/sh\necho release 13.0\ntest $1 = --version && exit\n"
@@ -244,7 +238,7 @@ __global__ void plain(float *out, const float *in, int n) { out[threadIdx.x] = i
 """
 
 
-def template_spec() -> dict[str, Any]:
+def template_spec():
     """A spec whose variant launches several templates by name."""
     launched = {"block": ["32"], "grid": ["1"], "arguments": ["out", "in", "n"]}
     kernels = [
@@ -293,7 +287,7 @@ class TestTemplates:
 
     pytestmark = kept_nvcc
 
-    def test_each_instantiation_is_compiled_and_found(self, tmp_path: Path) -> None:
+    def test_each_instantiation_is_compiled_and_found(self, tmp_path):
         folder = write(tmp_path / "host", template_spec(), {"host.cu": TEMPLATES.encode()})
         bundle, builds = compiled(folder, {"n": 1000, "dtype": "bfloat16"})
         assert bundle.index["cubins"] == ["0.cubin"], bundle.refused
@@ -365,7 +359,7 @@ class TestHostLaunches:
 
     pytestmark = kept_nvcc
 
-    def test_only_the_kernels_of_the_build_are_compiled(self, tmp_path: Path) -> None:
+    def test_only_the_kernels_of_the_build_are_compiled(self, tmp_path):
         spec = changed(SPEC)
         spec["tunables"]["UNROLL"]["values"] = [1, 4]
         spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL, false>"
@@ -382,7 +376,7 @@ class TestHostLaunches:
         for name in bundle.index["cubins"]:
             assert b"3000" not in bundle.cubin(name)
 
-    def test_a_line_behind_them_keeps_its_number(self, tmp_path: Path) -> None:
+    def test_a_line_behind_them_keeps_its_number(self, tmp_path):
         spec = changed(SPEC)
         spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL + 1, false>"
         source = LAUNCHING.replace("@@", "missing")
@@ -391,7 +385,7 @@ class TestHostLaunches:
         with pytest.raises(UserError, match=rf"host\.cu:{line}: .*missing"):
             compiled(folder, {"n": 1000})
 
-    def test_an_instantiation_of_host_code_that_does_not_fit_is_told(self, tmp_path: Path) -> None:
+    def test_an_instantiation_of_host_code_that_does_not_fit_is_told(self, tmp_path):
         spec = changed(SPEC)
         spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL + 1, false>"
         # The type of the function depends on its body: it keeps it.
@@ -422,7 +416,7 @@ class TestHostLaunches:
         "__global__ void k() { if (x) { k<<<1, 1>>>(); } }",
     ],
 )
-def test_a_function_that_is_not_clearly_one_of_the_host_keeps_its_body(function: str) -> None:
+def test_a_function_that_is_not_clearly_one_of_the_host_keeps_its_body(function):
     text = f"#define both __host__ __device__\n#define HD both\n{function}\nint g();\n"
     assert without_host_bodies(text, macros_in(text), {"k"}) == text
     other = f"{text}void launch() {{ k<<<1, 1>>>(); }}\n"
@@ -452,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) copy(float *out, const float
 """
 
 
-def changed(spec: dict[str, Any], **macros: str) -> dict[str, Any]:
+def changed(spec, **macros):
     """The spec with macros, and without an array in constant memory."""
     raw = copy.deepcopy(spec)
     del raw["arguments"]["w"]
@@ -464,7 +458,7 @@ class TestAlone:
 
     pytestmark = kept_nvcc
 
-    def test_a_file_that_no_namespace_can_hold_is_compiled_as_it_is(self, tmp_path: Path) -> None:
+    def test_a_file_that_no_namespace_can_hold_is_compiled_as_it_is(self, tmp_path):
         spec = changed(SPEC, TUNED="1", BAD="2")
         spec["tunables"]["UNROLL"]["values"] = [4]
         folder = write(tmp_path / "host", spec, {"host.cu": C_NAMES.encode()})
@@ -495,9 +489,7 @@ class TestAlone:
             ),
         ],
     )
-    def test_a_message_names_file_and_line_of_the_user(
-        self, tmp_path: Path, source: str, macros: dict[str, str], said: str
-    ) -> None:
+    def test_a_message_names_file_and_line_of_the_user(self, tmp_path, source, macros, said):
         spec = changed(SPEC, **macros)
         for name in ("BLOCK", "UNROLL"):
             spec["tunables"][name]["values"] = [128]
@@ -510,7 +502,7 @@ class TestAlone:
         # Neither names that a build adds nor paths of copies.
         assert not re.search(r"[0-9a-f]{16}|tmpxft|launchwise-units|kernel\.cu", line)
 
-    def test_a_message_about_an_instantiation_names_the_kernel(self, tmp_path: Path) -> None:
+    def test_a_message_about_an_instantiation_names_the_kernel(self, tmp_path):
         spec = template_spec()
         spec["variants"]["only"]["kernels"][0]["kernel"] = "gemm<BM, BM>"
         spec["tunables"]["BM"]["values"] = [32]

@@ -1,17 +1,13 @@
 """A search that is asked and told, as scripts and other tuners use it."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
 from launchwise.search import Search
 
-SPACE: dict[str, list[Any]] = {
+SPACE = {
     "block": [32, 64, 128, 256, 512],
     "unroll": [1, 2, 4, 8],
     "layout": ["rows", "columns"],
@@ -20,7 +16,7 @@ SPACE: dict[str, list[Any]] = {
 COUNT = math.prod(map(len, SPACE.values()))
 
 
-def time_ms(configuration: Mapping[str, Any], best: int = 128) -> float | None:
+def time_ms(configuration, best=128):
     """A bowl with its bottom at ``best``; none for a large block that is much unrolled."""
     if configuration["block"] == 512 and configuration["unroll"] == 8:
         return None
@@ -29,15 +25,15 @@ def time_ms(configuration: Mapping[str, Any], best: int = 128) -> float | None:
     return slow * (1.1 - 0.1 * configuration["padded"] + 0.2 * sum(each**2 for each in steps))
 
 
-def rows(best: int) -> list[tuple[dict[str, Any], float | None]]:
+def rows(best):
     """All rows of another GPU."""
     every = [dict(zip(SPACE, key, strict=True)) for key in itertools.product(*SPACE.values())]
     return [(each, time_ms(each, best)) for each in every]
 
 
-def measured(search: Search, most: int) -> list[dict[str, Any]]:
+def measured(search, most):
     """Ask and tell so often, or until nothing is left."""
-    found: list[dict[str, Any]] = []
+    found = []
     while len(found) < most and (configuration := search.ask()) is not None:
         assert search.ask() == configuration
         search.tell(configuration, time_ms(configuration))
@@ -45,7 +41,7 @@ def measured(search: Search, most: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_everything_is_asked_for_once_and_the_best_is_kept() -> None:
+def test_everything_is_asked_for_once_and_the_best_is_kept():
     search = Search(SPACE)
     assert search.best is None
     found = measured(search, 1000)
@@ -57,7 +53,7 @@ def test_everything_is_asked_for_once_and_the_best_is_kept() -> None:
     assert search.is_sure()
 
 
-def test_rows_of_another_gpu_come_first_and_are_outlived() -> None:
+def test_rows_of_another_gpu_come_first_and_are_outlived():
     search = Search(SPACE, known=[rows(64)])
     first, *_ = measured(search, 12)
     assert (first["block"], first["unroll"]) == (64, 2)
@@ -65,7 +61,7 @@ def test_rows_of_another_gpu_come_first_and_are_outlived() -> None:
     assert search.best[0]["block"] == 128
 
 
-def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements() -> None:
+def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements():
     search = Search(SPACE, known=[rows(128), rows(64)])
     asked = 0
     while not search.is_sure(percent=5):
@@ -78,12 +74,12 @@ def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements() -> Non
     assert search.best[1] <= 1.05
 
 
-def test_only_what_is_allowed_is_asked_for() -> None:
+def test_only_what_is_allowed_is_asked_for():
     search = Search(SPACE, lambda each: each["block"] * each["unroll"] <= 256, [rows(512)])
     assert all(each["block"] * each["unroll"] <= 256 for each in measured(search, 1000))
 
 
-def test_what_was_not_asked_for_is_taken_in() -> None:
+def test_what_was_not_asked_for_is_taken_in():
     search = Search({"block": [32, 64, 128]})
     search.tell({"block": 64}, 0.5)
     assert search.best == ({"block": 64}, 0.5)
@@ -94,7 +90,7 @@ def test_what_was_not_asked_for_is_taken_in() -> None:
     assert large.best == (dict.fromkeys(LARGE, 17), 0.5)
 
 
-def test_what_is_no_time_is_a_failure() -> None:
+def test_what_is_no_time_is_a_failure():
     known = [({"block": 1}, 0.0), ({"block": 2}, math.nan), ({"block": 3}, None)]
     search = Search({"block": [1, 2, 3, 4]}, known=[[*known, ({"block": 4}, 2)]])
     assert search.ask() == {"block": 4}
@@ -107,7 +103,7 @@ def test_what_is_no_time_is_a_failure() -> None:
     assert search.best == ({"block": 4}, 3.0)
 
 
-def measured_of(search: Search) -> list[dict[str, Any]]:
+def measured_of(search):
     """All that is left, every time 1 ms."""
     found = []
     while (configuration := search.ask()) is not None:
@@ -120,7 +116,7 @@ LARGE = {f"t{place}": [*range(1, 33)] for place in range(8)}
 KNOWN_OF_LARGE = [(dict.fromkeys(LARGE, 32), 1.0), (dict.fromkeys(LARGE, 1), 5.0)]
 
 
-def test_a_space_that_cannot_be_listed_is_drawn_from() -> None:
+def test_a_space_that_cannot_be_listed_is_drawn_from():
     search = Search(LARGE, known=[KNOWN_OF_LARGE], seed=3)
     assert search.ask() == dict.fromkeys(LARGE, 32)
 
@@ -151,18 +147,18 @@ def test_a_space_that_cannot_be_listed_is_drawn_from() -> None:
         (lambda: two().is_sure(chance=2), "chance must be above 0 and below 1, not 2"),
     ],
 )
-def test_what_is_wrong_is_said(made: Any, said: str) -> None:
+def test_what_is_wrong_is_said(made, said):
     with pytest.raises(ValueError, match=said):
         made()
 
 
-def told_twice() -> None:
+def told_twice():
     """Tell the same configuration again."""
     search = Search({"block": [1, 2]})
     search.tell({"block": 1}, 1.0)
     search.tell({"block": 1}, None)
 
 
-def two() -> Search:
+def two():
     """A search among two, one of which is not allowed."""
     return Search({"block": [1, 2]}, lambda each: each["block"] == 1)

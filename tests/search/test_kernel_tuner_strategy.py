@@ -1,30 +1,26 @@
 """The search as a strategy of Kernel Tuner, in its simulation mode: no GPU is needed."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 SPACE = {"block_size_x": [32, 64, 128, 256, 512], "tile_size": [1, 2, 3, 4, 6, 8]}
 
 
-def time_ms(block: int, tile: int, best: int) -> float:
+def time_ms(block, tile, best):
     """Times with one best block, and a best tile for each."""
     return 1 + abs(block - best) / 64 + 0.1 * abs(tile - 3)
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     """A cache of Kernel Tuner with every configuration; two failed."""
     entries = {}
     for block in SPACE["block_size_x"]:
         for tile in SPACE["tile_size"]:
-            found: dict[str, Any] = {"block_size_x": block, "tile_size": tile}
+            found = {"block_size_x": block, "tile_size": tile}
             time = time_ms(block, tile, 256)
             failed = block == 512 and tile >= 6
             found |= {"time": "RuntimeFailedConfig" if failed else time, "times": [time]}
@@ -45,7 +41,7 @@ def cache(tmp_path: Path) -> Path:
     return path
 
 
-def tuned(cache: Path, most: int, **how: Any) -> list[dict[str, Any]]:
+def tuned(cache, most, **how):
     """What Kernel Tuner says it evaluated."""
     kernel_tuner = pytest.importorskip("kernel_tuner")
     from launchwise.search.kernel_tuner import strategy
@@ -64,18 +60,18 @@ def tuned(cache: Path, most: int, **how: Any) -> list[dict[str, Any]]:
             lang="CUDA",
             quiet=True,
         )
-    found: list[dict[str, Any]] = results
+    found = results
     return found
 
 
-def test_it_finds_the_best_within_its_limit(cache: Path) -> None:
+def test_it_finds_the_best_within_its_limit(cache):
     found = tuned(cache, 20)
     assert len(found) <= 20
     times = [each["time"] for each in found if isinstance(each["time"], float)]
     assert min(times) == 1
 
 
-def test_rows_of_another_gpu_and_certainty_save_most(cache: Path) -> None:
+def test_rows_of_another_gpu_and_certainty_save_most(cache):
     known = [
         ({"block_size_x": block, "tile_size": tile}, 3 * time_ms(block, tile, 256))
         for block in SPACE["block_size_x"]

@@ -1,7 +1,5 @@
 """The search that starts from other GPUs, and when it may end."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -16,7 +14,7 @@ from launchwise.search.transfer_search import Evidence, TransferSearch, chance_l
 POINTS = np.array([[x, y] for x in 2.0 ** np.arange(8) for y in 2.0 ** np.arange(8)])
 
 
-def losses(best: tuple[int, int], noise: float = 0.0, seed: int = 0) -> np.ndarray:
+def losses(best, noise=0.0, seed=0):
     """Log time of each point relative to the best: a bowl around ``best`` (exponents)."""
     exponents = np.log2(POINTS)
     bowl = 0.05 * ((exponents - best) ** 2).sum(axis=1)
@@ -24,7 +22,7 @@ def losses(best: tuple[int, int], noise: float = 0.0, seed: int = 0) -> np.ndarr
     return np.asarray(found - found.min())
 
 
-def needed(own: np.ndarray, others: np.ndarray, within: float = 0.01) -> int:
+def needed(own, others, within=0.01):
     """Evaluations until one is within 1 % of the best."""
     search = TransferSearch(POINTS, others)
     for count in range(1, len(POINTS) + 1):
@@ -35,17 +33,17 @@ def needed(own: np.ndarray, others: np.ndarray, within: float = 0.01) -> int:
     raise AssertionError("never found")
 
 
-def none() -> np.ndarray:
+def none():
     return np.empty((len(POINTS), 0))
 
 
-def test_what_was_best_elsewhere_is_tried_first() -> None:
+def test_what_was_best_elsewhere_is_tried_first():
     others = np.column_stack([losses((3, 4)), losses((3, 4))])
     assert TransferSearch(POINTS, others).propose() == int(losses((3, 4)).argmin())
     assert needed(losses((3, 4)), others) == 1
 
 
-def test_relatives_help_where_the_best_moved() -> None:
+def test_relatives_help_where_the_best_moved():
     others = np.column_stack([losses((2, 4), 0.02, 1), losses((4, 3), 0.02, 2)])
     own = losses((3, 4), 0.02, 3)
     random = np.random.default_rng(0)
@@ -53,12 +51,12 @@ def test_relatives_help_where_the_best_moved() -> None:
     assert needed(own, others) < needed(own, none()) < drawn
 
 
-def _draws(own: np.ndarray, random: np.random.Generator) -> int:
+def _draws(own, random):
     order = random.permutation(len(own))
     return int(np.flatnonzero(own[order] <= 0.01)[0]) + 1
 
 
-def test_misleading_relatives_are_outlived() -> None:
+def test_misleading_relatives_are_outlived():
     # On the other GPU the opposite corner is best.
     others = losses((7, 7))[:, None]
     assert needed(losses((0, 0)), others) < len(POINTS) / 2
@@ -66,7 +64,7 @@ def test_misleading_relatives_are_outlived() -> None:
 
 @settings(max_examples=25)
 @given(st.integers(0, 10_000))
-def test_every_candidate_is_proposed_once(seed: int) -> None:
+def test_every_candidate_is_proposed_once(seed):
     random = np.random.default_rng(seed)
     points = random.integers(1, 5, size=(12, 2)).astype(float)
     others = np.where(random.random((12, 2)) < 0.2, np.inf, random.random((12, 2)))
@@ -81,14 +79,14 @@ def test_every_candidate_is_proposed_once(seed: int) -> None:
         search.propose()
 
 
-def test_what_failed_elsewhere_comes_last() -> None:
+def test_what_failed_elsewhere_comes_last():
     others = losses((3, 4))[:, None].copy()
     best = int(others.argmin())
     others[best] = np.inf
     assert TransferSearch(POINTS, others).propose() != best
 
 
-def test_its_order_does_not_depend_on_the_unit_of_time() -> None:
+def test_its_order_does_not_depend_on_the_unit_of_time():
     orders = []
     for unit in (1.0, 1e-3, 1e6):
         search = TransferSearch(POINTS, losses((2, 5))[:, None])
@@ -100,12 +98,12 @@ def test_its_order_does_not_depend_on_the_unit_of_time() -> None:
     assert orders[0] == orders[1] == orders[2]
 
 
-def test_shapes_that_do_not_fit_are_refused() -> None:
+def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="64 candidates have losses of 3"):
         TransferSearch(POINTS, np.zeros((3, 1)))
 
 
-def test_the_chance_of_something_faster_is_1_first_small_later_and_0_at_the_end() -> None:
+def test_the_chance_of_something_faster_is_1_first_small_later_and_0_at_the_end():
     own = losses((3, 4))
     search = TransferSearch(POINTS, losses((2, 4))[:, None])
     assert search.chance_left(0.02) == 1
@@ -123,7 +121,7 @@ def test_the_chance_of_something_faster_is_1_first_small_later_and_0_at_the_end(
     assert max(chances[20:]) < 0.2
 
 
-def test_candidates_that_are_added_may_be_worth_a_measurement() -> None:
+def test_candidates_that_are_added_may_be_worth_a_measurement():
     others = losses((3, 4))[:, None]
     middling = others[:, 0] > 0.3
     search = TransferSearch(POINTS[middling], others[middling])
@@ -139,20 +137,18 @@ RESULT = ROOT / "benchmarks" / "results" / "stopping.json"
 
 
 @given(st.floats(0, 1e4), st.floats(0, 1e4), st.integers(0, 500), st.integers(1, 10**5))
-def test_more_that_is_expected_raises_it_and_a_long_wait_lowers_it(
-    few: float, many: float, since: int, left: int
-) -> None:
+def test_more_that_is_expected_raises_it_and_a_long_wait_lowers_it(few, many, since, left):
     few, many = sorted([few, many])
     assert 0 < chance_left(Evidence(few, since, left)) <= chance_left(Evidence(many, since, left))
     assert chance_left(Evidence(few, since + 10, left)) < chance_left(Evidence(few, since, left))
     assert chance_left(Evidence(few, since, left)) < 1
 
 
-def test_nothing_left_is_no_chance() -> None:
+def test_nothing_left_is_no_chance():
     assert chance_left(Evidence(0.0, 3, 0)) == 0
 
 
-def test_its_numbers_are_those_of_the_benchmark() -> None:
+def test_its_numbers_are_those_of_the_benchmark():
     found = json.loads(RESULT.read_text())
     here = (
         transfer_search.CONSTANT,

@@ -1,19 +1,13 @@
 """Kernels of many hands on the CPU device: right ones are right, planted faults are found."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from pydantic import BaseModel
 from strangers import (
     FOLDERS,
     FOUND,
     STRANGERS,
-    Expectation,
     each_problem,
     expectation,
     faulty,
@@ -33,9 +27,7 @@ from launchwise.workloads.spec import load_spec
 SEED = 2026
 
 
-def runs(
-    folder: Path, problem: dict[str, Any], chosen: list[dict[str, Any]], cache: Path
-) -> Iterator[tuple[str, str]]:
+def runs(folder, problem, chosen, cache):
     """Status and reason of each configuration."""
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
@@ -45,7 +37,7 @@ def runs(
         yield found["status"], found["reason"]
 
 
-def expected_of(name: str) -> Expectation:
+def expected_of(name):
     """What is expected of a folder; skips what the CPU device cannot run."""
     expected = expectation(name)
     if expected.needs:
@@ -54,7 +46,7 @@ def expected_of(name: str) -> Expectation:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_kernel_of_any_hand_is_right_on_the_cpu(name: str, kernel_cache: Path) -> None:
+def test_a_kernel_of_any_hand_is_right_on_the_cpu(name, kernel_cache):
     expected = expected_of(name)
     spec = load_spec(STRANGERS / name)
     for problem in each_problem(expected.problem):
@@ -65,9 +57,7 @@ def test_a_kernel_of_any_hand_is_right_on_the_cpu(name: str, kernel_cache: Path)
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_planted_fault_is_found_on_the_cpu(
-    name: str, kernel_cache: Path, tmp_path: Path
-) -> None:
+def test_every_planted_fault_is_found_on_the_cpu(name, kernel_cache, tmp_path):
     expected = expected_of(name)
     (problem, *_) = each_problem(expected.problem)
     for number, fault in enumerate(each for each in expected.faults if "cpu" in each.devices):
@@ -79,12 +69,12 @@ def test_every_planted_fault_is_found_on_the_cpu(
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_fault_replaces_one_passage(name: str, tmp_path: Path) -> None:
+def test_a_fault_replaces_one_passage(name, tmp_path):
     for number, fault in enumerate(expectation(name).faults):
         planted(name, fault, tmp_path / str(number))
 
 
-def test_every_folder_of_the_corpus_says_what_is_expected() -> None:
+def test_every_folder_of_the_corpus_says_what_is_expected():
     assert sorted(path.parent.name for path in STRANGERS.glob(f"*/{SPEC_FILE}")) == FOLDERS
 
 
@@ -92,12 +82,12 @@ SPECS = [read_yaml(STRANGERS / name / SPEC_FILE) for name in FOLDERS]
 ARGUMENTS = [one for spec in SPECS for one in spec["arguments"].values()]
 
 
-def keys_of(model: type[BaseModel]) -> set[str]:
+def keys_of(model):
     """Keys that a part of ``spec.yaml`` may have."""
     return set(model.model_fields)
 
 
-def test_every_type_is_in_the_corpus() -> None:
+def test_every_type_is_in_the_corpus():
     used = set()
     for spec in SPECS:
         listed = {**spec["problem"], **spec["tunables"]}
@@ -108,7 +98,7 @@ def test_every_type_is_in_the_corpus() -> None:
     assert used >= set(TYPES)
 
 
-def test_every_role_and_every_key_is_in_the_corpus() -> None:
+def test_every_role_and_every_key_is_in_the_corpus():
     """Whoever adds a key adds a folder that uses it, or a use of it."""
     references = [spec["reference"] for spec in SPECS]
     variants = [one for spec in SPECS for one in spec["variants"].values()]

@@ -4,14 +4,11 @@ Run with -m gpu. Everything begins at once, on as many cores as there are; each 
 own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,7 +32,7 @@ RIGHT = -1
 """In place of a fault's number: the kernel as it is."""
 
 
-def _python(*arguments: str, given: str = "", place: Path = ROOT) -> str:
+def _python(*arguments, given="", place=ROOT):
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=place,
@@ -49,21 +46,21 @@ def _python(*arguments: str, given: str = "", place: Path = ROOT) -> str:
     return done.stdout
 
 
-def tuned(name: str, place: Path) -> dict[str, int]:
+def tuned(name, place):
     """Rows of each status after ``launchwise tune``."""
     place.mkdir()
     problem = expectation(name).gpu_problem
     values = {key: each if isinstance(each, list) else [each] for key, each in problem.items()}
     asked = [f"{key}={','.join(map(str, each))}" for key, each in values.items()]
     said = _python("-m", "launchwise", "tune", str(STRANGERS / name), *asked, "--json", place=place)
-    counts: dict[str, int] = {}
+    counts = {}
     for answer in json.loads(said)["answers"]:
         for status, count in answer["statuses"].items():
             counts[status] = counts.get(status, 0) + count
     return counts
 
 
-def spoilt(name: str, number: int, place: Path) -> dict[str, Any]:
+def spoilt(name, number, place):
     """Outcome of a planted fault: status and reason."""
     expected = expectation(name)
     fault = expected.faults[number]
@@ -75,20 +72,18 @@ def spoilt(name: str, number: int, place: Path) -> dict[str, Any]:
         "seed": 2026,
     }
     said = _python(str(STRANGERS / "on_gpu.py"), given=json.dumps(asked))
-    outcome: dict[str, Any] = json.loads(said.splitlines()[-1])
+    outcome = json.loads(said.splitlines()[-1])
     return outcome
 
 
 @pytest.fixture(scope="session")
-def begun(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Futures]:
+def begun(request, tmp_path_factory):
     """Every chosen folder and fault, on its way."""
     place = tmp_path_factory.mktemp("strangers")
-    chosen: list[tuple[str, int]] = []
+    chosen = []
     for each in request.session.items:
         if isinstance(each, pytest.Function) and each.path == Path(__file__):
-            values: dict[str, Any] = each.callspec.params
+            values = each.callspec.params
             chosen.append((values["name"], values.get("number", RIGHT)))
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         yield {
@@ -100,14 +95,14 @@ def begun(
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_configuration_of_any_hand_is_measured(name: str, begun: Futures) -> None:
+def test_every_configuration_of_any_hand_is_measured(name, begun):
     counts = begun[name, RIGHT].result()
     assert counts.keys() <= {"ok", "slow"}, counts
     assert counts["ok"] > 0
 
 
 @pytest.mark.parametrize(("name", "number"), FAULTS)
-def test_every_planted_fault_is_found_on_the_gpu(name: str, number: int, begun: Futures) -> None:
+def test_every_planted_fault_is_found_on_the_gpu(name, number, begun):
     fault = expectation(name).faults[number]
     found = begun[name, number].result()
     assert found["status"] in FOUND, f"{fault.name}: {found}"

@@ -1,20 +1,15 @@
 """What jobs ask of a cluster, and how long sweeps are taken to last."""
 
-from __future__ import annotations
-
 import copy
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
-from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile
 from launchwise.workflow import sweeps as estimating
 from launchwise.workflow.sweeps import (
@@ -28,12 +23,11 @@ from launchwise.workflow.sweeps import (
     volume,
 )
 from launchwise.workloads.space import configurations, narrowings, problems
-from launchwise.workloads.spec import Spec
 from tests.support.samples import ROOT, profile
 
-CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 ALIKE = {"dtype": ["float32", "float64"], "order": [2, 8, 16]}
-SWEPT: list[dict[str, list[Any]]] = [
+SWEPT = [
     {"n": [256, 512, 1024], **ALIKE},
     {"n": [200, 300, 400, 450, 500, 650, 800, 1000], **ALIKE},
     {"n": [*range(200, 1150, 50)], **ALIKE, "only": {"variant": ["linear", "block3d"]}},
@@ -41,7 +35,7 @@ SWEPT: list[dict[str, list[Any]]] = [
 """Many problems; blocks overlap."""
 
 
-def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> Experiment:
+def experiment(sweep=None, **gpus):
     """The default settings with other GPUs and, if given, another sweep."""
     config = copy.deepcopy(CONFIG)
     config["gpus"] = gpus
@@ -50,7 +44,7 @@ def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> E
     return load_experiment(config, [ROOT / "config.yaml"], ROOT)
 
 
-def cluster(sweep: dict[str, Any] | None = None, arch: str = "sm_90", **entry: Any) -> Cluster:
+def cluster(sweep=None, arch="sm_90", **entry):
     """What jobs of one live GPU, ``a``, ask for."""
     found = experiment(sweep, a={"source": "live", "arch": arch, **entry})
     return Cluster(found, {"a": arch})
@@ -67,25 +61,25 @@ def cluster(sweep: dict[str, Any] | None = None, arch: str = "sm_90", **entry: A
         ("gpu:nvidia_h100.sxm:1", "nvidia_h100.sxm"),
     ],
 )
-def test_a_gres_asks_for_one_gpu_of_a_kind(gres: str, model: str | None) -> None:
+def test_a_gres_asks_for_one_gpu_of_a_kind(gres, model):
     assert Slurm(partition="p", gres=gres).model == model
 
 
 @pytest.mark.parametrize("gres", ["gpu:4", "gpu:a100:2", "gpu:", "shard:1", "gpu:a-100", ""])
-def test_a_gres_that_asks_for_something_else_is_refused(gres: str) -> None:
+def test_a_gres_that_asks_for_something_else_is_refused(gres):
     with pytest.raises(ValueError, match="must ask for one GPU, such as gpu"):
         Slurm(partition="p", gres=gres)
 
 
-def asked_of(found: Cluster, **defaults: str) -> dict[str, str]:
+def asked_of(found, **defaults):
     """Resources of the GPU ``a`` that are set."""
     requests = found.requests(defaults)
     texts = {name: ask(SimpleNamespace(gpu="a")) for name, ask in requests.items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def test_a_gpu_is_sought_where_its_entry_says() -> None:
-    entry: dict[str, Any] = {"partition": "big", "gres": "gpu:a100", "constraint": "ib|opa"}
+def test_a_gpu_is_sought_where_its_entry_says():
+    entry = {"partition": "big", "gres": "gpu:a100", "constraint": "ib|opa"}
     entry |= {"account": "physics", "qos": "high", "reservation": "lab"}
     entry |= {"extra": ["--exclusive", "--exclude=n[1-3]"], "modules": ["gcc/13", "cuda/13.0"]}
     found = cluster(slurm=entry)
@@ -103,7 +97,7 @@ def test_a_gpu_is_sought_where_its_entry_says() -> None:
     assert found.modules("sm_80") is None
 
 
-def test_a_gpu_that_says_nothing_has_what_the_profile_says() -> None:
+def test_a_gpu_that_says_nothing_has_what_the_profile_says():
     defaults = {"slurm_account": "'1234'", "qos": "low", "slurm_partition": "gpu"}
     assert asked_of(cluster()) == {}
     assert asked_of(cluster(), **defaults) == {**defaults, "slurm_account": "1234"}
@@ -133,7 +127,7 @@ def test_a_gpu_that_says_nothing_has_what_the_profile_says() -> None:
         ("extra", ["--wrap=ls"], "--wrap is Snakemake's"),
     ],
 )
-def test_what_slurm_or_a_shell_would_misread_is_refused(key: str, value: Any, said: str) -> None:
+def test_what_slurm_or_a_shell_would_misread_is_refused(key, value, said):
     with pytest.raises(UserError) as caught:
         cluster(slurm={"partition": "p", key: value})
     line = str(caught.value)
@@ -142,7 +136,7 @@ def test_what_slurm_or_a_shell_would_misread_is_refused(key: str, value: Any, sa
     assert "\n" not in line
 
 
-def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec: Spec) -> None:
+def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec):
     blocks = SWEPT
     listed = problems(stencil_spec, blocks)
     parts = narrowings(stencil_spec, blocks)
@@ -156,7 +150,7 @@ def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec: Spec) 
     assert volume(stencil_spec, blocks, 7).rows == 7 * len(listed)
 
 
-def test_a_part_of_a_space_takes_a_part_of_the_time(stencil_spec: Spec) -> None:
+def test_a_part_of_a_space_takes_a_part_of_the_time(stencil_spec):
     block = {"n": [256, 512], "dtype": ["float32"], "order": [2]}
     part = {**block, "only": {"variant": ["block3d"], "bx": [32], "by": [4], "bz": [1, 2]}}
     whole, some = (volume(stencil_spec, [each], None) for each in (block, part))
@@ -164,18 +158,18 @@ def test_a_part_of_a_space_takes_a_part_of_the_time(stencil_spec: Spec) -> None:
     assert some.seconds(1000) < whole.seconds(1000) / 10
 
 
-def test_a_slower_card_takes_longer(stencil_spec: Spec) -> None:
+def test_a_slower_card_takes_longer(stencil_spec):
     found = volume(stencil_spec, SWEPT, None)
     assert found.seconds(300) > 5 * found.seconds(3000) > 0
 
 
-def test_shards_are_as_few_as_the_longest_job_allows() -> None:
+def test_shards_are_as_few_as_the_longest_job_allows():
     assert shards_for(1) == shards_for(LONGEST_SHARD_S) == 1
     assert shards_for(LONGEST_SHARD_S + 1) == 2
     assert shards_for(1e9) == MOST_SHARDS
 
 
-def test_shards_follow_the_estimate_unless_they_are_given() -> None:
+def test_shards_follow_the_estimate_unless_they_are_given():
     assert cluster(arch="sm_100").shards("a", "stencil") == 1
     slow = cluster(arch="sm_75").shards("a", "stencil")
     assert slow > 1
@@ -184,7 +178,7 @@ def test_shards_follow_the_estimate_unless_they_are_given() -> None:
     assert cluster(arch="sm_75", compile="alongside").shards("a", "stencil") == 1
 
 
-def test_the_number_of_shards_does_not_follow_what_was_measured(tmp_path: Path) -> None:
+def test_the_number_of_shards_does_not_follow_what_was_measured(tmp_path):
     asked = cluster(arch="sm_75")
     before = asked.shards("a", "stencil")
     path = tmp_path / "a.json"
@@ -194,7 +188,7 @@ def test_the_number_of_shards_does_not_follow_what_was_measured(tmp_path: Path) 
     assert asked.shards("a", "stencil") == before
 
 
-def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) -> None:
+def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path):
     asked = cluster(arch="sm_90", shards=1)
     nominal = asked.minutes("a", "stencil", str(tmp_path / "none.json"), 1)
     path = tmp_path / "a.json"
@@ -211,7 +205,7 @@ def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) 
     assert limit_minutes(3600, 2, 1) == 15 + 90
 
 
-def test_an_architecture_has_the_bandwidth_of_its_slowest_card() -> None:
+def test_an_architecture_has_the_bandwidth_of_its_slowest_card():
     # H100 PCIe, TITAN V, A2, B200; of no card in the table as the P4, the slowest of all.
     found = [nominal_bandwidth_gbs(arch) for arch in ("sm_90", "sm_70", "sm_86", "sm_100")]
     assert found == [2000, 652.8, 200, 7700]
@@ -219,12 +213,10 @@ def test_an_architecture_has_the_bandwidth_of_its_slowest_card() -> None:
     assert nominal_bandwidth_gbs("sm_90a") == nominal_bandwidth_gbs("sm_90f") == 2000
 
 
-def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(monkeypatch):
     reads = []
 
-    def read(path: Path) -> dict[str, Datasheet]:
+    def read(path):
         reads.append(path)
         return read_cards(path)
 
@@ -241,7 +233,7 @@ def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
     assert reads == [ROOT / CARDS_FILE]
 
 
-def test_memory_holds_the_arrays_of_the_host(stencil_spec: Spec) -> None:
+def test_memory_holds_the_arrays_of_the_host(stencil_spec):
     work = stencil_spec.work.model_copy(update={"host_bytes": "5 * itemsize * points"})
     by_host = stencil_spec.model_copy(update={"work": work})
     block = {"n": [1100], "dtype": ["float64"], "order": [2]}
@@ -251,10 +243,10 @@ def test_memory_holds_the_arrays_of_the_host(stencil_spec: Spec) -> None:
     assert memory_mb(stencil_spec, [block], 1) == 4000
 
 
-def test_problems_that_gpus_share_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_that_gpus_share_are_listed_once(monkeypatch):
     listed = []
 
-    def counted(*given: Any) -> Any:
+    def counted(*given):
         listed.append(given)
         return problems(*given)
 

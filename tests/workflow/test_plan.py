@@ -1,14 +1,11 @@
 """What the Snakefile asks: files that a script stands on, their digest, shards, wildcards."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +16,6 @@ from slow_cases import first_of
 from snakemake.utils import update_config
 
 from launchwise.base import places
-from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
 from launchwise.workflow.plan import Code
@@ -29,7 +25,7 @@ SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("script
 CHILDREN = ["launchwise/cuda/child.py"]
 
 
-def print_imported(words: list[str]) -> None:
+def print_imported(words):
     """Run a file as a module, and print the files of the library that it loads."""
     forget(ROOT)
     runpy.run_path(words[0], run_name="imported")
@@ -38,12 +34,12 @@ def print_imported(words: list[str]) -> None:
             print(module.__file__)
 
 
-def code_files(start: str) -> set[str]:
+def code_files(start):
     """Files of the library that a file imports, directly or indirectly."""
     return {str(path.relative_to(ROOT)) for path in places.library_files([ROOT / start])}
 
 
-def really_imported(script: str) -> set[str]:
+def really_imported(script):
     """Files of the library that importing ``script`` loads, where none was loaded before."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = forked(print_imported, [str(ROOT / script)], ROOT, environment, seconds=60)
@@ -53,7 +49,7 @@ def really_imported(script: str) -> set[str]:
 
 # All are read by one function.
 @pytest.mark.parametrize("script", [*first_of(SCRIPTS, every=8), *CHILDREN])
-def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
+def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script):
     found = code_files(script)
     imported = really_imported(script)
     assert imported
@@ -69,7 +65,7 @@ def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(scr
         assert any(re.search(pattern, text, re.MULTILINE) for text in texts), path
 
 
-def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_inside_functions_count(tmp_path, monkeypatch):
     package = tmp_path / "launchwise"
     (package / "deep").mkdir(parents=True)
     typing = "if TYPE_CHECKING:\n    from launchwise import c\n"
@@ -86,7 +82,7 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
     monkeypatch.setattr(places, "ROOT", tmp_path)
 
-    def found(start: str) -> list[str]:
+    def found(start):
         paths = places.library_files([tmp_path / start])
         return [str(path.relative_to(tmp_path)) for path in paths]
 
@@ -102,9 +98,9 @@ RULE = re.compile(
     r"^(?:rule (\w+)|use rule (\w+) as (\w+) with):\n((?:[ \t].*\n|\n)*)", re.MULTILINE
 )
 RULE_FILES = [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]
-BODIES: dict[str, str] = {}
+BODIES = {}
 """Rule that is written out to its text."""
-INHERITED: dict[str, str] = {}
+INHERITED = {}
 """Rule that inherits to the one that it inherits from."""
 for path in RULE_FILES:
     for name, base, heir, body in RULE.findall(path.read_text()):
@@ -115,7 +111,7 @@ ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which nothing must run again: answers come before measurements."""
 
 
-def test_rules_that_run_once_match_missing_files_alone() -> None:
+def test_rules_that_run_once_match_missing_files_alone():
     once = set()
     for name, body in BODIES.items():
         if kind := re.search(r'\*\*contests\.untested\("(.*)"\)', body):
@@ -124,7 +120,7 @@ def test_rules_that_run_once_match_missing_files_alone() -> None:
     assert once == ONCE
 
 
-def test_every_script_belongs_to_a_rule_that_has_its_code() -> None:
+def test_every_script_belongs_to_a_rule_that_has_its_code():
     texts = [path.read_text() for path in RULE_FILES]
     named = [each for text in texts for each in re.findall(r'"\.\./(scripts/\w+\.py)"', text)]
     assert set(SCRIPTS) <= {*named}
@@ -143,7 +139,7 @@ def test_every_script_belongs_to_a_rule_that_has_its_code() -> None:
                 assert f'"{module.replace(".", "/")}.py"' in code[0], name
 
 
-def test_a_rule_that_inherits_is_local_as_its_base_and_has_code_unless_it_runs_once() -> None:
+def test_a_rule_that_inherits_is_local_as_its_base_and_has_code_unless_it_runs_once():
     local = {name: "localrule: True" in body for name, body in BODIES.items()}
     assert {"blind_pairs", "recheck_pairs"} <= INHERITED.keys()
     for name, base in INHERITED.items():
@@ -155,7 +151,7 @@ def test_a_rule_that_inherits_is_local_as_its_base_and_has_code_unless_it_runs_o
         assert name in ONCE or "code=" not in BODIES[name], name
 
 
-def experiment(root: Path = ROOT, **gpus: dict[str, Any]) -> Experiment:
+def experiment(root=ROOT, **gpus):
     """The project's settings with these GPUs and with the tests' workload, of many problems."""
     path = ROOT / "config.yaml"
     config = yaml.safe_load(path.read_text())
@@ -171,7 +167,7 @@ def experiment(root: Path = ROOT, **gpus: dict[str, Any]) -> Experiment:
 
 
 @pytest.fixture
-def at_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def at_recorded(tmp_path, monkeypatch):
     """A folder, to work in, where the GPU ``h200`` has recorded rows."""
     folder = tmp_path / "data" / "recorded" / "h200"
     folder.mkdir(parents=True)
@@ -180,7 +176,7 @@ def at_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_several_shards_begin_with_the_heaviest_problems() -> None:
+def test_several_shards_begin_with_the_heaviest_problems():
     one = experiment(a={"source": "live", "arch": "sm_90"})
     as_written = workflow.in_order(one, "a", "stencil", 1)
     heaviest_first = workflow.in_order(one, "a", "stencil", 5)
@@ -191,7 +187,7 @@ def test_several_shards_begin_with_the_heaviest_problems() -> None:
     assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
 
 
-def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(at_recorded: Path) -> None:
+def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(at_recorded):
     own = {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
     other = {"stencil": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
     found = experiment(
@@ -209,7 +205,7 @@ def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(at_recorded:
     assert workflow.problems_for(found, archs, "stencil", "sm_75") == []
 
 
-def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded: Path) -> None:
+def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded):
     found = experiment(
         at_recorded,
         a100={"source": "described"},
@@ -221,7 +217,7 @@ def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded: Path) 
     assert (values.recorded_in, values.archs) == ({"h200": "data/recorded/h200"}, {})
 
 
-def test_a_pattern_matches_its_names_and_nothing_else() -> None:
+def test_a_pattern_matches_its_names_and_nothing_else():
     names = ["h200", "h200.sm72"]
     assert all(re.fullmatch(workflow.pattern(names), name) for name in names)
     for other in ("h200xsm72", "h20", "h2000", "h200.sm7", ""):
@@ -229,7 +225,7 @@ def test_a_pattern_matches_its_names_and_nothing_else() -> None:
     assert not any(re.fullmatch(workflow.pattern([]), text) for text in ("", "h200"))
 
 
-def test_sources_are_what_kernels_are_made_from() -> None:
+def test_sources_are_what_kernels_are_made_from():
     folder = "tests/support/kernels/stencil"
     found = workflow.sources(folder)
     assert {f"{folder}/linear.cu", f"{folder}/stencil.cuh", f"{folder}/spec.yaml"} <= set(found)
@@ -238,7 +234,7 @@ def test_sources_are_what_kernels_are_made_from() -> None:
     assert found == sorted(found)
 
 
-def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need() -> None:
+def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need():
     program = (
         "import sys, launchwise.workflow.targets, launchwise.workflow.targets\n"
         "heavy = {'pycuda', 'sklearn', 'xgboost', 'lightgbm', 'optuna', 'plotly', 'snakemake'}\n"
@@ -257,7 +253,7 @@ def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need(
 DATA = "scripts/data.py"
 
 
-def test_a_digest_is_the_same_in_every_process() -> None:
+def test_a_digest_is_the_same_in_every_process():
     program = f"from launchwise.workflow.plan import Code; print(Code()({DATA!r}))"
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", program]
@@ -265,7 +261,7 @@ def test_a_digest_is_the_same_in_every_process() -> None:
     assert done.stdout.strip() == Code()(DATA)
 
 
-def test_further_files_count_in_any_order() -> None:
+def test_further_files_count_in_any_order():
     code = Code()
     knn, tree = (f"launchwise/learning/recommenders/{name}.py" for name in ("knn", "tree"))
     assert code(DATA, knn, tree) == code(DATA, tree, knn)

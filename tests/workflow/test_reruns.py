@@ -1,14 +1,10 @@
 """What Snakemake plans after a change, in a small project that is up to date."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 import yaml
@@ -21,7 +17,7 @@ RECORDED = "data/recorded/test/stencil.parquet"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory):
     """A project with a profile and a sweep; every test leaves it as it was."""
     project = copy_project(tmp_path_factory.mktemp("reruns") / "project")
     done = project.snakemake("--cores", "2", "--quiet", "all", "--", TARGET)
@@ -31,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def planned(project: Project) -> set[str]:
+def planned(project):
     """Rules that a run of the target would call."""
     done = project.snakemake("-n", "--", TARGET)
     text = done.stdout + done.stderr
@@ -43,7 +39,7 @@ def planned(project: Project) -> set[str]:
 
 
 @contextmanager
-def changed(path: Path, content: bytes) -> Iterator[None]:
+def changed(path, content):
     """A file with another content; at the end what it was, with its time."""
     before, times = path.read_bytes(), path.stat()
     path.write_bytes(content)
@@ -66,7 +62,7 @@ EDITED = {
 
 
 @pytest.mark.parametrize("what", EDITED)
-def test_an_edit_of_code_reruns_the_scripts_that_import_it(project: Project, what: str) -> None:
+def test_an_edit_of_code_reruns_the_scripts_that_import_it(project, what):
     names, rules = EDITED[what]
     with ExitStack() as edits:
         for path in map(project.folder.joinpath, names):
@@ -74,7 +70,7 @@ def test_an_edit_of_code_reruns_the_scripts_that_import_it(project: Project, wha
         assert planned(project) == rules
 
 
-def test_an_input_that_is_newer_counts_by_its_content(project: Project) -> None:
+def test_an_input_that_is_newer_counts_by_its_content(project):
     path = project.folder / RECORDED
     with changed(path, path.read_bytes()):
         assert planned(project) == set()
@@ -82,7 +78,7 @@ def test_an_input_that_is_newer_counts_by_its_content(project: Project) -> None:
         assert planned(project) == {DATA}
 
 
-def test_a_spec_counts_without_its_texts(project: Project) -> None:
+def test_a_spec_counts_without_its_texts(project):
     path = project.folder / "kernels" / "stencil" / "spec.yaml"
     spec = yaml.safe_load(path.read_text())
     titled = {**spec, "title": "Another title"}
@@ -93,13 +89,13 @@ def test_a_spec_counts_without_its_texts(project: Project) -> None:
         assert planned(project) == {DATA}
 
 
-def test_a_result_that_is_gone_is_made_again(project: Project, tmp_path: Path) -> None:
+def test_a_result_that_is_gone_is_made_again(project, tmp_path):
     aside = shutil.move(project.folder / SWEEP, tmp_path / "sweep")
     assert planned(project) == {DATA}
     shutil.move(aside, project.folder / SWEEP)
 
 
-def test_a_copy_is_up_to_date_with_or_without_its_times(project: Project, tmp_path: Path) -> None:
+def test_a_copy_is_up_to_date_with_or_without_its_times(project, tmp_path):
     kept = Project(shutil.copytree(project.folder, tmp_path / "a moved one"))
     assert planned(kept) == set()
     anew = shutil.copytree(project.folder, tmp_path / "anew", copy_function=shutil.copyfile)
@@ -108,9 +104,7 @@ def test_a_copy_is_up_to_date_with_or_without_its_times(project: Project, tmp_pa
     assert planned(Project(anew)) == set()
 
 
-def test_results_without_any_record_are_taken_as_they_are_and_one_line_says_so(
-    project: Project, tmp_path: Path
-) -> None:
+def test_results_without_any_record_are_taken_as_they_are_and_one_line_says_so(project, tmp_path):
     ignored = shutil.ignore_patterns(".snakemake")
     copied = Project(shutil.copytree(project.folder, tmp_path / "copied", ignore=ignored))
     done = copied.snakemake("-n", "--", TARGET)

@@ -1,9 +1,6 @@
 """What rules ask by their wildcards: files and parameters of sweeps, studies, tests of answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -27,7 +24,7 @@ CORES = 16
 class Stages:
     """What the Snakefile makes of settings with these GPUs and these changes of the study."""
 
-    def __init__(self, study: dict[str, Any] | None = None, **settings: Any) -> None:
+    def __init__(self, study=None, **settings):
         path = ROOT / "config.yaml"
         config = {**yaml.safe_load(path.read_text()), **settings}
         own = settings.get("workloads", [])
@@ -43,7 +40,7 @@ class Stages:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def recorded(tmp_path, monkeypatch):
     """Recorded rows of ``h200`` in a folder to work in."""
     folder = tmp_path / "data" / "recorded" / "h200"
     folder.mkdir(parents=True)
@@ -52,7 +49,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded: Path) -> None:
+def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded):
     gpus = {"before": LIVE, "meanwhile": {**LIVE, "compile": "alongside"}}
     sweeps = Stages(gpus=gpus).sweeps
     assert sweeps.bundle("before", "stencil") == ["results/build/stencil/sm_90.cubins"]
@@ -60,7 +57,7 @@ def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded: Path) ->
     assert sweeps.bundle("meanwhile", "stencil") == []
 
 
-def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded: Path) -> None:
+def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded):
     stages = Stages(gpus={"a": {**LIVE, "shards": 2}, "h200": {**LIVE, "extend": True}})
     sweeps = stages.sweeps
     assert sweeps.shards("a", "stencil") == [
@@ -78,7 +75,7 @@ def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded: Path) -
     assert stages.values.profiled == ["a"]
 
 
-def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded: Path) -> None:
+def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded):
     transfer = {"stencil": {"strategy": {"kind": "transfer", "budget": 5}}}
     gpus = {"a": LIVE, "h200": RECORDED}
     asks, asks_not = Stages(gpus=gpus, sweeps=transfer).sweeps, Stages(gpus=gpus).sweeps
@@ -87,18 +84,16 @@ def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded: 
     assert asks_not.prior("a", "stencil") == asks_not.prior_sweeps("a", "stencil") == []
 
 
-def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(
-    recorded: Path, tmp_path: Path
-) -> None:
+def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_path):
     arch = {"arch": "gfx90a"}
     write_profile(recorded / "profile.json", profile("h200").model_copy(update=arch))
     named = tmp_path / "named" / "stencil.parquet"
     named.parent.mkdir()
     named.write_bytes(b"more rows")
     gpus = {"a": LIVE, "h200": RECORDED}
-    strategy: dict[str, Any] = {"kind": "transfer", "budget": 5}
+    strategy = {"kind": "transfer", "budget": 5}
 
-    def asked(**more: Any) -> tuple[list[str], list[str]]:
+    def asked(**more):
         sweeps = {"stencil": {"strategy": strategy | more}}
         experiment = Stages(gpus=gpus, sweeps=sweeps).experiment
         extended = prior_extended(experiment, "a", "stencil")
@@ -110,7 +105,7 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(
     assert asked(known={"mine": str(named)}) == (["h200"], ["mine"])
 
 
-def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded: Path) -> None:
+def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded):
     studies = Stages(gpus={"b": LIVE, "h200": RECORDED, "a": LIVE, "t4": {"source": "described"}})
     of = studies.studies
     assert [Path(path).parent.name for path in of.sweeps(STUDY)] == ["b", "h200", "a"]
@@ -123,7 +118,7 @@ def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded: Path) -> None:
     assert Path(of.spec(STUDY)).is_file()
 
 
-def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
+def test_models_are_retrained_by_what_they_read_alone(recorded):
     study = {"models": ["knn", "analytical"]}
     stages = Stages(study, gpus={"h200": RECORDED})
     trained = stages.studies.job_settings(STUDY, Code())["models"]
@@ -137,14 +132,14 @@ def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
     assert stages.studies.works[STUDY] == 2 * len(b"rows")
 
 
-def test_a_study_of_many_folds_takes_every_core(recorded: Path) -> None:
+def test_a_study_of_many_folds_takes_every_core(recorded):
     by_gpu = {"gpus": {"kind": "leave_one_gpu_out", "title": "x"}}
     many = Stages({"splits": by_gpu}, gpus={f"g{each}": LIVE for each in range(20)})
     few = Stages({"splits": by_gpu}, gpus={f"g{each}": LIVE for each in range(3)})
     assert (many.studies.processes(STUDY), few.studies.processes(STUDY)) == (CORES, 4)
 
 
-def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded: Path) -> None:
+def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded):
     gpus = {"a": LIVE, "h200": RECORDED}
     assert [*Stages(gpus=gpus).contests.pairs(STUDY)] == ["a"]
     (recorded / f"{STUDY}.pairs.parquet").touch()
@@ -154,7 +149,7 @@ def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded: Path) -> No
     assert (unpaired.contests.compared, unpaired.contests.answers) == ([], {})
 
 
-def test_a_recorded_blind_test_is_read_where_it_lies(recorded: Path) -> None:
+def test_a_recorded_blind_test_is_read_where_it_lies(recorded):
     (recorded / "blind").mkdir()
     blind = {"problems": 3, "parameters": {"n": [100, 1000], "dtype": ["float32"], "order": [2]}}
     stages = Stages({"blind": blind}, gpus={"a": LIVE, "h200": RECORDED})
@@ -169,7 +164,7 @@ def test_a_recorded_blind_test_is_read_where_it_lies(recorded: Path) -> None:
     assert contests.blind_method(STUDY)["strategy"] == {"kind": "exhaustive"}
 
 
-def test_the_report_reads_what_is_there_of_a_study(recorded: Path) -> None:
+def test_the_report_reads_what_is_there_of_a_study(recorded):
     gpus = {"a": LIVE, "h200": RECORDED}
     stages = Stages(gpus=gpus)
     files, reads = stages.reported.files[STUDY], stages.reported.reads()
@@ -187,7 +182,7 @@ def test_the_report_reads_what_is_there_of_a_study(recorded: Path) -> None:
     assert Stages(gpus=gpus, incomplete_report=True).reported.reads()["tables"] == []
 
 
-def test_targets_are_of_what_a_gpu_and_a_study_have(recorded: Path) -> None:
+def test_targets_are_of_what_a_gpu_and_a_study_have(recorded):
     gpus = {"a": LIVE, "h200": RECORDED, "t4": {"source": "described"}}
     stages = Stages(gpus=gpus)
     found = targets(stages.values, stages.contests)
@@ -202,7 +197,7 @@ def test_targets_are_of_what_a_gpu_and_a_study_have(recorded: Path) -> None:
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
 
 
-def test_a_workload_with_too_few_sizes_for_a_study_has_a_target_and_a_line(recorded: Path) -> None:
+def test_a_workload_with_too_few_sizes_for_a_study_has_a_target_and_a_line(recorded):
     folder = ROOT / "docs" / "tutorial" / "example" / "convolution"
     few = {"convolution": {"problems": [{"w": [64, 128], "h": [64, 128]}]}}
     gpus = {"a": {**LIVE, "studies": [STUDY], "workloads": ["convolution"]}, "b": LIVE}

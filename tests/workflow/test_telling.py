@@ -3,11 +3,8 @@
 sbatch is a stand-in that says one thing; with a real Slurm: tests/slurm.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +29,7 @@ SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit {code}\n'
 SACCTMGR = "#!/bin/sh\nprintf 'biology\\nchemistry\\nbiology\\n'\n"
 
 
-def run(folder: Path, said: str | None, code: int = 1) -> str:
+def run(folder, said, code=1):
     """What Snakemake says where sbatch answers with ``said``; None: there is no sbatch."""
     (folder / "Snakefile").write_text(WORKFLOW)
     programs = folder / "bin"
@@ -67,7 +64,7 @@ def run(folder: Path, said: str | None, code: int = 1) -> str:
         (None, "--qos=high: sbatch is not on the PATH: start Snakemake on a login node, or"),
     ],
 )
-def test_a_refusal_is_one_line(tmp_path: Path, said: str | None, line: str) -> None:
+def test_a_refusal_is_one_line(tmp_path, said, line):
     lines = [each for each in run(tmp_path, said).splitlines() if "launchwise: " in each]
     assert len(lines) == 1
     assert lines[0].startswith("launchwise: the profile: resources of one: Slurm refuses ")
@@ -75,7 +72,7 @@ def test_a_refusal_is_one_line(tmp_path: Path, said: str | None, line: str) -> N
     assert not (tmp_path / "one").exists()
 
 
-def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path: Path) -> None:
+def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "sacctmgr").write_text(SACCTMGR)
     (tmp_path / "bin" / "sacctmgr").chmod(0o755)
@@ -93,7 +90,7 @@ def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path: Pa
         "allocation failure: Unable to contact slurm controller (connect failure)",
     ],
 )
-def test_what_time_may_heal_is_no_refusal(tmp_path: Path, said: str) -> None:
+def test_what_time_may_heal_is_no_refusal(tmp_path, said):
     assert "asked" in run(tmp_path, said)
     assert (tmp_path / "asked").read_text().startswith("--test-only --account=physics --qos=high")
 
@@ -108,14 +105,8 @@ def test_what_time_may_heal_is_no_refusal(tmp_path: Path, said: str) -> None:
     ],
 )
 def test_two_lines_before_a_run_that_makes_the_report(
-    rules: list[str],
-    quiet: tuple[str, ...],
-    remote: bool,
-    lines: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    rules, quiet, remote, lines, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     jobs = [SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=None) for rule in rules]
     dag = SimpleNamespace(needrun_jobs=lambda: jobs)

@@ -1,7 +1,5 @@
 """Titles and descriptions are no reason to rerun a stage; everything else of a spec is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -46,33 +44,33 @@ CHANGES = [
 ]
 
 
-def digest(path: Path, text: str) -> str:
+def digest(path, text):
     path.write_text(text)
     return spec_digest(path)
 
 
 @pytest.mark.parametrize(("old", "new"), TEXTS)
-def test_texts_of_a_spec_do_not_count(tmp_path: Path, old: str, new: str) -> None:
+def test_texts_of_a_spec_do_not_count(tmp_path, old, new):
     assert old in SPEC
     path = tmp_path / "spec.yaml"
     assert digest(path, SPEC.replace(old, new)) == digest(path, SPEC)
 
 
 @pytest.mark.parametrize(("old", "new"), CHANGES)
-def test_everything_else_of_a_spec_counts(tmp_path: Path, old: str, new: str) -> None:
+def test_everything_else_of_a_spec_counts(tmp_path, old, new):
     assert old in SPEC
     path = tmp_path / "spec.yaml"
     assert digest(path, SPEC.replace(old, new)) != digest(path, SPEC)
 
 
 @pytest.mark.parametrize("path", SPECS, ids=[path.parent.name for path in SPECS])
-def test_specs_of_the_project_keep_their_digest_without_layout(path: Path, tmp_path: Path) -> None:
+def test_specs_of_the_project_keep_their_digest_without_layout(path, tmp_path):
     again = tmp_path / "spec.yaml"
     text = yaml.safe_dump(yaml.safe_load(path.read_text()), sort_keys=False)
     assert digest(again, text) == spec_digest(path)
 
 
-def test_a_study_without_titles_is_a_study_and_asks_the_same() -> None:
+def test_a_study_without_titles_is_a_study_and_asks_the_same():
     study = Study.model_validate(
         {
             "workload": "w",

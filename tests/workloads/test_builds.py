@@ -1,12 +1,9 @@
 """Builds, translation units and bundles."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import zipfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,21 +19,21 @@ builds = st.builds(Build.of, st.sampled_from(["a.cu", "b.cu"]), defines)
 
 
 @given(defines)
-def test_a_build_does_not_depend_on_the_order_of_its_macros(macros: dict[str, int | str]) -> None:
+def test_a_build_does_not_depend_on_the_order_of_its_macros(macros):
     turned = dict(reversed(list(macros.items())))
     assert Build.of("a.cu", macros) == Build.of("a.cu", turned)
     assert Build.of("a.cu", macros).key == Build.of("a.cu", turned).key
 
 
 @given(st.sets(builds, min_size=2, max_size=12))
-def test_different_builds_have_different_symbols_that_cuda_can_name(found: set[Build]) -> None:
+def test_different_builds_have_different_symbols_that_cuda_can_name(found):
     symbols = {build.symbol("step") for build in found}
     assert len(symbols) == len(found)
     assert all(re.fullmatch(r"[A-Za-z_]\w*", symbol) for symbol in symbols)
 
 
 @given(st.lists(builds, max_size=20), st.integers(-1, 9))
-def test_spread_is_a_partition_of_nearly_equal_groups(found: list[Build], units: int) -> None:
+def test_spread_is_a_partition_of_nearly_equal_groups(found, units):
     groups = spread(found, units)
     assert Counter(itertools.chain(*groups)) == Counter(set(found))
     assert 1 <= len(groups) <= max(1, units)
@@ -45,13 +42,13 @@ def test_spread_is_a_partition_of_nearly_equal_groups(found: list[Build], units:
     assert groups == spread(reversed(found), units)
 
 
-def test_a_translation_unit_defines_every_macro_around_its_own_include_only() -> None:
+def test_a_translation_unit_defines_every_macro_around_its_own_include_only():
     first = Build.of("a.cu", {"REAL": "float", "RADIUS": 1})
     second = Build.of("a.cu", {"REAL": "double"})
     text = translation_unit([first, second], ["common.cuh"])
     lines = text.splitlines()
     assert lines[0] == '#include "common.cuh"'
-    active: dict[str, str] = {}
+    active = {}
     seen = []
     for line in lines[1:]:
         if match := re.fullmatch(r"#define (\S+) (.*)", line):
@@ -73,7 +70,7 @@ KERNEL = Kernel("0.cubin", "step_x", 32, 8, 1024)
 BUILD = Build.of("a.cu", {"REAL": "float"})
 
 
-def write(path: Path) -> None:
+def write(path):
     """A small bundle."""
     kernel = {
         **{"cubin": "0.cubin", "symbol": "step_x"},
@@ -86,7 +83,7 @@ def write(path: Path) -> None:
     write_bundle(path, index, {"0.cubin": bytes(range(256)) * 8})
 
 
-def test_a_bundle_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_bundle_comes_back_as_it_was_written(tmp_path):
     write(tmp_path / "a")
     write(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -99,15 +96,13 @@ def test_a_bundle_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("build", "name"), [(BUILD, "other"), (Build.of("a.cu", {"REAL": "double"}), "step")]
 )
-def test_a_kernel_that_is_not_in_a_bundle_is_one_line(
-    tmp_path: Path, build: Build, name: str
-) -> None:
+def test_a_kernel_that_is_not_in_a_bundle_is_one_line(tmp_path, build, name):
     write(tmp_path / "a")
     with pytest.raises(UserError, match=f"holds no {name} from a.cu"):
         Bundle(tmp_path / "a").kernel(build, name)
 
 
-def test_a_bundle_cut_anywhere_is_one_line(tmp_path: Path) -> None:
+def test_a_bundle_cut_anywhere_is_one_line(tmp_path):
     path = tmp_path / "x.cubins"
     write(path)
     content = path.read_bytes()
@@ -119,7 +114,7 @@ def test_a_bundle_cut_anywhere_is_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_bundle_is_found_or_still_says_the_same(tmp_path: Path) -> None:
+def test_a_damaged_bundle_is_found_or_still_says_the_same(tmp_path):
     path = tmp_path / "x.cubins"
     write(path)
     content, refused = path.read_bytes(), 0
@@ -132,7 +127,7 @@ def test_a_damaged_bundle_is_found_or_still_says_the_same(tmp_path: Path) -> Non
     assert refused > len(content) // 2
 
 
-def test_a_missing_file_and_a_zip_of_something_else_are_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_zip_of_something_else_are_one_line(tmp_path):
     path = tmp_path / "x.cubins"
     with pytest.raises(UserError, match="is not a cubin bundle"):
         Bundle(path)

@@ -1,10 +1,6 @@
 """What outputs hold before a launch, what they are compared by, and what is said of a wrong one."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +19,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
 )
 
 
-def difference(found: Any, expected: Any) -> float:
+def difference(found, expected):
     """Size of the largest difference."""
     return largest_difference(np.asarray(found), np.asarray(expected)).size
 
@@ -33,9 +29,7 @@ def difference(found: Any, expected: Any) -> float:
     arrays.arrays(np.float64, 40, elements=NUMBERS),
     st.integers(0, 40),
 )
-def test_it_is_what_one_element_after_the_other_gives(
-    found: np.ndarray, expected: np.ndarray, alike: int
-) -> None:
+def test_it_is_what_one_element_after_the_other_gives(found, expected, alike):
     expected[:alike] = found[:alike]
     each = [
         0.0 if one == other or (math.isnan(one) and math.isnan(other)) else abs(one - other)
@@ -52,7 +46,7 @@ def test_it_is_what_one_element_after_the_other_gives(
 
 @pytest.mark.parametrize("wrong", [0, SERIAL - 1, 3 * SERIAL + 7, 5 * SERIAL - 1])
 @pytest.mark.parametrize("value", [0.5, math.nan, math.inf])
-def test_one_wrong_element_of_a_large_output_is_found(wrong: int, value: float) -> None:
+def test_one_wrong_element_of_a_large_output_is_found(wrong, value):
     expected = np.random.default_rng(1).uniform(-1, 1, 5 * SERIAL)
     found = expected.astype(np.float32)
     found[wrong] += value
@@ -61,7 +55,7 @@ def test_one_wrong_element_of_a_large_output_is_found(wrong: int, value: float) 
     assert worst.size == pytest.approx(value, rel=1e-6, nan_ok=True)
 
 
-def test_integers_that_float64_does_not_tell_apart_differ() -> None:
+def test_integers_that_float64_does_not_tell_apart_differ():
     large = np.array([1, 2**62, 2**62 + 1])
     assert difference(large, large) == 0
     assert difference(large + np.array([0, 1, 0]), large) == 1
@@ -70,7 +64,7 @@ def test_integers_that_float64_does_not_tell_apart_differ() -> None:
     assert difference(np.array([4]), np.array([3.5])) == 0.5
 
 
-def test_an_error_is_relative_to_the_largest_finite_value() -> None:
+def test_an_error_is_relative_to_the_largest_finite_value():
     right = Expected(np.array([[4.0, -8.0], [0.0, math.inf]]))
     found = np.array([4.0, -8.0, 0.08, math.inf], np.float32)
     assert right.relative(largest_difference(found, right.flat)) == pytest.approx(0.01)
@@ -78,7 +72,7 @@ def test_an_error_is_relative_to_the_largest_finite_value() -> None:
     assert nothing.relative(largest_difference(np.array([0.0, 0.0, 0.25]), nothing.flat)) == 0.25
 
 
-def test_nothing_has_no_difference() -> None:
+def test_nothing_has_no_difference():
     assert difference(np.empty(0, np.float32), np.empty(0)) == 0
     assert Expected(np.empty((0, 3))).scale == 0
 
@@ -88,7 +82,7 @@ NUMPYS = [name for name in TYPES if name != "bfloat16"]
 
 @given(st.data())
 @pytest.mark.parametrize("name", NUMPYS)
-def test_no_element_holds_what_is_expected(name: str, data: Any) -> None:
+def test_no_element_holds_what_is_expected(name, data):
     dtype = element_type(name)
     expected = data.draw(arrays.arrays(dtype, 20))
     held = poisoned(expected)
@@ -104,12 +98,12 @@ def test_no_element_holds_what_is_expected(name: str, data: Any) -> None:
         assert min(distance) >= (limits.max - limits.min) // 2
 
 
-def test_bfloat16_holds_nan() -> None:
+def test_bfloat16_holds_nan():
     expected = np.arange(5).astype(element_type("bfloat16"))
     assert np.isnan(poisoned(expected).astype(np.float32)).all()
 
 
-def test_each_field_of_a_struct_differs() -> None:
+def test_each_field_of_a_struct_differs():
     dtype = struct_type({"x": "float32", "count": "int32", "seen": "bool"})
     expected = np.zeros(4, dtype)
     held = poisoned(expected)
@@ -128,9 +122,7 @@ def test_each_field_of_a_struct_differs() -> None:
         ("float32", np.nan, "out[1] is never written, expected nan"),
     ],
 )
-def test_a_small_integer_that_was_left_may_as_well_be_a_wrong_one(
-    tmp_path: Path, dtype: str, right: Any, said: str
-) -> None:
+def test_a_small_integer_that_was_left_may_as_well_be_a_wrong_one(tmp_path, dtype, right, said):
     device = CpuDevice(tmp_path, [])
     memory = Allocations(device)
     expected = np.array([right, right], dtype)

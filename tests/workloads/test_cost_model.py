@@ -1,11 +1,8 @@
 """Cost models: what files may say, the arithmetic of phases, and every workload that has one."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +13,8 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.gpus.machine import L1_BYTES_PER_CYCLE, Fastest, Machine
-from launchwise.gpus.profile import Ceilings, GpuProfile
-from launchwise.learning.analytical import PARTS, SHARPNESS, CostModel, Estimate
+from launchwise.gpus.profile import Ceilings
+from launchwise.learning.analytical import PARTS, SHARPNESS, CostModel
 from launchwise.workloads import space
 from launchwise.workloads.cost import Cost
 from launchwise.workloads.sampling import Draws
@@ -47,11 +44,11 @@ MEASURED = Ceilings(
 """Round numbers, so that expected times can be worked out by hand."""
 
 
-def gpu(**changes: Any) -> GpuProfile:
+def gpu(**changes):
     return profile(sms=10, whole_card_sms=10, clock_mhz=1000.0, ceilings=MEASURED, **changes)
 
 
-def estimate(cost: dict[str, Any], m: list[int], of: GpuProfile | None = None) -> Estimate:
+def estimate(cost, m, of=None):
     """Of a workload whose problems have a size ``m`` and which has one configuration."""
     spec = made({"tile": [1]}, {"plain": ((), ())}, tile=1)
     spec = Spec.model_validate({**spec.model_dump(exclude_unset=True), "cost": cost})
@@ -59,14 +56,14 @@ def estimate(cost: dict[str, Any], m: list[int], of: GpuProfile | None = None) -
     return CostModel(spec, {"test": of or gpu()}).estimate(rows)
 
 
-def kernel(uses: dict[str, str], **more: Any) -> dict[str, Any]:
+def kernel(uses, **more):
     return {"kernels": {"one": {"blocks": "10", "threads": "256", "uses": uses, **more}}}
 
 
 # Times that can be worked out by hand
 
 
-def test_one_resource_takes_its_amount_over_its_rate_and_a_launch() -> None:
+def test_one_resource_takes_its_amount_over_its_rate_and_a_launch():
     found = estimate(kernel({"dram_bytes": "m"}), [10**6, 10**9])
     # At 64 bytes a cycle, ten SMs draw at most 640 GB/s of the 1000.
     assert found.time_ms == pytest.approx([10**6 / 640e6 + 0.002, 10**9 / 640e6 + 0.002])
@@ -74,13 +71,13 @@ def test_one_resource_takes_its_amount_over_its_rate_and_a_launch() -> None:
     assert found.parts["dram"] == pytest.approx([10**6 / 640e6, 10**9 / 640e6])
 
 
-def test_resources_join_by_a_norm() -> None:
+def test_resources_join_by_a_norm():
     found = estimate(kernel({"dram_bytes": "m", "float32_flop": "10 * m"}), [64 * 10**7])
     dram, flop = 1.0, 0.64
     assert found.time_ms == pytest.approx(0.002 + (dram**SHARPNESS + flop**SHARPNESS) ** (1 / 3))
 
 
-def test_the_sm_with_most_blocks_decides() -> None:
+def test_the_sm_with_most_blocks_decides():
     flop = {"float32_flop": "1e9"}
     times = [
         estimate(kernel(flop, blocks=f"{blocks}", threads="64"), [1]) for blocks in (10, 11, 20, 1)
@@ -90,7 +87,7 @@ def test_the_sm_with_most_blocks_decides() -> None:
     assert milliseconds == pytest.approx([0.1, 0.1 * 20 / 11, 0.1, 1.0])
 
 
-def test_waiting_takes_a_chain_a_round_of_resident_blocks() -> None:
+def test_waiting_takes_a_chain_a_round_of_resident_blocks():
     waits = {"dram": "2", "l2": "1"}
     chain_ms = (2 * 500 + 200) / 1e6
     for registers, rounds in ((32, 4), (64, 7)):
@@ -98,7 +95,7 @@ def test_waiting_takes_a_chain_a_round_of_resident_blocks() -> None:
         assert found.parts["waiting"] == pytest.approx([rounds * chain_ms])
 
 
-def test_resident_blocks_are_a_name_for_expressions() -> None:
+def test_resident_blocks_are_a_name_for_expressions():
     for shared, resident in ((0, 8), (50_000, 4), (220_000, 1)):
         found = estimate(
             kernel({"l1_bytes": "resident_blocks * 1e6"}, shared_bytes=f"{shared}"), [1]
@@ -107,7 +104,7 @@ def test_resident_blocks_are_a_name_for_expressions() -> None:
         assert found.parts["l1"] == pytest.approx([resident * 1e6 / rate / 1e6])
 
 
-def test_what_stands_on_resident_blocks_is_another_in_each_kernel() -> None:
+def test_what_stands_on_resident_blocks_is_another_in_each_kernel():
     each = {"blocks": "10", "threads": "256", "uses": {"l1_bytes": "deeper * 1e6"}}
     cost = {
         "derived": {"held": "2 * resident_blocks", "deeper": "held + m"},
@@ -118,12 +115,12 @@ def test_what_stands_on_resident_blocks_is_another_in_each_kernel() -> None:
     assert found.parts["l1"] == pytest.approx([(2 * 8 + 1 + 2 * 1 + 1) * 1e6 / rate / 1e6])
 
 
-def test_constants_of_the_machine_are_names_for_expressions() -> None:
+def test_constants_of_the_machine_are_names_for_expressions():
     found = estimate(kernel({}, waits={"dram": "machine_l2_ns / 100"}), [1])
     assert found.parts["waiting"] == pytest.approx([2 * 500 / 1e6])
 
 
-def test_the_least_time_of_a_problem_is_the_one_that_sweeps_go_by() -> None:
+def test_the_least_time_of_a_problem_is_the_one_that_sweeps_go_by():
     # Device memory takes what is printed in nanoseconds, and a launch 2 us.
     waits = {"dram": "least_us * 1000 / machine_dram_ns"}
     spec = made({"tile": [1]}, {"plain": ((), ())}, tile=1)
@@ -140,20 +137,20 @@ def test_the_least_time_of_a_problem_is_the_one_that_sweeps_go_by() -> None:
         assert found.time_ms == pytest.approx(expected)
 
 
-def test_a_phase_that_a_run_does_not_have_costs_nothing() -> None:
+def test_a_phase_that_a_run_does_not_have_costs_nothing():
     # What is not there may divide by zero.
     cost = kernel({"dram_bytes": "640 * 10**6 / (m - 1)"}, when="m > 1")
     found = estimate({**cost, "host": {"end": {"synchronisations": "1"}}}, [1, 2])
     assert found.time_ms == pytest.approx([0.003, 1.005])
 
 
-def test_launches_follow_one_another_and_cost_more_from_the_host() -> None:
+def test_launches_follow_one_another_and_cost_more_from_the_host():
     cost = kernel({"dram_bytes": "640e6"}, launches="3")
     assert estimate(cost, [1]).time_ms == pytest.approx([3 * 1.002])
     assert estimate({**cost, "host_driven": "1"}, [1]).time_ms == pytest.approx([3 * 1.005])
 
 
-def test_transfers_go_by_their_direction_and_memory() -> None:
+def test_transfers_go_by_their_direction_and_memory():
     for to, locked, gbs in (
         *(("device", 1, 50), ("device", 0, 10)),
         *(("host", 1, 40), ("host", 0, 20)),
@@ -163,7 +160,7 @@ def test_transfers_go_by_their_direction_and_memory() -> None:
         assert found.parts["transfers"] == pytest.approx([10**8 / gbs / 1e6 + 0.006])
 
 
-def test_streams_hide_all_but_the_longest_phase() -> None:
+def test_streams_hide_all_but_the_longest_phase():
     cost = {
         **kernel({"dram_bytes": "640e6"}, when="1"),
         "transfers": {
@@ -182,7 +179,7 @@ def test_streams_hide_all_but_the_longest_phase() -> None:
     assert sum(part[1] for part in found.parts.values()) == pytest.approx(total)
 
 
-def test_a_cost_that_is_no_time_is_refused() -> None:
+def test_a_cost_that_is_no_time_is_refused():
     for bytes_ in ("m / (m - 1)", "0 - m * 10 ** 9"):
         with pytest.raises(UserError, match=r"made: gpu=test, m=1, .* ms by cost\.yaml"):
             estimate(kernel({"dram_bytes": bytes_}), [3, 1] if "/" in bytes_ else [1])
@@ -192,7 +189,7 @@ def test_a_cost_that_is_no_time_is_refused() -> None:
 
 
 @pytest.mark.parametrize("what", MISTAKES["cost"])
-def test_a_bad_file_is_one_line_with_file_and_key(what: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_one_line_with_file_and_key(what, tmp_path):
     changes, said = MISTAKES["cost"][what]
     spec = made({"tile": [1]}, {"plain": ((), ())}, tile=1)
     folder = tmp_path / "made"
@@ -210,14 +207,14 @@ def test_a_bad_file_is_one_line_with_file_and_key(what: str, tmp_path: Path) -> 
     assert "\n" not in line
 
 
-def test_a_variant_without_a_kernel_is_refused() -> None:
+def test_a_variant_without_a_kernel_is_refused():
     cost = Cost.model_validate(kernel({}, variants=["plain"]))
     cost.check(["m"], ["plain"])
     with pytest.raises(ValueError, match="none covers variant 'other'"):
         cost.check(["m"], ["plain", "other"])
 
 
-def test_a_spec_may_not_have_a_name_that_means_something_else_here() -> None:
+def test_a_spec_may_not_have_a_name_that_means_something_else_here():
     cost = Cost.model_validate(kernel({}))
     with pytest.raises(ValueError, match=r"resident_blocks is defined in spec\.yaml but reserved"):
         cost.check(["m", "resident_blocks"], ["plain"])
@@ -229,18 +226,18 @@ def test_a_spec_may_not_have_a_name_that_means_something_else_here() -> None:
 WITH_COST = sorted(path.parent.name for path in (ROOT / "kernels").glob("*/cost.yaml"))
 
 
-def test_every_workload_of_the_project_has_a_cost() -> None:
+def test_every_workload_of_the_project_has_a_cost():
     every = sorted(path.parent.name for path in (ROOT / "kernels").glob("*/spec.yaml"))
     assert every == WITH_COST
 
 
 @pytest.fixture(scope="module", params=WITH_COST)
-def workload(request: pytest.FixtureRequest) -> Spec:
+def workload(request):
     return load_spec(ROOT / "kernels" / request.param)
 
 
-def a_problem(spec: Spec, data: st.DataObject) -> dict[str, Any]:
-    drawn: dict[str, Any] = {}
+def a_problem(spec, data):
+    drawn = {}
     for name, one in spec.problem.items():
         if one.values is not None:
             drawn[name] = data.draw(st.sampled_from(one.values), name)
@@ -259,9 +256,7 @@ MACHINES = [
 ]
 
 
-def chosen_for(
-    spec: Spec, problem: dict[str, Any], machine: GpuProfile, dice: random.Random, count: int
-) -> tuple[dict[str, Any], list[space.Configuration]]:
+def chosen_for(spec, problem, machine, dice, count):
     """Feasible configurations of a problem, or of one near it whose sizes are multiples of 16,
     which a workload may insist on; none where neither has any."""
     facts = space.gpu_facts(machine.model_dump())
@@ -277,7 +272,7 @@ def chosen_for(
 
 @settings(max_examples=30)
 @given(st.data())
-def test_every_feasible_configuration_has_a_time(workload: Spec, data: st.DataObject) -> None:
+def test_every_feasible_configuration_has_a_time(workload, data):
     machine = data.draw(st.sampled_from(MACHINES))
     dice = random.Random(data.draw(st.integers(0, 2**32)))
     problem, chosen = chosen_for(workload, a_problem(workload, data), machine, dice, 40)
@@ -291,11 +286,11 @@ def test_every_feasible_configuration_has_a_time(workload: Spec, data: st.DataOb
         assert (found.parts[name] >= 0).all()
 
 
-def test_rows_are_estimated_on_their_own(workload: Spec) -> None:
+def test_rows_are_estimated_on_their_own(workload):
     dice = random.Random(5)
-    chosen: list[Any] = []
+    chosen = []
     while len(chosen) < 5:
-        drawn: dict[str, Any] = {
+        drawn = {
             name: dice.choice(one.values)
             if one.values
             else dice.randint(one.minimum or 1, min(one.maximum or 2000, 2000))
@@ -309,9 +304,7 @@ def test_rows_are_estimated_on_their_own(workload: Spec) -> None:
     assert together == pytest.approx(alone)
 
 
-def test_a_workload_without_a_file_costs_its_least_bytes_and_flop(
-    stencil_spec: Spec, tmp_path: Path
-) -> None:
+def test_a_workload_without_a_file_costs_its_least_bytes_and_flop(stencil_spec, tmp_path):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
     (folder / "cost.yaml").unlink()
@@ -331,7 +324,7 @@ def test_a_workload_without_a_file_costs_its_least_bytes_and_flop(
 # The machine
 
 
-def test_what_was_measured_is_taken_and_the_rest_estimated() -> None:
+def test_what_was_measured_is_taken_and_the_rest_estimated():
     measured = Machine.of(gpu())
     assert measured.l2_gbs == 2000.0
     assert measured.dram_ns == 500.0

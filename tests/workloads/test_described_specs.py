@@ -1,10 +1,7 @@
 """Specs with ``arguments``: what is derived, and what is wrong with them in one line."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,17 +24,17 @@ SMALL = {"w": 40, "h": 24}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """The convolution in one file, to change."""
     return Path(shutil.copytree(CONVOLUTION, tmp_path / "convolution"))
 
 
-def drawn(folder: Path, seed: int) -> dict[str, np.ndarray]:
+def drawn(folder, seed):
     """Content of the arrays of a small problem."""
     return Source(folder, load_spec(folder)).content(SMALL, SMALL, seed).arrays
 
 
-def test_one_file_of_at_most_45_lines_is_a_workload() -> None:
+def test_one_file_of_at_most_45_lines_is_a_workload():
     assert len((CONVOLUTION / "spec.yaml").read_text().splitlines()) <= 45
     spec = load_spec(CONVOLUTION)
     assert [path.name for path in sorted(CONVOLUTION.iterdir())] == ["convolution.cu", "spec.yaml"]
@@ -45,7 +42,7 @@ def test_one_file_of_at_most_45_lines_is_a_workload() -> None:
     assert spec.variants["tiled"].block == ("block_size_x", "block_size_y", "1")
 
 
-def test_work_follows_from_the_arguments() -> None:
+def test_work_follows_from_the_arguments():
     spec = load_spec(CONVOLUTION)
     work = {name: spec.value(getattr(spec.work, name), SMALL) for name in ("bytes", "items")}
     # 44 x 28 pixels and 25 weights are read, 40 x 24 pixels written.
@@ -53,7 +50,7 @@ def test_work_follows_from_the_arguments() -> None:
     assert spec.value(spec.work.precision, SMALL) == "float32"
 
 
-def test_limits_of_the_gpu_are_constraints() -> None:
+def test_limits_of_the_gpu_are_constraints():
     spec = load_spec(CONVOLUTION)
     gpu = {"gpu_max_threads_per_block": 256, "gpu_memory_bytes": 1 << 30}
     gpu["gpu_shared_per_block_bytes"] = 48 << 10
@@ -64,7 +61,7 @@ def test_limits_of_the_gpu_are_constraints() -> None:
     assert not feasible(spec, SMALL, largest, {**gpu, "gpu_max_threads_per_block": 1024})
 
 
-def test_features_are_derived_and_finite() -> None:
+def test_features_are_derived_and_finite():
     spec = load_spec(CONVOLUTION)
     gpu = {"gpu_sms": 132, "gpu_l2_bytes": 50 << 20}
     for configuration in configurations(spec, SMALL):
@@ -73,7 +70,7 @@ def test_features_are_derived_and_finite() -> None:
     assert {"log_w", "log_h", "log_block_size_x", "log_rounds", "last_round"} <= set(spec.features)
 
 
-def test_a_text_has_a_feature_per_value_but_the_first(folder: Path) -> None:
+def test_a_text_has_a_feature_per_value_but_the_first(folder):
     layout = {"kind": "build", "values": ["rows", "columns", "tiles"]}
     used = [*load_spec(folder).variants["tiled"].tunables, "layout"]
     changes = {"tunables.layout": layout, "variants.tiled.tunables": used}
@@ -94,7 +91,7 @@ def test_a_text_has_a_feature_per_value_but_the_first(folder: Path) -> None:
     }
 
 
-def test_conditions_of_the_problem_alone_are_its_limits(folder: Path) -> None:
+def test_conditions_of_the_problem_alone_are_its_limits(folder):
     of_problem = ["w % 4 == 0", "w >= 2 * h"]
     conditions = [*of_problem, "w % block_size_x == 0", "log2(w) > 3"]
     limits = Limits.of(load_spec(changed(folder, {"constraints": conditions})))
@@ -104,7 +101,7 @@ def test_conditions_of_the_problem_alone_are_its_limits(folder: Path) -> None:
     assert not limits.hold({"w": 82, "h": 40})
 
 
-def test_own_work_features_and_constraints_stay(folder: Path) -> None:
+def test_own_work_features_and_constraints_stay(folder):
     own = {"items": "w", "item": "columns", "bytes": "w", "flop": "w", "footprint_bytes": "w"}
     spec = load_spec(changed(folder, {"work": own, "features": {"mine": "w"}}))
     assert spec.work.item == "columns"
@@ -112,7 +109,7 @@ def test_own_work_features_and_constraints_stay(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("what", MISTAKES["arguments"])
-def test_a_mistake_is_one_line_with_file_and_key(folder: Path, what: str) -> None:
+def test_a_mistake_is_one_line_with_file_and_key(folder, what):
     changes, said = MISTAKES["arguments"][what]
     with pytest.raises(UserError) as refused:
         load_spec(changed(folder, changes))
@@ -124,9 +121,7 @@ def test_a_mistake_is_one_line_with_file_and_key(folder: Path, what: str) -> Non
 STRANGERS = Path(__file__).resolve().parents[1] / "strangers"
 
 
-def test_repetitions_of_a_kernel_know_the_problem_and_the_counters_around_them(
-    tmp_path: Path,
-) -> None:
+def test_repetitions_of_a_kernel_know_the_problem_and_the_counters_around_them(tmp_path):
     inner = load_spec(STRANGERS / "bitonic_sort").variants["global_memory"].kernels[0].repeat
     assert inner == {"stage": "log_n", "step": "stage + 1"}
     folder = Path(shutil.copytree(STRANGERS / "red_black", tmp_path / "red_black"))
@@ -140,12 +135,12 @@ def test_repetitions_of_a_kernel_know_the_problem_and_the_counters_around_them(
         load_spec(changed(folder, {key: {"again": "swep"}}))
 
 
-def test_without_arguments_work_is_required(folder: Path) -> None:
+def test_without_arguments_work_is_required(folder):
     with pytest.raises(UserError, match="work is missing"):
         load_spec(changed(folder, {"arguments": None, "reference": None}))
 
 
-def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
+def test_inputs_follow_the_seed_and_the_reference_is_right():
     spec = load_spec(CONVOLUTION)
     inputs = drawn(CONVOLUTION, 7)
     again = drawn(CONVOLUTION, 7)
@@ -171,13 +166,13 @@ def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
         ({"file": "in.npy"}, [5, 6, 7, 8]),
     ],
 )
-def test_structured_fills(folder: Path, fill: Any, expected: list[float]) -> None:
+def test_structured_fills(folder, fill, expected):
     np.save(folder / "in.npy", np.array([5, 6, 7, 8], np.float32))
     changed(folder, {"arguments.image.shape": [4], "arguments.image.fill": fill})
     assert drawn(folder, 1)["image"].tolist() == expected
 
 
-def test_a_build_has_the_variants_tunables_and_its_own_macros(folder: Path) -> None:
+def test_a_build_has_the_variants_tunables_and_its_own_macros(folder):
     spec = load_spec(changed(folder, {"macros": {"PIXELS": "block_size_x * tile_size_x"}}))
     every = builds_in_order(load_workload(folder, spec), [SMALL])
     builds = [build for build in every if build.kernels]
@@ -192,7 +187,7 @@ def test_a_build_has_the_variants_tunables_and_its_own_macros(folder: Path) -> N
     assert "KERNEL(" not in unit
 
 
-def test_symbols_of_c_and_of_cpp_are_found() -> None:
+def test_symbols_of_c_and_of_cpp_are_found():
     build = Build.of("convolution.cu", {"n": 1}, ["convolution", "sum"])
     key = build.key
     assert build.kernel_of(f"sum_{key}") == "sum"
@@ -206,7 +201,7 @@ def test_symbols_of_c_and_of_cpp_are_found() -> None:
     assert build.constant("d_filter") == f"_ZN22build_{key}8d_filterE"
 
 
-def test_naming_kernels_changes_no_key_of_a_file_with_macros_of_ours() -> None:
+def test_naming_kernels_changes_no_key_of_a_file_with_macros_of_ours():
     # Recorded rows and journals hold these keys.
     assert Build.of("linear.cu", {"REAL": "float"}).key == digest(
         ["linear.cu", [("REAL", "float")]]
@@ -214,7 +209,7 @@ def test_naming_kernels_changes_no_key_of_a_file_with_macros_of_ours() -> None:
     assert Build.of("a.cu", {}).key != Build.of("a.cu", {}, ["a"]).key
 
 
-def test_problems_and_study_are_derived() -> None:
+def test_problems_and_study_are_derived():
     spec = load_spec(CONVOLUTION)
     sweep = derived_sweep(spec)
     found = problems_in(sweep.problems)
@@ -231,13 +226,13 @@ def test_problems_and_study_are_derived() -> None:
     assert min(train) < min(test) <= max(test) < max(train)
 
 
-def test_too_few_sizes_give_no_study() -> None:
+def test_too_few_sizes_give_no_study():
     spec = load_spec(CONVOLUTION)
     assert derived_study(spec, [{"w": 4096, "h": 4096}]) is None
     assert derived_study(spec, []) is None
 
 
-def test_a_reference_by_a_variant_is_built_though_no_row_is_it(tmp_path: Path) -> None:
+def test_a_reference_by_a_variant_is_built_though_no_row_is_it(tmp_path):
     own = Path(__file__).resolve().parents[1] / "strangers" / "five_point_mean"
     folder = Path(shutil.copytree(own, tmp_path / own.name))
     spec = load_spec(changed(folder, {"variants.naive.constraints": ["block_size_x > 16"]}))

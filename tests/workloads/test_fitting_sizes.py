@@ -1,12 +1,8 @@
 """Sizes near wanted ones that meet conditions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,12 +15,7 @@ from launchwise.workloads.parts import ProblemParameter
 LARGE = (1, 1 << 20)
 
 
-def nearest(
-    texts: list[str],
-    wanted: dict[str, Any],
-    limits: Mapping[str, tuple[int, int]] | None = None,
-    names: Mapping[str, Any] | None = None,
-) -> dict[str, Any] | None:
+def nearest(texts, wanted, limits=None, names=None):
     """The nearest problem of integers between ``limits``."""
     ranges = {name: (limits or {}).get(name, LARGE) for name in wanted}
     parameters = {
@@ -62,9 +53,7 @@ def nearest(
         ("1024 % (n - 512) == 0", 512, 513),
     ],
 )
-def test_one_size_is_moved_to_the_nearest_that_fits(
-    text: str, wanted: int, expected: int | None
-) -> None:
+def test_one_size_is_moved_to_the_nearest_that_fits(text, wanted, expected):
     assert nearest([text], {"n": wanted}) == (None if expected is None else {"n": expected})
 
 
@@ -83,9 +72,7 @@ def test_one_size_is_moved_to_the_nearest_that_fits(
         (["n == 3 * m"], {"n": 900, "m": 10, "k": 17}, None),
     ],
 )
-def test_several_sizes_are_moved_together(
-    texts: list[str], wanted: dict[str, int], expected: dict[str, int] | None
-) -> None:
+def test_several_sizes_are_moved_together(texts, wanted, expected):
     found = nearest(texts, wanted)
     assert found is not None
     assert all(evaluate(text, found) for text in texts)
@@ -93,26 +80,26 @@ def test_several_sizes_are_moved_together(
         assert distance(wanted, found) <= distance(wanted, expected)
 
 
-def test_values_of_a_configuration_are_read() -> None:
+def test_values_of_a_configuration_are_read():
     names = {"block_size_x": 64}
     assert nearest(["n % (4 * block_size_x) == 0"], {"n": 1037}, names=names) == {"n": 1024}
     # A condition on the configuration alone is met by no size.
     assert nearest(["block_size_x > 64", "n > 3"], {"n": 2}, names=names) is None
 
 
-def test_listed_values_are_all_tried() -> None:
+def test_listed_values_are_all_tried():
     one = ProblemParameter(type="integer", values=[7, 1, 640, 1000])
     condition = [Condition.of("n % 64 == 0", {"n": one})]
     assert Search({"n": one}, {"n": 1000}, condition).nearest() == {"n": 640}
 
 
-def test_derived_names_are_inlined_and_conditions_parted() -> None:
+def test_derived_names_are_inlined_and_conditions_parted():
     derived = {"padded": "round_up(n, 32)", "rest": "padded - n"}
     text = inlined("rest == 0 and (n > 3 and n < 9 or n == 64)", derived)
     assert parts(text) == ["round_up(n, 32) - n == 0", "n > 3 and n < 9 or n == 64"]
 
 
-def distance(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+def distance(one, other):
     """How far apart two problems are in size."""
     pairs = [sorted((one[name], other[name])) for name in one]
     return sum(math.log((high + 1) / (low + 1)) for low, high in pairs)
@@ -136,9 +123,7 @@ NUMBERS = {"a": st.integers(1, 20), "b": st.integers(1, 60)}
 
 @settings(max_examples=100)
 @given(st.lists(ONE, min_size=1, max_size=2), st.integers(1, 60), st.fixed_dictionaries(NUMBERS))
-def test_one_size_is_the_nearest_of_all(
-    texts: list[str], wanted: int, numbers: dict[str, int]
-) -> None:
+def test_one_size_is_the_nearest_of_all(texts, wanted, numbers):
     texts = [text.format(**numbers) for text in texts]
     fitting = [{"n": n} for n in range(1, 61) if all(evaluate(t, {"n": n}) for t in texts)]
     found = nearest(texts, {"n": wanted}, {"n": (1, 60)})
@@ -157,9 +142,7 @@ def test_one_size_is_the_nearest_of_all(
     st.fixed_dictionaries(NUMBERS),
 )
 @example(["n * m % {a} == 0", "n == 2 * m"], (1, 1), {"a": 11, "b": 1})
-def test_two_sizes_fit_if_any_do(
-    texts: list[str], wanted: tuple[int, int], numbers: dict[str, int]
-) -> None:
+def test_two_sizes_fit_if_any_do(texts, wanted, numbers):
     texts = [text.format(**numbers) for text in texts]
     limits = {"n": (1, 40), "m": (1, 40)}
     every = [{"n": n, "m": m} for n, m in itertools.product(range(1, 41), repeat=2)]
@@ -171,7 +154,7 @@ def test_two_sizes_fit_if_any_do(
         raise AssertionError(f"{texts} at {wanted}: {fitting[0]} was not found")
 
 
-def test_a_search_that_finds_nothing_ends_soon() -> None:
+def test_a_search_that_finds_nothing_ends_soon():
     wanted = {name: 1000 for name in "abcdef"}
     parameters = {name: ProblemParameter(type="integer") for name in wanted}
     texts = ["a * b * c * d * e * f % 7 == 9", "a % 2 == 0", "b <= a", "f % c == d"]
@@ -184,6 +167,6 @@ def test_a_search_that_finds_nothing_ends_soon() -> None:
 @pytest.mark.parametrize(
     ("wanted", "expected"), [(900, 1024), (30, 64), (400, 256), (640, 256), (641, 1024)]
 )
-def test_of_listed_values_the_nearest_is_taken(wanted: int, expected: int) -> None:
+def test_of_listed_values_the_nearest_is_taken(wanted, expected):
     listed = {"n": ProblemParameter(type="integer", values=[64, 256, 1024])}
     assert Search(listed, {"n": wanted}, []).nearest() == {"n": expected}

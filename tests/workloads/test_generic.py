@@ -1,7 +1,5 @@
 """The library is generic: what belongs to one workload or study stands in its folder."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -19,21 +17,21 @@ SOURCES = [
 ]
 
 
-def named(text: str, names: list[str] = NAMES) -> list[str]:
+def named(text, names=NAMES):
     """Workloads and studies whose names stand in a text."""
     return [name for name in names if re.search(rf"(?<![a-z]){name}", text, re.IGNORECASE)]
 
 
-def test_the_library_names_no_workload_and_no_study() -> None:
+def test_the_library_names_no_workload_and_no_study():
     assert {path: found for path in SOURCES if (found := named(path.read_text()))} == {}
 
 
 @pytest.mark.workloads
-def test_the_names_are_known() -> None:
+def test_the_names_are_known():
     assert len(NAMES) >= 12
 
 
-def test_a_planted_name_is_found() -> None:
+def test_a_planted_name_is_found():
     assert len(SOURCES) > 100
     known = [*NAMES, "wave", "wave_tile"]
     for name in known:

@@ -1,7 +1,5 @@
 """The uniform sequence in NumPy, and arrays of 16-bit numbers, which are drawn by parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,9 +11,7 @@ from launchwise.workloads.inputs import uniform
 
 
 @given(st.integers(0, 2**63), st.sampled_from([(-1.0, 1.0), (1500.0, 4500.0)]))
-def test_values_are_in_range_and_the_same_every_time(
-    seed: int, bounds: tuple[float, float]
-) -> None:
+def test_values_are_in_range_and_the_same_every_time(seed, bounds):
     found = uniform(125, seed, *bounds)
     assert (found.shape, found.dtype) == ((125,), np.float64)
     assert np.all((bounds[0] <= found) & (found < bounds[1]))
@@ -24,12 +20,12 @@ def test_values_are_in_range_and_the_same_every_time(
     assert len(np.unique(found)) == found.size
 
 
-def test_a_longer_sequence_begins_with_the_shorter_one() -> None:
+def test_a_longer_sequence_begins_with_the_shorter_one():
     assert np.array_equal(uniform(1000, 3)[:10], uniform(10, 3))
     assert uniform(0, 3).shape == (0,)
 
 
-def test_values_are_spread_evenly_and_uncorrelated() -> None:
+def test_values_are_spread_evenly_and_uncorrelated():
     values = uniform(64000, 11, 0.0, 1.0)
     counts, _ = np.histogram(values, bins=20, range=(0, 1))
     expected = values.size / 20
@@ -37,7 +33,7 @@ def test_values_are_spread_evenly_and_uncorrelated() -> None:
     assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.02
 
 
-def test_values_are_those_of_the_published_generator() -> None:
+def test_values_are_those_of_the_published_generator():
     # SplitMix64 (Steele, Lea, Flood 2014) from seed 1234567: its first outputs are widely printed.
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     expected = [(value >> 11) * 2.0**-53 for value in published]
@@ -50,7 +46,7 @@ SHAPE = (3, content.PART // 2 + 5)
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("fill", "deviation"), [("uniform", 3**-0.5), ("normal", 1.0)])
-def test_every_part_is_drawn_anew(name: str, fill: str, deviation: float) -> None:
+def test_every_part_is_drawn_anew(name, fill, deviation):
     """Moments are those of the distribution, and neighbouring parts do not resemble each other."""
     dtype = element_type(name)
     found = content.drawn(fill, SHAPE, dtype, np.random.default_rng(7))
@@ -68,6 +64,6 @@ def test_every_part_is_drawn_anew(name: str, fill: str, deviation: float) -> Non
     assert abs(np.corrcoef(flat[: rest.size], rest)[0, 1]) < 0.02
 
 
-def test_an_array_without_elements_is_drawn() -> None:
+def test_an_array_without_elements_is_drawn():
     found = content.drawn("uniform", (0, 4), element_type("float16"), np.random.default_rng(7))
     assert found.shape == (0, 4)

@@ -1,7 +1,5 @@
 """Spaces too large to go through: what is listed, compiled and learnt of them all the same."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -23,7 +21,7 @@ VALUES = dict.fromkeys(NAMES, (1, 2, 4, 8, 16, 32, 64, 128))
 CONSTRAINTS = ["a * b <= 8", "c != a", "b < c or mode == 'x'", "a + c > 4", "a > 9"]
 
 
-def test_what_constraints_leave_of_a_huge_space_is_listed() -> None:
+def test_what_constraints_leave_of_a_huge_space_is_listed():
     equal = [f"{one} == {other}" for one, other in itertools.pairwise(NAMES)]
     spec = made(VALUES, {"plain": ([], []), "tied": (NAMES, equal)})
     found = space.configurations(spec, PROBLEM)
@@ -32,7 +30,7 @@ def test_what_constraints_leave_of_a_huge_space_is_listed() -> None:
     assert tied == [[value] * len(NAMES) for value in VALUES["t0"]]
 
 
-def test_a_space_that_is_left_too_large_is_refused_with_a_way_out() -> None:
+def test_a_space_that_is_left_too_large_is_refused_with_a_way_out():
     spec = made(VALUES, {"plain": ([], []), "free": (NAMES, [])})
     with pytest.raises(UserError, match=r"more than 200,000 configurations.*tpe or transfer"):
         space.configurations(spec, PROBLEM)
@@ -43,10 +41,8 @@ def test_a_space_that_is_left_too_large_is_refused_with_a_way_out() -> None:
     st.lists(st.sampled_from(CONSTRAINTS), max_size=2),
     st.sets(st.sampled_from(["a", "b", "c", "mode"])),
 )
-def test_builds_are_those_that_a_configuration_needs(
-    common: list[str], own: list[str], build: set[str]
-) -> None:
-    tunables: dict[str, tuple[int | str, ...]] = {
+def test_builds_are_those_that_a_configuration_needs(common, own, build):
+    tunables = {
         **{"a": (1, 2, 4), "b": (1, 3, 9), "c": (2, 5)},
         "mode": ("x", "y"),
     }
@@ -61,9 +57,9 @@ def test_builds_are_those_that_a_configuration_needs(
         assert found[0] == spec.build_choice(first)
 
 
-def test_builds_of_a_huge_space_are_found_without_going_through_it() -> None:
+def test_builds_of_a_huge_space_are_found_without_going_through_it():
     build = ("t0", "t1")
-    variants: dict[str, tuple[list[str], list[str]]] = {
+    variants = {
         "plain": ([], []),
         "free": (NAMES, ["t0 * t1 <= 4", "t2 + t3 < 100"]),
     }
@@ -74,7 +70,7 @@ def test_builds_of_a_huge_space_are_found_without_going_through_it() -> None:
     ]
 
 
-def test_some_configuration_of_a_huge_space_is_found_where_hardly_any_is_feasible() -> None:
+def test_some_configuration_of_a_huge_space_is_found_where_hardly_any_is_feasible():
     rare = [f"{name} == {VALUES[name][-1]}" for name in NAMES]
     spec = made(VALUES, {"plain": ([], []), "rare": (NAMES, rare), "none": (NAMES, ["t0 < 0"])})
     draws = Draws(spec, PROBLEM, None, 0)
@@ -85,7 +81,7 @@ def test_some_configuration_of_a_huge_space_is_found_where_hardly_any_is_feasibl
     assert draws.any() is not None
 
 
-def test_models_ask_for_candidates_where_they_cannot_list_all() -> None:
+def test_models_ask_for_candidates_where_they_cannot_list_all():
     spec = made(VALUES, {"plain": ([], []), "free": (NAMES, [])})
     gpu = profile()
     case = Case(gpu.name, PROBLEM)

@@ -1,10 +1,7 @@
 """Inputs, references and comparisons by own functions: what fits, and what is told."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Finding
 from tests.support.host_device import HostDevice, measured_rows
 from tests.support.spec_changes import MISTAKES, changed
 
@@ -85,7 +81,7 @@ BASELINE = {"variant": "own", "threads": 64}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A workload with inputs, a reference by name, and shapes by a tunable, to change."""
     place = tmp_path / "own"
     place.mkdir()
@@ -95,7 +91,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def verdict(folder: Path, device: CpuDevice | None = None, threads: int = 64) -> Finding:
+def verdict(folder, device=None, threads=64):
     """What verification finds on the CPU device."""
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
@@ -117,13 +113,13 @@ def verdict(folder: Path, device: CpuDevice | None = None, threads: int = 64) ->
 
 @pytest.mark.parametrize("threads", [32, 64])
 @pytest.mark.parametrize("guards", [True, False])
-def test_shapes_and_references_may_read_tunables(folder: Path, threads: int, guards: bool) -> None:
+def test_shapes_and_references_may_read_tunables(folder, threads, guards):
     device = CpuDevice(folder, [])
     device.guards_buffers = guards
     assert verdict(folder, device, threads).wrong == ""
 
 
-def test_a_file_beside_the_folder_that_has_its_name_is_not_its_python(folder: Path) -> None:
+def test_a_file_beside_the_folder_that_has_its_name_is_not_its_python(folder):
     """As after `launchwise new own --from own.py`."""
     (folder.parent / "own.py").write_text("import cupy_that_is_nowhere\n")
     assert verdict(folder).wrong == ""
@@ -132,7 +128,7 @@ def test_a_file_beside_the_folder_that_has_its_name_is_not_its_python(folder: Pa
 @pytest.mark.parametrize(
     ("dtype", "name"), [("float32", "float"), ("float64", "double"), ("int32", "int")]
 )
-def test_a_reference_may_change_its_inputs(folder: Path, dtype: str, name: str) -> None:
+def test_a_reference_may_change_its_inputs(folder, dtype, name):
     changed(folder, {"arguments.weight.type": dtype})
     kernel = KERNEL.replace("float *weight", f"{name} *weight")
     (folder / "own.cu").write_text(kernel.replace("weight[i] * ", "(float)weight[i] * "))
@@ -143,7 +139,7 @@ def test_a_reference_may_change_its_inputs(folder: Path, dtype: str, name: str) 
 
 
 @pytest.mark.parametrize("what", MISTAKES["inputs"])
-def test_a_mistake_of_inputs_is_one_line(folder: Path, what: str) -> None:
+def test_a_mistake_of_inputs_is_one_line(folder, what):
     body, said = MISTAKES["inputs"][what]
     (folder / "inputs.py").write_text(
         f"import numpy as np\n\ndef make(generator, n, problem):\n    {body}\n"
@@ -154,7 +150,7 @@ def test_a_mistake_of_inputs_is_one_line(folder: Path, what: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_a_declared_shape_is_insisted_on(folder: Path) -> None:
+def test_a_declared_shape_is_insisted_on(folder):
     changed(folder, {"arguments.values.shape": ["n"]})
     with pytest.raises(UserError, match=r"gives values with shape \(99,\), must be \(100,\)"):
         verdict(folder)
@@ -168,9 +164,7 @@ def test_a_declared_shape_is_insisted_on(folder: Path) -> None:
         ("inputs.py", "def make(generator, problem, sums, m): return {}", "unknown name 'm'"),
     ],
 )
-def test_parameters_are_checked_before_a_function_is_called(
-    folder: Path, file: str, text: str, said: str
-) -> None:
+def test_parameters_are_checked_before_a_function_is_called(folder, file, text, said):
     check_own_functions(folder, load_spec(folder))
     (folder / file).write_text(text)
     # What was imported stays imported.
@@ -180,7 +174,7 @@ def test_parameters_are_checked_before_a_function_is_called(
 
 
 @pytest.mark.parametrize("what", MISTAKES["reference"])
-def test_a_mistake_of_a_reference_is_one_line(folder: Path, what: str) -> None:
+def test_a_mistake_of_a_reference_is_one_line(folder, what):
     text, said = MISTAKES["reference"][what]
     (folder / "reference.py").write_text(text + "\n")
     with pytest.raises(UserError) as refused:
@@ -190,7 +184,7 @@ def test_a_mistake_of_a_reference_is_one_line(folder: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize(("mask", "said"), [(True, ""), (False, "sums[1] is ")])
-def test_masked_elements_and_none_are_not_compared(folder: Path, mask: bool, said: str) -> None:
+def test_masked_elements_and_none_are_not_compared(folder, mask, said):
     (folder / "reference.py").write_text(
         "import numpy as np\n\n"
         "def expected(values):\n"
@@ -201,7 +195,7 @@ def test_masked_elements_and_none_are_not_compared(folder: Path, mask: bool, sai
     assert bool(wrong) == bool(said)
 
 
-def test_a_comparison_of_ones_own_decides(folder: Path) -> None:
+def test_a_comparison_of_ones_own_decides(folder):
     changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write(
@@ -215,7 +209,7 @@ def test_a_comparison_of_ones_own_decides(folder: Path) -> None:
     assert verdict(folder).wrong == "reference.py:same returns False"
 
 
-def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
+def test_a_comparison_that_gives_no_truth_value_is_told(folder):
     changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write("\n\ndef same(found, expected):\n    return 1\n")
@@ -224,7 +218,7 @@ def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
         verdict(folder)
 
 
-def test_a_comparison_may_say_what_is_wrong(folder: Path) -> None:
+def test_a_comparison_may_say_what_is_wrong(folder):
     changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
         file.write(
@@ -238,7 +232,7 @@ def test_a_comparison_may_say_what_is_wrong(folder: Path) -> None:
     assert verdict(folder).wrong == "reference.py:same: sums are 7 off"
 
 
-def test_what_does_not_fit_twice_is_told(folder: Path) -> None:
+def test_what_does_not_fit_twice_is_told(folder):
     changed(folder, {"arguments.total.shape": ["1024 * n"], "arguments.total.type": "float64"})
     (folder / "reference.py").write_text("def expected(n): return None, [1.0] * (1024 * n)\n")
     small = CpuDevice(folder, [], memory_bytes=1_000_000)
@@ -246,7 +240,7 @@ def test_what_does_not_fit_twice_is_told(folder: Path) -> None:
         verdict(folder, small)
 
 
-def test_nothing_is_restored_that_need_not_be(folder: Path) -> None:
+def test_nothing_is_restored_that_need_not_be(folder):
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
     device = CpuDevice(folder, [])
@@ -261,7 +255,7 @@ def test_nothing_is_restored_that_need_not_be(folder: Path) -> None:
     session.close()
 
 
-def test_what_is_restored_is_timed_launch_by_launch(folder: Path) -> None:
+def test_what_is_restored_is_timed_launch_by_launch(folder):
     # Launches as short as these would be replayed many at a time.
     method = Method(repeats=Repeats(minimum=2, maximum=2), graph_below_us=1e9, energy_ms=0)
     device = HostDevice(folder, [])
@@ -270,7 +264,7 @@ def test_what_is_restored_is_timed_launch_by_launch(folder: Path) -> None:
     assert (row["timer"], row["launches_per_repeat"], row["l2"]) == ("restored", 1, "cold")
 
 
-def test_inputs_are_made_once_per_problem(folder: Path) -> None:
+def test_inputs_are_made_once_per_problem(folder):
     with (folder / "inputs.py").open("a") as file:
         file.write(
             "\nmade = make\n\ndef make(generator, n, problem):\n"
@@ -293,9 +287,7 @@ def test_inputs_are_made_once_per_problem(folder: Path) -> None:
         ("int32", 99, r"has shape \(99,\), the argument \(100,\)"),
     ],
 )
-def test_a_file_of_another_type_or_length_is_refused(
-    folder: Path, dtype: str, shape: int, said: str
-) -> None:
+def test_a_file_of_another_type_or_length_is_refused(folder, dtype, shape, said):
     np.save(folder / "weight.npy", np.ones(shape, dtype))
     changed(
         folder,
@@ -305,13 +297,13 @@ def test_a_file_of_another_type_or_length_is_refused(
         verdict(folder)
 
 
-def test_a_missing_file_is_told_as_missing(folder: Path) -> None:
+def test_a_missing_file_is_told_as_missing(folder):
     changed(folder, {"arguments.weight.fill": {"file": "weight.npy"}})
     with pytest.raises(UserError, match=r"weight\.npy: is missing"):
         verdict(folder)
 
 
-def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> None:
+def test_a_struct_of_another_size_than_the_parameter_is_told(folder):
     kernel = (folder / "own.cu").read_text()
     (folder / "own.cu").write_text(
         "struct Limits { double low; int last; };\n"
@@ -327,9 +319,7 @@ def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> No
 
 
 @pytest.mark.parametrize("guards", [True, False])
-def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
-    folder: Path, guards: bool
-) -> None:
+def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(folder, guards):
     changed(folder, {"arguments.sums.shape": ["n"], "arguments.values.shape": ["n"]})
     (folder / "inputs.py").write_text(
         "def make(generator, n): return {'values': generator.uniform(size=n), 'entries': n}\n"
@@ -349,7 +339,7 @@ def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
         assert "beyond the end of sums (400 B)" in verdict(folder, device).wrong
 
 
-def test_a_kernel_that_reads_what_another_left_in_scratch_memory_is_wrong(folder: Path) -> None:
+def test_a_kernel_that_reads_what_another_left_in_scratch_memory_is_wrong(folder):
     one = {"type": "float32", "shape": [1], "role": "scratch"}
     own = yaml.safe_load(SPEC)["variants"]["own"]
     own["arguments"] = ["sums", "total", "values", "weight", "entries", "one"]

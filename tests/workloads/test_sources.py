@@ -1,7 +1,5 @@
 """Which files CUDA sources include, and which headers a translation unit includes first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +12,13 @@ Write = Callable[[dict[str, str]], Path]
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+def write(tmp_path, monkeypatch):
     """Write files below a project's ``kernels/`` and give the folder of the workload ``mine``."""
     kernels = tmp_path / "project" / "kernels"
     monkeypatch.setattr(sources, "PROJECT_KERNELS", kernels)
     monkeypatch.setattr(sources, "COMMON", kernels / "common")
 
-    def make(files: dict[str, str]) -> Path:
+    def make(files):
         for name, text in files.items():
             path = kernels / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,12 +28,12 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return make
 
 
-def names(folder: Path, *start: str) -> list[str]:
+def names(folder, *start):
     """What is included, relative to ``kernels/``."""
     return [path.relative_to(folder.parent).as_posix() for path in included_files(folder, start)]
 
 
-def test_includes_are_followed_wherever_they_lead_and_once(write: Write) -> None:
+def test_includes_are_followed_wherever_they_lead_and_once(write):
     folder = write(
         {
             "mine/a.cu": '#include "b.cuh"\n#include <cuda_fp16.h>\n#include "common/one.cuh"\n',
@@ -53,7 +51,7 @@ def test_includes_are_followed_wherever_they_lead_and_once(write: Write) -> None
     assert names(folder, "unused.cuh", "missing.cu") == ["mine/unused.cuh"]
 
 
-def test_a_workloads_own_file_is_found_before_the_projects(write: Write) -> None:
+def test_a_workloads_own_file_is_found_before_the_projects(write):
     folder = write(
         {
             "mine/a.cu": '#include "common/one.cuh"\n',
@@ -65,7 +63,7 @@ def test_a_workloads_own_file_is_found_before_the_projects(write: Write) -> None
     assert unit_headers(folder, ["a.cu"], []) == []
 
 
-def test_a_unit_includes_the_common_headers_of_its_own_files_first(write: Write) -> None:
+def test_a_unit_includes_the_common_headers_of_its_own_files_first(write):
     folder = write(
         {
             "mine/a.cu": '#include "common/one.cuh"\n',

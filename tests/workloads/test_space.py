@@ -1,12 +1,8 @@
 """Problems, configurations and launches, held against brute force."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +15,7 @@ from tests.support.samples import STENCIL
 from tests.support.spaces import made
 from tests.support.spec_changes import changed
 
-CONSTRAINTS: dict[str, Callable[..., bool]] = {
+CONSTRAINTS = {
     "a * b <= 8": lambda a, b, m, mode: a * b <= 8,
     "a != b": lambda a, b, m, mode: a != b,
     "b <= m": lambda a, b, m, mode: b <= m,
@@ -30,10 +26,10 @@ CONSTRAINTS: dict[str, Callable[..., bool]] = {
 DTYPES = ("float32", "float64")
 
 
-def small_spec(constraints: tuple[str, ...], of_variant: tuple[str, ...] = ()) -> Spec:
+def small_spec(constraints, of_variant=()):
     """Two variants over two tunables, with an unconstrained baseline value in each."""
     work = {"items": "m", "item": "things", "bytes": "m", "flop": "m", "footprint_bytes": "m"}
-    common: dict[str, Any] = {"source": "x.cu", "title": "x", "block": ["a", "b", "1"]}
+    common = {"source": "x.cu", "title": "x", "block": ["a", "b", "1"]}
     tunable = {"kind": "launch", "description": "x"}
     return Spec.model_validate(
         {
@@ -70,9 +66,7 @@ def small_spec(constraints: tuple[str, ...], of_variant: tuple[str, ...] = ()) -
     st.sets(st.sampled_from(sorted(CONSTRAINTS))).map(tuple),
     st.fixed_dictionaries({"m": st.integers(1, 6), "mode": st.sampled_from(["x", "y"])}),
 )
-def test_enumeration_finds_exactly_what_brute_force_finds(
-    constraints: tuple[str, ...], of_variant: tuple[str, ...], problem: dict[str, Any]
-) -> None:
+def test_enumeration_finds_exactly_what_brute_force_finds(constraints, of_variant, problem):
     spec = small_spec(constraints, of_variant)
     expected = set()
     for variant, a, b in [("plain", 1, 1), *itertools.product(["tiled"], (1, 2, 4, 8), (1, 3, 5))]:
@@ -89,7 +83,7 @@ def test_enumeration_finds_exactly_what_brute_force_finds(
     assert found == [tuple(each.values()) for each in space.configurations(spec, problem)]
 
 
-def test_rows_of_float64_that_are_aligned_are_not_padded(stencil_spec: Spec) -> None:
+def test_rows_of_float64_that_are_aligned_are_not_padded(stencil_spec):
     padded = {
         (n, dtype): any(
             each["row_padding"]
@@ -103,7 +97,7 @@ def test_rows_of_float64_that_are_aligned_are_not_padded(stencil_spec: Spec) -> 
     }
 
 
-def test_a_smaller_gpu_leaves_fewer_configurations(stencil_spec: Spec) -> None:
+def test_a_smaller_gpu_leaves_fewer_configurations(stencil_spec):
     problem = {"n": 64, "dtype": "float32", "order": 2}
     gpu = {"gpu_max_threads_per_block": 256}
     found = space.configurations(stencil_spec, problem, gpu)
@@ -111,16 +105,14 @@ def test_a_smaller_gpu_leaves_fewer_configurations(stencil_spec: Spec) -> None:
     assert found == [
         each
         for each in every
-        if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
+        if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256
     ]
     assert 0 < len(found) < len(every)
 
 
 @pytest.mark.parametrize("order", [2, 8, 16])
 @pytest.mark.parametrize("n", [20, 23, 64, 100, 257])
-def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
-    stencil_spec: Spec, n: int, order: int
-) -> None:
+def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(stencil_spec, n, order):
     problem = {"n": n, "dtype": "float32", "order": order}
     interior = n - order
     for configuration in space.configurations(stencil_spec, problem):
@@ -135,8 +127,8 @@ def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
         assert (grid[0] - 1) * 64 < threads <= grid[0] * 64
 
 
-def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(stencil_spec: Spec) -> None:
-    blocks: list[dict[str, list[Any]]] = [
+def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(stencil_spec):
+    blocks = [
         {"order": [8, 2], "n": [64, 32], "dtype": ["float64"]},
         {"n": [64, 100], "dtype": ["float64"], "order": [2]},
     ]
@@ -157,9 +149,7 @@ def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(stencil_spec: 
         ({"n": ["64"], "dtype": ["float32"], "order": [2]}, "n: must be of type integer"),
     ],
 )
-def test_a_bad_block_of_problems_is_refused(
-    stencil_spec: Spec, block: dict[str, list[Any]], said: str
-) -> None:
+def test_a_bad_block_of_problems_is_refused(stencil_spec, block, said):
     with pytest.raises(ValueError, match=said):
         space.problems(stencil_spec, [block])
 
@@ -167,7 +157,7 @@ def test_a_bad_block_of_problems_is_refused(
 BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
 
 
-def test_blocks_that_narrow_a_problem_add_up(stencil_spec: Spec) -> None:
+def test_blocks_that_narrow_a_problem_add_up(stencil_spec):
     blocks = {**BLOCK, "only": {"variant": ["block3d"], "bx": [8]}}
     rows = {**BLOCK, "n": [65, 66], "only": {"variant": ["block3d"], "bz": [1], "by": [1, 2]}}
     found = space.narrowings(stencil_spec, [blocks, rows])
@@ -194,7 +184,7 @@ def test_blocks_that_narrow_a_problem_add_up(stencil_spec: Spec) -> None:
     assert sorted(map(str, listed[1:])) == sorted(map(str, wanted))
 
 
-def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec: Spec) -> None:
+def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec):
     narrow = {**BLOCK, "only": {"tz": [1]}}
     for blocks in ([narrow, BLOCK], [BLOCK, narrow]):
         assert set(map(str, space.narrowings(stencil_spec, blocks).values())) == {"[]"}
@@ -205,18 +195,18 @@ def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec: Spec) 
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Path:
+def copied(tmp_path):
     """A copy of the stencil to change."""
     return Path(shutil.copytree(STENCIL, tmp_path / "stencil"))
 
 
-PROBLEMS: list[space.Problem] = [
+PROBLEMS = [
     {"n": 64, "dtype": "float32", "order": 2},
     {"n": 100, "dtype": "float64", "order": 16},
 ]
 
 
-def test_a_good_space_passes(stencil_spec: Spec) -> None:
+def test_a_good_space_passes(stencil_spec):
     check_space(stencil_spec, PROBLEMS)
 
 
@@ -237,16 +227,14 @@ def test_a_good_space_passes(stencil_spec: Spec) -> None:
         ),
     ],
 )
-def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(
-    copied: Path, constraint: str, said: str
-) -> None:
+def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(copied, constraint, said):
     spec = load_spec(changed(copied, {"constraints": [constraint]}))
     with pytest.raises(ValueError, match=r"cannot|satisf|violates") as caught:
         check_space(spec, PROBLEMS)
     assert str(caught.value).startswith(said)
 
 
-def test_a_variant_may_rest_where_only_some_problems_are_asked_for(copied: Path) -> None:
+def test_a_variant_may_rest_where_only_some_problems_are_asked_for(copied):
     spec = load_spec(changed(copied, {"constraints": ["variant != 'column' or n > 70"]}))
     check_space(spec, PROBLEMS)
     check_space(spec, PROBLEMS[:1], every_variant=False)
@@ -254,7 +242,7 @@ def test_a_variant_may_rest_where_only_some_problems_are_asked_for(copied: Path)
         check_space(spec, PROBLEMS[:1])
 
 
-def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
+def test_a_space_that_no_list_could_hold_is_checked_all_the_same():
     # 8^30 configurations of each variant: going through them would never end.
     names = [f"t{number}" for number in range(30)]
     values = dict.fromkeys(names, (1, 2, 4, 8, 16, 32, 64, 128))
@@ -265,7 +253,7 @@ def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
         check_space(made(values, shapes), [{"m": 3}])
 
 
-def test_labels_name_what_a_variant_uses_and_no_more(stencil_spec: Spec) -> None:
+def test_labels_name_what_a_variant_uses_and_no_more(stencil_spec):
     problem = {"n": 65, "dtype": "float32", "order": 2}
     labels = [
         space.label(each, stencil_spec) for each in space.configurations(stencil_spec, problem)

@@ -1,10 +1,6 @@
 """Specs: what ``spec.yaml`` may hold, and the one line for what it may not."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,13 +8,13 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.discovery import find_workloads
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import MEASURED_COLUMNS
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from tests.support.samples import STENCIL
 from tests.support.spec_changes import MISTAKES, changed
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A copy of the stencil to break."""
     copy = tmp_path / "kernels" / "stencil"
     shutil.copytree(STENCIL, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -26,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", MISTAKES["spec"])
-def test_a_bad_spec_is_one_line_with_file_key_and_reason(folder: Path, what: str) -> None:
+def test_a_bad_spec_is_one_line_with_file_key_and_reason(folder, what):
     changes, start, *parts = MISTAKES["spec"][what]
     with pytest.raises(UserError) as caught:
         load_spec(changed(folder, changes))
@@ -36,7 +32,7 @@ def test_a_bad_spec_is_one_line_with_file_key_and_reason(folder: Path, what: str
     assert all(part in line for part in parts)
 
 
-def test_features_stand_in_one_file_and_are_checked_there(folder: Path) -> None:
+def test_features_stand_in_one_file_and_are_checked_there(folder):
     path, spec = folder / "features.yaml", folder / "spec.yaml"
     path.write_text("size: n\nfits: n * gpu_l3_bytes\n")
     with pytest.raises(UserError) as caught:
@@ -62,7 +58,7 @@ def test_features_stand_in_one_file_and_are_checked_there(folder: Path) -> None:
         ("text\n", "must be a mapping"),
     ],
 )
-def test_a_file_that_is_no_mapping_is_one_line(folder: Path, content: str, said: str) -> None:
+def test_a_file_that_is_no_mapping_is_one_line(folder, content, said):
     (folder / "spec.yaml").write_text(content)
     with pytest.raises(UserError) as caught:
         load_spec(folder)
@@ -72,7 +68,7 @@ def test_a_file_that_is_no_mapping_is_one_line(folder: Path, content: str, said:
     assert "\n" not in line
 
 
-def test_a_file_that_is_no_text_or_not_there_is_one_line(folder: Path) -> None:
+def test_a_file_that_is_no_text_or_not_there_is_one_line(folder):
     (folder / "spec.yaml").write_bytes(b"workload: \xff\n")
     with pytest.raises(UserError, match="is not UTF-8 text"):
         load_spec(folder)
@@ -81,7 +77,7 @@ def test_a_file_that_is_no_text_or_not_there_is_one_line(folder: Path) -> None:
         load_spec(folder)
 
 
-def test_merged_keys_may_be_overridden_and_anchors_used(folder: Path) -> None:
+def test_merged_keys_may_be_overridden_and_anchors_used(folder):
     path = folder / "spec.yaml"
     text = path.read_text()
     head, middle = "  by:\n    kind: launch\n", "    description: block size along y\n"
@@ -93,7 +89,7 @@ def test_merged_keys_may_be_overridden_and_anchors_used(folder: Path) -> None:
     assert load_spec(folder).tunables["by"].description == "block size along y"
 
 
-def test_workloads_are_found_by_folder_and_names_are_unique(folder: Path, tmp_path: Path) -> None:
+def test_workloads_are_found_by_folder_and_names_are_unique(folder, tmp_path):
     (folder.parent / "no_workload").mkdir()
     assert find_workloads([folder.parent]) == {"stencil": folder}
     other = tmp_path / "other" / "stencil"
@@ -103,12 +99,12 @@ def test_workloads_are_found_by_folder_and_names_are_unique(folder: Path, tmp_pa
     assert str(caught.value).startswith(str(other / "spec.yaml"))
 
 
-def test_no_parameter_can_have_the_name_of_a_measured_column(stencil_spec: Spec) -> None:
+def test_no_parameter_can_have_the_name_of_a_measured_column(stencil_spec):
     own = {*stencil_spec.problem_columns, *stencil_spec.tunable_columns}
     assert set(MEASURED_COLUMNS) == set(measurement_schema(stencil_spec).columns) - own
 
 
-def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
+def test_what_may_be_recommended_is_what_is_verified(folder):
     spec = load_spec(folder)
     assert spec.recommendable is spec
     spec = load_spec(changed(folder, {"variants.column.verified": False}))
@@ -135,8 +131,6 @@ def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
         ({"n": 64, "dtype": 4, "order": 2}, "dtype: must be of type category"),
     ],
 )
-def test_a_problem_is_checked_parameter_by_parameter(
-    stencil_spec: Spec, problem: dict[str, Any], said: str | None
-) -> None:
+def test_a_problem_is_checked_parameter_by_parameter(stencil_spec, problem, said):
     found = stencil_spec.check_problem(problem)
     assert found is None if said is None else said in str(found)

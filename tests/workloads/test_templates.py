@@ -1,12 +1,8 @@
 """Templates by name: resolved for each configuration, refused in one line."""
 
-from __future__ import annotations
-
 import copy
 import re
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +14,7 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.builds import Build, split_kernel
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.templates import (
     macro_names,
     resolved_kernel,
@@ -36,7 +32,7 @@ __global__ void gemm(T *c, const T *a, const T *b, int n) { /* gemm2(x) */ }
 __global__ void plain(float *c) { c[0] = UNROLL; }
 """
 
-SPEC: dict[str, Any] = {
+SPEC = {
     "workload": "gemm",
     "title": "product of matrices",
     "problem": {
@@ -74,9 +70,7 @@ PROBLEM = {"n": 256, "dtype": "float64"}
 CHOICE = {"variant": "tiled", "BM": 64, "BN": 8, "UNROLL": 4, "OTHER": 1, "threads": 64}
 
 
-def loaded(
-    tmp_path: Path, kernel: str, source: str = SOURCE, changes: dict[str, Any] | None = None
-) -> tuple[Path, Spec]:
+def loaded(tmp_path, kernel, source=SOURCE, changes=None):
     """Folder of the workload with another kernel, and its spec."""
     folder = tmp_path / "gemm"
     folder.mkdir()
@@ -106,7 +100,7 @@ def loaded(
         ("gemm<0x10, -1, dtype*>", "gemm<0x10, -1, double*>"),
     ],
 )
-def test_template_arguments_are_resolved(tmp_path: Path, kernel: str, expected: str) -> None:
+def test_template_arguments_are_resolved(tmp_path, kernel, expected):
     _, spec = loaded(tmp_path, kernel)
     assert resolved_kernel(spec, kernel, PROBLEM, CHOICE) == expected
 
@@ -133,7 +127,7 @@ def test_template_arguments_are_resolved(tmp_path: Path, kernel: str, expected: 
         ("gemm2<BM>", "gemm.cu: unknown kernel 'gemm2'"),
     ],
 )  # fmt: skip
-def test_what_is_no_template_argument_is_one_line(tmp_path: Path, kernel: str, said: str) -> None:
+def test_what_is_no_template_argument_is_one_line(tmp_path, kernel, said):
     with pytest.raises(UserError) as caught:
         loaded(tmp_path, kernel)
     line = str(caught.value)
@@ -142,7 +136,7 @@ def test_what_is_no_template_argument_is_one_line(tmp_path: Path, kernel: str, s
     assert "\n" not in line
 
 
-def test_a_template_parameter_is_no_macro(tmp_path: Path) -> None:
+def test_a_template_parameter_is_no_macro(tmp_path):
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>")
     assert macro_names(folder, spec, spec.variants["tiled"]) == ["UNROLL", "REAL", "ROWS"]
     build = load_workload(folder, spec).build(PROBLEM, CHOICE)
@@ -150,14 +144,14 @@ def test_a_template_parameter_is_no_macro(tmp_path: Path) -> None:
     assert dict(build.defines) == {"UNROLL": "4", "REAL": "double", "ROWS": "128"}
 
 
-def test_a_template_argument_that_the_file_reads_as_a_macro_is_one(tmp_path: Path) -> None:
+def test_a_template_argument_that_the_file_reads_as_a_macro_is_one(tmp_path):
     source = "#if BN > 8\n#endif\n" + SOURCE.replace("int BM, int BN", "int M, int N")
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", source)
     named = macro_names(folder, spec, spec.variants["tiled"])
     assert named == ["BN", "UNROLL", "REAL", "ROWS"]
 
 
-def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path: Path) -> None:
+def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path):
     macros = {"T": SPEC["macros"]["REAL"]}
     folder, spec = loaded(tmp_path, "gemm<BM, BN, T>", changes={"macros": macros})
     check_signatures(folder, spec)
@@ -165,7 +159,7 @@ def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path: P
     assert build == Build.of("gemm.cu", {"UNROLL": 4}, ["gemm<64, 8, double>"])
 
 
-def test_names_and_arguments_of_a_kernel() -> None:
+def test_names_and_arguments_of_a_kernel():
     assert split_kernel("axpy") == ("axpy", "")
     assert split_kernel("mine::gemm<64, Pair<int, float>>") == (
         "mine::gemm",
@@ -176,7 +170,7 @@ def test_names_and_arguments_of_a_kernel() -> None:
     assert template_names("gemm<BM / 2, A::b, T, BM>") == ["BM", "A", "T"]
 
 
-def test_the_symbol_of_an_instantiation_has_the_name_of_its_template() -> None:
+def test_the_symbol_of_an_instantiation_has_the_name_of_its_template():
     build = Build.of("gemm.cu", {}, ["gemm<64, float>", "plain"])
     space = f"_ZN22build_{build.key}"
     assert build.kernel_of(f"{space}4gemmILi64EfEEvPT0_") == "gemm<64, float>"
@@ -217,7 +211,7 @@ DECLARES = "declares the constant UNROLL, but a build"
         ("constexpr int f() { return UNROLL; }", ""),
     ],
 )
-def test_what_overrides_a_tunable_is_told(tmp_path: Path, line: str, told: str) -> None:
+def test_what_overrides_a_tunable_is_told(tmp_path, line, told):
     source = f"// J\xfcrgen\n{line}\n{SOURCE}"
     if not told:
         loaded(tmp_path, "gemm<BM, BN, dtype>", source)
@@ -235,7 +229,7 @@ FITTING = [
 
 
 @pytest.mark.parametrize("parameters", FITTING)
-def test_arguments_that_fit_a_template_are_no_complaint(tmp_path: Path, parameters: str) -> None:
+def test_arguments_that_fit_a_template_are_no_complaint(tmp_path, parameters):
     head = "typedef unsigned int index; using real = REAL; struct Matrix { };\n"
     source = head + SOURCE.replace("T *c, const T *a, const T *b, int n", parameters)
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", source)
@@ -257,9 +251,7 @@ def test_arguments_that_fit_a_template_are_no_complaint(tmp_path: Path, paramete
         ("const T *b, ", "", "variants.tiled.arguments: gemm takes 3 (c, a, n), 4 are given"),
     ],
 )
-def test_arguments_that_do_not_fit_a_template_are_told(
-    tmp_path: Path, old: str, new: str, said: str
-) -> None:
+def test_arguments_that_do_not_fit_a_template_are_told(tmp_path, old, new, said):
     declared = "T *c, const T *a, const T *b, int n"
     source = SOURCE.replace(declared, declared.replace(old, new, 1))
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", f"using index = long long;\n{source}")
@@ -268,7 +260,7 @@ def test_arguments_that_do_not_fit_a_template_are_told(
     assert said in str(caught.value)
 
 
-def test_the_example_of_the_documents_is_a_workload(tmp_path: Path) -> None:
+def test_the_example_of_the_documents_is_a_workload(tmp_path):
     page = (ROOT / "docs" / "how-to" / "add_a_kernel.md").read_text()
     section = page.partition("## A template by name")[2].partition("\n## ")[0]
     blocks = dict(re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL))

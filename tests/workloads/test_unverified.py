@@ -1,12 +1,7 @@
 """Variants that are not verified: timed and shown; nothing learns from them or recommends them."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +19,10 @@ from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
 from launchwise.report.answer.landscape import STATUS_WORDS
 from launchwise.report.numbers import statuses, winners
-from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.metrics import MEASURED, STATUSES, UNVERIFIED
-from launchwise.workloads.spec import Spec
 from tests.support.report_pages import page_of, visible
 from tests.support.report_study import study
 from tests.support.samples import measurements, profile
@@ -42,7 +35,7 @@ TRAIN, TEST = {"n": 64, "dtype": "float32", "order": 2}, {"n": 100, "dtype": "fl
 FOLD = Fold("it", ALL, (Case("test", TRAIN),), (Case("test", TEST),))
 
 
-def racing(spec: Spec, *names: str) -> Spec:
+def racing(spec, *names):
     """The same workload with variants that are not verified."""
     variants = {
         name: variant.model_copy(update={"verified": name not in names})
@@ -52,13 +45,13 @@ def racing(spec: Spec, *names: str) -> Spec:
 
 
 @pytest.fixture(scope="module")
-def spec(stencil_spec: Spec) -> Spec:
+def spec(stencil_spec):
     """The tests' workload, a variant not verified."""
     return racing(stencil_spec, RACING)
 
 
 @pytest.fixture(scope="module")
-def sweep(spec: Spec) -> pd.DataFrame:
+def sweep(spec):
     """A valid sweep in which what is not verified is always the fastest, with a large error."""
     table = measurements(spec)
     own = table["variant"] == RACING
@@ -70,7 +63,7 @@ def sweep(spec: Spec) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def domain(spec: Spec) -> Domain:
+def domain(spec):
     """Candidates that name no variant."""
     return Domain(spec, {"test": profile()})
 
@@ -78,9 +71,7 @@ def domain(spec: Spec) -> Domain:
 # Tables
 
 
-def test_its_rows_are_a_table_with_their_times_and_errors(
-    spec: Spec, sweep: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_its_rows_are_a_table_with_their_times_and_errors(spec, sweep, tmp_path):
     schema = measurement_schema(spec)
     write_table(tmp_path / "x.parquet", sweep, schema)
     found = read_table(tmp_path / "x.parquet", schema)
@@ -101,13 +92,8 @@ def test_its_rows_are_a_table_with_their_times_and_errors(
     ],
 )
 def test_a_status_that_does_not_fit_its_variant_is_refused(
-    spec: Spec,
-    sweep: pd.DataFrame,
-    tmp_path: Path,
-    variant: str,
-    changes: dict[str, Any],
-    said: str,
-) -> None:
+    spec, sweep, tmp_path, variant, changes, said
+):
     table = sweep.copy()
     row = table.index[table["variant"] == variant][0]
     for name, value in changes.items():
@@ -121,9 +107,7 @@ def test_a_status_that_does_not_fit_its_variant_is_refused(
 
 
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory"])
-def test_it_may_fail_as_any_other(
-    spec: Spec, sweep: pd.DataFrame, tmp_path: Path, status: str
-) -> None:
+def test_it_may_fail_as_any_other(spec, sweep, tmp_path, status):
     table = sweep.copy()
     row = table.index[table["variant"] == RACING][0]
     table.loc[row, ["status", "time_ms"]] = [status, np.nan]
@@ -133,7 +117,7 @@ def test_it_may_fail_as_any_other(
 # Learning
 
 
-def test_no_row_of_it_trains(spec: Spec, sweep: pd.DataFrame) -> None:
+def test_no_row_of_it_trains(spec, sweep):
     found = clean({"test": sweep}, [FOLD], spec, Fences(factor=100))
     of_problem = sweep[(sweep["n"] == 64) & (sweep["order"] == 2)]
     assert set(found.training["variant"]) == set(sweep["variant"]) - {RACING}
@@ -145,7 +129,7 @@ def test_no_row_of_it_trains(spec: Spec, sweep: pd.DataFrame) -> None:
     assert RACING in set(planted.training["variant"])
 
 
-def test_a_problem_with_nothing_else_is_no_case(spec: Spec, sweep: pd.DataFrame) -> None:
+def test_a_problem_with_nothing_else_is_no_case(spec, sweep):
     only = sweep[(sweep["n"] != 100) | (sweep["variant"] == RACING)]
     split = ProblemSplit(kind="problems", title="x", train={"n": [100]}, test={"n": [64]})
     profiles = {"test": profile()}
@@ -154,7 +138,7 @@ def test_a_problem_with_nothing_else_is_no_case(spec: Spec, sweep: pd.DataFrame)
     make_splits("s", {"it": split}, spec, {"test": sweep}, profiles)
 
 
-def test_it_is_no_candidate(spec: Spec, sweep: pd.DataFrame, domain: Domain) -> None:
+def test_it_is_no_candidate(spec, sweep, domain):
     # Named or not: settings are checked before, but a domain can be made of anything.
     for asked in (domain, Domain(spec, domain.profiles, {"variant": [RACING, "block3d"]})):
         choices = asked.choices([Case("test", TEST)])
@@ -168,9 +152,7 @@ def test_it_is_no_candidate(spec: Spec, sweep: pd.DataFrame, domain: Domain) -> 
 
 
 @pytest.mark.parametrize("kind", ["knn", "tree", *BASELINES])
-def test_nothing_recommends_it_even_where_it_trained(
-    sweep: pd.DataFrame, domain: Domain, kind: str
-) -> None:
+def test_nothing_recommends_it_even_where_it_trained(sweep, domain, kind):
     recommender = BASELINES.get(kind) or recommender_class(kind)
     rows = sweep[sweep["n"] == 64]
     found = recommender(domain).fit(rows).recommend("test", [TEST])
@@ -178,7 +160,7 @@ def test_nothing_recommends_it_even_where_it_trained(
     assert RACING not in set(found["variant"])
 
 
-def test_it_is_never_the_best_of_a_problem(sweep: pd.DataFrame, domain: Domain) -> None:
+def test_it_is_never_the_best_of_a_problem(sweep, domain):
     truth = Truth({"test": sweep}, domain)
     for case in (TRAIN, TEST):
         of_case = (sweep[list(case)] == pd.Series(case)).all(axis=1)
@@ -195,9 +177,9 @@ def test_it_is_never_the_best_of_a_problem(sweep: pd.DataFrame, domain: Domain) 
 
 
 @pytest.mark.parametrize("kind", [RandomDraws, TreeParzen])
-def test_no_explorer_spends_a_row_on_it(kind: Callable[..., RandomDraws]) -> None:
+def test_no_explorer_spends_a_row_on_it(kind):
     values = [1, 2, 4, 8]
-    shapes: dict[str, Any] = {"plain": ([], []), "tiled": (["a"], []), "racing": (["a"], [])}
+    shapes = {"plain": ([], []), "tiled": (["a"], []), "racing": (["a"], [])}
     spec = racing(made({"a": values}, shapes), "racing")
     planted = [{"variant": "racing", "a": value} for value in values]
     explorer = kind(spec, PROBLEM, None, 50, 1, planted, [(each, 1e-6) for each in planted])
@@ -215,7 +197,7 @@ def test_no_explorer_spends_a_row_on_it(kind: Callable[..., RandomDraws]) -> Non
 
 
 @pytest.fixture
-def shown() -> StudyData:
+def shown():
     """The small study with a row of a variant that is not verified, the fastest of each problem."""
     one = study()
     sweeps = {}
@@ -227,11 +209,11 @@ def shown() -> StudyData:
     return dataclasses.replace(one, spec=racing(one.spec, RACING), sweeps=sweeps)
 
 
-def test_the_report_has_words_for_every_status() -> None:
+def test_the_report_has_words_for_every_status():
     assert list(STATUS_WORDS) == list(STATUSES)
 
 
-def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None:
+def test_the_report_shows_it_beside_what_may_be_chosen(shown):
     pd.testing.assert_frame_equal(winners(shown), winners(study()))
     assert RACING not in set(shown.rows["variant"])
     assert set(shown.unverified["variant"]) == {RACING}
@@ -246,12 +228,12 @@ def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None
     assert sum(wording.NEVER_CHOSEN in text for text in meaning.values()) == 1
 
 
-def test_an_error_that_is_no_number_has_words(shown: StudyData) -> None:
+def test_an_error_that_is_no_number_has_words(shown):
     for rows in shown.sweeps.values():
         rows["max_error"] = np.nan
     assert "with results that are NaN, where" in visible(page_of(shown))
 
 
-def test_without_such_a_variant_the_report_says_nothing_of_it() -> None:
+def test_without_such_a_variant_the_report_says_nothing_of_it():
     assert study().unverified.empty
     assert "Not among them" not in visible(page_of(study()))

@@ -1,10 +1,6 @@
 """Usual configurations: rules of ``usual.yaml``, and what a recommendation has to beat."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +11,6 @@ from spaces import made
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
@@ -41,22 +36,22 @@ RULES = [
 ]
 
 
-def rules() -> list[Usual]:
+def rules():
     return [Usual.model_validate(each) for each in RULES]
 
 
 @pytest.mark.parametrize(("m", "found"), [(100, ("tiled", 8, 1)), (40, ("tiled", 4, 2)), (9, None)])
-def test_the_first_rule_that_holds_is_taken(m: int, found: tuple[Any, ...] | None) -> None:
+def test_the_first_rule_that_holds_is_taken(m, found):
     usual = usual_configuration(rules(), {"m": m}, SPEC)
     assert (usual and tuple(usual.values())) == found
 
 
-def test_a_value_that_the_tunable_lacks_is_an_error() -> None:
+def test_a_value_that_the_tunable_lacks_is_an_error():
     with pytest.raises(ValueError, match=r"usual: width = 3 is not a value of this tunable"):
         usual_configuration(rules(), {"m": 30}, SPEC)
 
 
-def test_what_is_usual_is_the_default_and_the_baseline_where_no_rule_holds() -> None:
+def test_what_is_usual_is_the_default_and_the_baseline_where_no_rule_holds():
     domain = Domain(SPEC, {"gpu": profile("gpu")}, usual=RULES)
     cases = [Case("gpu", {"m": m}) for m in (9, 40)]
     first = BASELINES["usual"](domain).fit(pd.DataFrame()).rank(domain.choices(cases))
@@ -66,9 +61,7 @@ def test_what_is_usual_is_the_default_and_the_baseline_where_no_rule_holds() -> 
 
 
 @pytest.mark.parametrize(("usual_ms", "default_ms"), [(2.0, 2.0), (None, 3.0)])
-def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(
-    usual_ms: float | None, default_ms: float
-) -> None:
+def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(usual_ms, default_ms):
     domain = Domain(SPEC, {"gpu": profile("gpu")}, usual=RULES)
     rows = domain.choices([Case("gpu", {"m": 100})]).assign(time_ms=1.0, status="ok")
     rows["times_ms"] = [[1.0]] * len(rows)
@@ -93,7 +86,7 @@ def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(
         ("[{reason: r, when: m > 1, configuration: {variant: block3d}}]", "when: unknown"),
     ],
 )
-def test_a_broken_file_is_one_line_with_the_key(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_file_is_one_line_with_the_key(tmp_path, text, said):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
     path = folder / "usual.yaml"
@@ -113,12 +106,12 @@ STUDIES = sorted(
 
 
 @pytest.fixture(scope="module")
-def experiment() -> Experiment:
+def experiment():
     """The project's own settings."""
     return load_experiment(read_yaml(ROOT / "config.yaml"), [ROOT / "config.yaml"], ROOT)
 
 
-def test_every_workload_with_kernels_says_what_is_usual() -> None:
+def test_every_workload_with_kernels_says_what_is_usual():
     assert [
         path
         for path in ROOT.glob("kernels/*/spec.yaml")
@@ -127,9 +120,7 @@ def test_every_workload_with_kernels_says_what_is_usual() -> None:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_what_is_usual_was_measured_for_every_problem_of_a_study(
-    experiment: Experiment, name: str
-) -> None:
+def test_what_is_usual_was_measured_for_every_problem_of_a_study(experiment, name):
     study = experiment.studies[name]
     spec = experiment.specs[study.workload]
     own = [each.model_dump() for each in study.usual or []]

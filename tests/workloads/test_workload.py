@@ -1,19 +1,14 @@
 """What every workload and session has from its base class."""
 
-from __future__ import annotations
-
-from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, real_macro
-from launchwise.workloads.device import Allocations, Device, Launch, closed_on_error
+from launchwise.workloads.device import Allocations, closed_on_error
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Finding, Session, Workload
 from tests.support.host_device import HostDevice
 
@@ -21,23 +16,21 @@ from tests.support.host_device import HostDevice
 class Checked(Workload):
     """Says what ``complaints`` holds, one after the other, and counts its checks."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
+    def __init__(self, folder, spec):
         super().__init__(folder, spec)
-        self.complaints: list[str] = []
-        self.checks: list[Mapping[str, Any]] = []
+        self.complaints = []
+        self.checks = []
 
-    def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
+    def build(self, problem, configuration):
         """One for all."""
         return Build.of("a.cu", {})
 
-    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+    def check_reference(self, device, problem, seed):
         """The next complaint."""
         self.checks.append(problem)
         return self.complaints.pop(0) if self.complaints else ""
 
-    def open(
-        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
-    ) -> Plain:
+    def open(self, device, problem, layout, seed):
         """See :class:`Plain`."""
         return Plain(self, device, problem, seed)
 
@@ -45,7 +38,7 @@ class Checked(Workload):
 class ByOrder(Checked):
     """Its reference depends on the problem's order."""
 
-    def check_key(self, problem: Mapping[str, Any]) -> Hashable:
+    def check_key(self, problem):
         """The order."""
         return problem["order"]
 
@@ -53,34 +46,32 @@ class ByOrder(Checked):
 class Plain(Session):
     """Takes memory, then fails where the problem says so."""
 
-    def __init__(
-        self, workload: Workload, device: Device, problem: Mapping[str, Any], seed: int
-    ) -> None:
+    def __init__(self, workload, device, problem, seed):
         super().__init__(workload, device, problem, seed)
         with closed_on_error(self):
             self.buffer = self.memory.upload(np.arange(4.0))
             if problem.get("fails"):
                 raise KeyboardInterrupt
 
-    def launch(self, configuration: Mapping[str, Any]) -> Launch:
+    def launch(self, configuration):
         """Never asked for."""
         raise NotImplementedError
 
-    def poison(self) -> None:
+    def poison(self):
         """Nothing to poison."""
 
-    def check(self) -> Finding:
+    def check(self):
         """All is well."""
         return Finding(0.0, 0.0)
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> HostDevice:
+def device(tmp_path):
     """A device without kernels."""
     return HostDevice(tmp_path, [], cache=tmp_path)
 
 
-def test_the_reference_is_checked_once_per_type(stencil_spec: Spec, device: HostDevice) -> None:
+def test_the_reference_is_checked_once_per_type(stencil_spec, device):
     workload = Checked(Path(), stencil_spec)
     for dtype in ("float32", "float64", "float32", "float64"):
         for n in (1, 2):
@@ -88,18 +79,14 @@ def test_the_reference_is_checked_once_per_type(stencil_spec: Spec, device: Host
     assert workload.checks == [{"n": 1, "dtype": "float32"}, {"n": 1, "dtype": "float64"}]
 
 
-def test_a_workload_may_say_what_its_reference_depends_on(
-    stencil_spec: Spec, device: HostDevice
-) -> None:
+def test_a_workload_may_say_what_its_reference_depends_on(stencil_spec, device):
     workload = ByOrder(Path(), stencil_spec)
     for order, dtype in ((2, "float32"), (2, "float64"), (4, "float64")):
         assert workload.self_check(device, {"order": order, "dtype": dtype}, 1) == ""
     assert [problem["order"] for problem in workload.checks] == [2, 4]
 
 
-def test_a_reference_that_was_wrong_is_checked_again(
-    stencil_spec: Spec, device: HostDevice
-) -> None:
+def test_a_reference_that_was_wrong_is_checked_again(stencil_spec, device):
     workload = Checked(Path(), stencil_spec)
     workload.complaints = ["off by 1"]
     said = [workload.self_check(device, {}, 1) for _ in range(3)]
@@ -107,7 +94,7 @@ def test_a_reference_that_was_wrong_is_checked_again(
     assert len(workload.checks) == 2
 
 
-def test_check_kernels_are_built_for_the_problems_type(stencil_spec: Spec) -> None:
+def test_check_kernels_are_built_for_the_problems_type(stencil_spec):
     workload = Checked(Path(), stencil_spec)
     builds = {
         dtype: workload.check_builds({"dtype": dtype}) for dtype in ("float32", "float64")
@@ -121,9 +108,7 @@ def test_check_kernels_are_built_for_the_problems_type(stencil_spec: Spec) -> No
         real_macro("float16")
 
 
-def test_a_session_that_cannot_be_opened_releases_its_memory(
-    stencil_spec: Spec, device: HostDevice
-) -> None:
+def test_a_session_that_cannot_be_opened_releases_its_memory(stencil_spec, device):
     workload, free = Checked(Path(), stencil_spec), device.free_bytes
     with pytest.raises(KeyboardInterrupt):
         workload.open(device, {"fails": True}, (), 1)
@@ -139,9 +124,7 @@ def test_a_session_that_cannot_be_opened_releases_its_memory(
 
 
 @pytest.mark.parametrize("page_locked", [False, True])
-def test_host_arrays_have_the_shape_and_type_asked_for(
-    stencil_spec: Spec, device: HostDevice, page_locked: bool
-) -> None:
+def test_host_arrays_have_the_shape_and_type_asked_for(stencil_spec, device, page_locked):
     session = Checked(Path(), stencil_spec).open(device, {}, (), 1)
     found = session.host_array((3, 5), np.float32, page_locked)
     assert (found.shape, found.dtype) == ((3, 5), np.float32)
@@ -149,10 +132,10 @@ def test_host_arrays_have_the_shape_and_type_asked_for(
     assert found.flags.c_contiguous
 
 
-def test_scratch_memory_is_released_at_the_end_of_its_block(device: HostDevice) -> None:
+def test_scratch_memory_is_released_at_the_end_of_its_block(device):
     free = device.free_bytes
 
-    def fail_with_memory() -> None:
+    def fail_with_memory():
         with Allocations(device) as scratch:
             scratch.take(100)
             assert device.free_bytes == free - 100
@@ -163,9 +146,7 @@ def test_scratch_memory_is_released_at_the_end_of_its_block(device: HostDevice) 
     assert device.free_bytes == free
 
 
-def test_host_code_in_another_place_is_told_where_it_belongs(
-    saxpy_spec: Spec, tmp_path: Path
-) -> None:
+def test_host_code_in_another_place_is_told_where_it_belongs(saxpy_spec, tmp_path):
     with pytest.raises(UserError, match="is missing"):
         load_workload(tmp_path, saxpy_spec)
     (tmp_path / "workload.py").write_text("")

@@ -1,23 +1,19 @@
 """Of the stencil: recorded rows of walked tiles, a small copy, and the paper's tables."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from launchwise.experiment.published import Records, read_tables
+from launchwise.experiment.published import read_tables
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import FACTS
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload
+from launchwise.workloads.spec import load_spec
 
 GPU = "h200.sm16"
 SMALL_SPACE = {
@@ -37,24 +33,24 @@ SMALL_SPACE = {
 
 
 @pytest.fixture(scope="session")
-def acoustic_folder() -> Path:
+def acoustic_folder():
     return Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
-def acoustic_spec(acoustic_folder: Path) -> Spec:
+def acoustic_spec(acoustic_folder):
     return load_spec(acoustic_folder)
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec, root: Path) -> Domain:
+def domain(acoustic_spec, root):
     """The acoustic workload on one recorded slice, walked tiles alone."""
     profile = read_profile(root / "data" / "recorded" / GPU / "profile.json")
     return Domain(acoustic_spec, {GPU: profile}, {"variant": ["omp_tile"]})
 
 
 @pytest.fixture(scope="module")
-def rows(domain: Domain, root: Path) -> pd.DataFrame:
+def rows(domain, root):
     path = root / "data" / "recorded" / GPU / "acoustic.parquet"
     sweep = read_table(path, measurement_schema(domain.spec))
     wanted = sweep["n"].isin([200, 256, 512]) & sweep["time_ms"].notna()
@@ -66,7 +62,7 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def acoustic_copy(tmp_path: Path, acoustic_folder: Path) -> Path:
+def acoustic_copy(tmp_path, acoustic_folder):
     """A copy of the acoustic workload with a small space, free to be changed."""
     folder = tmp_path / "kernels" / "acoustic"
     # What is usual names values that this smaller space does not have.
@@ -83,11 +79,11 @@ def acoustic_copy(tmp_path: Path, acoustic_folder: Path) -> Path:
 
 
 @pytest.fixture
-def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
+def acoustic(acoustic_copy):
     spec = load_spec(acoustic_copy)
     return spec, load_workload(acoustic_copy, spec)
 
 
 @pytest.fixture
-def published(acoustic_folder: Path) -> dict[str, Records]:
+def published(acoustic_folder):
     return read_tables(acoustic_folder / "studies" / "acoustic_tile")

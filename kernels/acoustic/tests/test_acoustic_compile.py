@@ -1,39 +1,30 @@
 """Every variant of the acoustic workload on every architecture, by nvcc."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads import space
-from launchwise.workloads.builds import Build
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc
 
 ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
 
 
-REAL_PROBLEMS: list[dict[str, list[Any]]] = [
-    {"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
-]
+REAL_PROBLEMS = [{"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}]
 """At 1300 an array has more than 2^31 elements: its indices are long long."""
 
 
 @pytest.fixture(scope="module")
-def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
+def acoustic_builds(acoustic_folder, acoustic_spec):
     """Builds of a small and of a large problem, all orders and types.
 
     Of the many of a kernel that streams, three for each order and type, over the whole range of its
     tunables: the recorded sweeps compiled all of them.
     """
     workload = load_workload(acoustic_folder, acoustic_spec)
-    alike: dict[tuple[str, ...], list[Build]] = {}
+    alike = {}
     for build in builds_in_order(workload, space.problems(acoustic_spec, REAL_PROBLEMS)):
         if build.offloads:
             continue  # for Clang
@@ -48,13 +39,8 @@ class TestWithNvcc:
     pytestmark = kept_nvcc
 
     def test_every_variant_compiles_and_spills_nothing(
-        self,
-        arch: str,
-        tmp_path: Path,
-        acoustic_folder: Path,
-        acoustic_spec: Spec,
-        acoustic_builds: set[Build],
-    ) -> None:
+        self, arch, tmp_path, acoustic_folder, acoustic_spec, acoustic_builds
+    ):
         from kernels.acoustic.host.workload import STREAMING
 
         path = tmp_path / "x.cubins"

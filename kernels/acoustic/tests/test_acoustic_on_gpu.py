@@ -1,13 +1,9 @@
 """The acoustic workload and simulations on a real GPU."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import threading
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +12,6 @@ from samples import ROOT
 from test_acoustic_simulation import by_numpy, left_by_layer
 
 from kernels.acoustic.simulation import propagate
-from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.journal import read_notes
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.sweep import seconds_of
@@ -42,11 +37,11 @@ UNTILED_H200 = {
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     return described(None)
 
 
-def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path: Path) -> None:
+def test_every_configuration_is_right_on_odd_grids(profile, tmp_path):
     # 61 and 127 are held against NumPy, 251 against the device's own float64 reference.
     problems = [
         {"n": n, "dtype": dtype, "order": order} for n in (61, 127, 251) for dtype, order in KINDS
@@ -81,7 +76,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 @pytest.mark.parametrize("n", [100, 200])
-def test_mutants_are_rejected(profile: GpuProfile, tmp_path: Path, name: str, n: int) -> None:
+def test_mutants_are_rejected(profile, tmp_path, name, n):
     file, right, wrong, variants = MUTANTS[name]
     folder = with_mistake(ACOUSTIC, tmp_path, file, right, wrong)
     problems = [{"n": n, "dtype": dtype, "order": 8} for dtype in ("float32", "float64")]
@@ -95,7 +90,7 @@ def test_mutants_are_rejected(profile: GpuProfile, tmp_path: Path, name: str, n:
 SPOT = "    const INDEX last = n - RADIUS;\n"  # in block3d.cu, before anything is written
 
 
-def test_an_illegal_address_costs_one_row_each(profile: GpuProfile, tmp_path: Path) -> None:
+def test_an_illegal_address_costs_one_row_each(profile, tmp_path):
     bad = f"{SPOT}    if (blockDim.x == 512 && blockDim.y == 2) u_new[-(1ll << 40)] = 0;\n"
     folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
     rows = measured(folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path)
@@ -105,7 +100,7 @@ def test_an_illegal_address_costs_one_row_each(profile: GpuProfile, tmp_path: Pa
     assert {row["status"] for row in rows} <= {"ok", "slow", "failed"}
 
 
-def test_a_kernel_that_never_ends_is_a_timeout(profile: GpuProfile, tmp_path: Path) -> None:
+def test_a_kernel_that_never_ends_is_a_timeout(profile, tmp_path):
     bad = f"{SPOT}    if (blockDim.x == 1024) while (*(volatile REAL *)u_new != REAL(1e30));\n"
     folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
     rows = measured(
@@ -115,7 +110,7 @@ def test_a_kernel_that_never_ends_is_a_timeout(profile: GpuProfile, tmp_path: Pa
 
 
 @pytest.mark.times
-def test_the_untiled_baseline_is_an_honest_one(profile: GpuProfile, tmp_path: Path) -> None:
+def test_the_untiled_baseline_is_an_honest_one(profile, tmp_path):
     if "H200" not in profile.device_name:
         pytest.skip("the yardstick was measured on an H200")
     spec = load_spec(ACOUSTIC)
@@ -130,7 +125,7 @@ def test_the_untiled_baseline_is_an_honest_one(profile: GpuProfile, tmp_path: Pa
         assert rate >= 0.95 * UNTILED_H200[dtype, order]
 
 
-def only_untiled(scratch: Path) -> Path:
+def only_untiled(scratch):
     """A copy of the workload with one configuration but the baseline."""
     folder = scratch / "few" / "acoustic"
     if not folder.exists():
@@ -145,7 +140,7 @@ def only_untiled(scratch: Path) -> Path:
 
 
 @pytest.mark.times
-def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path) -> None:
+def test_a_slice_has_fewer_sms_and_shows_it(profile, tmp_path):
     if profile.compute_capability < (9, 0):
         pytest.skip("green contexts of 16 SMs need a larger card")
     part = described(16)
@@ -168,9 +163,7 @@ def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path)
 
 
 @pytest.mark.times
-def test_a_row_says_how_it_was_timed_and_what_the_card_did(
-    profile: GpuProfile, tmp_path: Path
-) -> None:
+def test_a_row_says_how_it_was_timed_and_what_the_card_did(profile, tmp_path):
     problems = [{"n": n, "dtype": "float32", "order": 8} for n in (64, 256)]
     rows = measured(ACOUSTIC, profile, problems, tmp_path, energy_ms=250, control_s=0.05)
     notes = read_notes(tmp_path / "journal.jsonl")
@@ -203,7 +196,7 @@ def test_a_row_says_how_it_was_timed_and_what_the_card_did(
 
 
 @pytest.mark.times
-def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
+def test_describe_measures_sane_ceilings(profile):
     print(profile.ceilings)
     # Two operations a core and clock is the most there can be; float64 has half as many lanes here.
     peak = 2 * profile.cores * profile.clock_mhz / 1e3
@@ -214,7 +207,7 @@ def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
 
 
 @pytest.mark.times
-def test_two_runs_agree(profile: GpuProfile, tmp_path: Path) -> None:
+def test_two_runs_agree(profile, tmp_path):
     best = []
     for run in ("first", "second"):
         folder = tmp_path / run
@@ -228,7 +221,7 @@ def test_two_runs_agree(profile: GpuProfile, tmp_path: Path) -> None:
 STEPS = 15
 
 
-def case(dtype: str, order: int) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
+def case(dtype, order):
     """Velocity, source and the rest of a call on a grid whose axes differ."""
     rng = np.random.default_rng(order)
     shape = (order + 40, order + 55, order + 83)
@@ -246,7 +239,7 @@ def case(dtype: str, order: int) -> tuple[np.ndarray, tuple[int, ...], dict[str,
 
 @pytest.mark.parametrize(("dtype", "order"), KINDS)
 @pytest.mark.parametrize("variant", [None, "stream"])
-def test_it_is_what_numpy_computes(dtype: str, order: int, variant: str | None) -> None:
+def test_it_is_what_numpy_computes(dtype, order, variant):
     velocity, source, how = case(dtype, order)
     if variant is not None:
         rows = 16 if dtype == "float32" else 8
@@ -262,7 +255,7 @@ def test_it_is_what_numpy_computes(dtype: str, order: int, variant: str | None) 
 
 
 @pytest.mark.parametrize(("dtype", "order"), KINDS)
-def test_arrays_of_cupy_on_a_stream_with_work_before_and_after(dtype: str, order: int) -> None:
+def test_arrays_of_cupy_on_a_stream_with_work_before_and_after(dtype, order):
     cupy = pytest.importorskip("cupy")
     velocity, source, how = case(dtype, order)
     expected = propagate(velocity, source, STEPS, **how)
@@ -284,7 +277,7 @@ def test_arrays_of_cupy_on_a_stream_with_work_before_and_after(dtype: str, order
 
 
 @pytest.mark.parametrize(("dtype", "order"), KINDS)
-def test_tensors_of_pytorch(dtype: str, order: int) -> None:
+def test_tensors_of_pytorch(dtype, order):
     torch = pytest.importorskip("torch")
     velocity, source, how = case(dtype, order)
     expected = propagate(velocity, source, STEPS, **how)
@@ -293,10 +286,10 @@ def test_tensors_of_pytorch(dtype: str, order: int) -> None:
     assert np.array_equal(shot.traces.cpu().numpy(), expected.traces)
 
 
-def test_two_threads_at_once() -> None:
+def test_two_threads_at_once():
     velocity, source, how = case("float32", 8)
     expected = propagate(velocity, source, STEPS, **how)
-    found: list[Any] = []
+    found = []
     threads = [
         threading.Thread(target=lambda: found.append(propagate(velocity, source, STEPS, **how)))
         for _ in range(2)
@@ -309,6 +302,6 @@ def test_two_threads_at_once() -> None:
     assert all(np.array_equal(shot.snapshots, expected.snapshots) for shot in found)
 
 
-def test_the_layer_absorbs_on_the_gpu() -> None:
+def test_the_layer_absorbs_on_the_gpu():
     left = {width: left_by_layer(propagate, 101, 400, width) for width in (0, 30)}
     assert left[30] < 0.05 * left[0]

@@ -1,13 +1,8 @@
 """Simulations by the kernels' own sources on the CPU, beside NumPy and the exact solution."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +14,6 @@ from kernels.acoustic.simulation.problem import FILE, Grid
 from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError
-from launchwise.workloads.spec import Spec
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
@@ -35,12 +29,12 @@ GPU = {
 
 
 @pytest.fixture
-def machine(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostMachine:
+def machine(acoustic_folder, acoustic_spec, kernel_cache):
     return HostMachine(HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache))
 
 
 @pytest.fixture
-def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
+def simulate(machine, acoustic_spec):
     simulator = Simulator(
         acoustic_spec,
         lambda number: GPU,
@@ -49,7 +43,7 @@ def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
         lambda *d: None,
     )
 
-    def run(velocity: Any, source: Any, steps: int, **how: Any) -> Any:
+    def run(velocity, source, steps, **how):
         small = {**SMALL, "tile_x": 64, "tile_y": 16 if velocity.dtype == np.float32 else 8}
         asked = {
             **{"frequency": None, "wavelet": None, "time_step": None, "order": 8, "receivers": ()},
@@ -61,15 +55,7 @@ def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
     return run
 
 
-def by_numpy(
-    velocity: np.ndarray,
-    source: Any,
-    wavelet: np.ndarray,
-    h: float,
-    dt: float,
-    order: int,
-    kept: np.ndarray | float = 1.0,
-) -> np.ndarray:
+def by_numpy(velocity, source, wavelet, h, dt, order, kept=1.0):
     """u after every step: float64, shape (steps, nz, ny, nx).
 
     ``kept``: what a layer leaves of u per step, of the velocity's shape.
@@ -99,7 +85,7 @@ def by_numpy(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", [2, 8, 16])
-def test_a_simulation_is_what_numpy_computes(simulate: Any, dtype: str, order: int) -> None:
+def test_a_simulation_is_what_numpy_computes(simulate, dtype, order):
     rng = np.random.default_rng(order)
     shape, h = (order + 9, order + 14, order + 23), 5.0
     velocity = rng.uniform(1500, 3000, shape).astype(dtype)
@@ -124,9 +110,7 @@ def test_a_simulation_is_what_numpy_computes(simulate: Any, dtype: str, order: i
     )
 
 
-def test_far_from_the_source_it_is_the_exact_solution_and_better_at_higher_order(
-    simulate: Any,
-) -> None:
+def test_far_from_the_source_it_is_the_exact_solution_and_better_at_higher_order(simulate):
     n, h, speed, frequency = 45, 10.0, 2000.0, 22.0
     velocity = np.full((n, n, n), speed, np.float32)
     centre, away = n // 2, 9
@@ -149,7 +133,7 @@ def test_far_from_the_source_it_is_the_exact_solution_and_better_at_higher_order
 
 
 @pytest.mark.parametrize("order", [2, 8])
-def test_a_layer_leaves_the_same_part_of_both_fields(simulate: Any, order: int) -> None:
+def test_a_layer_leaves_the_same_part_of_both_fields(simulate, order):
     rng = np.random.default_rng(order)
     shape, width, dtype = (order + 21, order + 25, order + 30), 9, np.dtype(np.float64)
     velocity, wavelet = rng.uniform(1500, 3000, shape), rng.standard_normal(25)
@@ -169,7 +153,7 @@ def test_a_layer_leaves_the_same_part_of_both_fields(simulate: Any, order: int) 
     assert np.abs(shot.snapshots - expected[[9, 24]]).max() < allowed
 
 
-def left_by_layer(propagate: Callable[..., Any], points: int, steps: int, width: int) -> float:
+def left_by_layer(propagate, points, steps, width):
     """Largest value in a cube after a shot from its middle, with a layer of ``width`` points."""
     velocity = np.full((points,) * 3, 2000.0, np.float32)
     shot = propagate(
@@ -184,12 +168,12 @@ def left_by_layer(propagate: Callable[..., Any], points: int, steps: int, width:
     return float(np.abs(shot.snapshots[0]).max())
 
 
-def test_the_layer_absorbs(simulate: Any) -> None:
+def test_the_layer_absorbs(simulate):
     left = {width: left_by_layer(simulate, 41, 160, width) for width in (0, 14)}
     assert left[14] < 0.1 * left[0]
 
 
-def test_sources_may_share_a_point_and_have_wavelets_of_their_own(simulate: Any) -> None:
+def test_sources_may_share_a_point_and_have_wavelets_of_their_own(simulate):
     velocity = np.full((15, 16, 17), 2000.0, np.float32)
     first, second = np.random.default_rng(3).standard_normal((2, 6))
     together = simulate(
@@ -201,11 +185,11 @@ def test_sources_may_share_a_point_and_have_wavelets_of_their_own(simulate: Any)
 
 
 @pytest.mark.parametrize(("order", "limit"), [(2, 0.5774), (8, 0.4529), (16, 0.4237)])
-def test_stability_limits_are_the_published_ones(order: int, limit: float) -> None:
+def test_stability_limits_are_the_published_ones(order, limit):
     assert stability_limit(order) == pytest.approx(limit, abs=5e-5)
 
 
-def test_a_ricker_wavelet_has_its_peak_where_it_should() -> None:
+def test_a_ricker_wavelet_has_its_peak_where_it_should():
     found = ricker(20.0, 0.001, 200)
     assert found.argmax() == 60
     assert found[60] == 1.0
@@ -214,7 +198,7 @@ def test_a_ricker_wavelet_has_its_peak_where_it_should() -> None:
     assert np.fft.rfftfreq(4096, 0.001)[spectrum.argmax()] == pytest.approx(20.0, abs=0.5)
 
 
-GOOD: dict[str, Any] = {"spacing": 10.0, "frequency": 20.0}
+GOOD = {"spacing": 10.0, "frequency": 20.0}
 
 
 @pytest.mark.parametrize(
@@ -244,9 +228,7 @@ GOOD: dict[str, Any] = {"spacing": 10.0, "frequency": 20.0}
         ({"configuration": {"variant": "stream", "tile_x": 7}}, r"tile_x = 7, allowed are 32, 64"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_leaves_no_memory_behind(
-    simulate: Any, machine: HostMachine, changes: dict[str, Any], said: str
-) -> None:
+def test_bad_input_is_one_line_and_leaves_no_memory_behind(simulate, machine, changes, said):
     changes = dict(changes)
     shape, dtype = changes.pop("shape", (20, 20, 20)), changes.pop("dtype", "float32")
     velocity = np.full(shape, 2000, dtype)
@@ -260,15 +242,13 @@ def test_bad_input_is_one_line_and_leaves_no_memory_behind(
     assert machine.free_memory() == free
 
 
-def test_an_array_that_is_not_contiguous_is_refused(simulate: Any) -> None:
+def test_an_array_that_is_not_contiguous_is_refused(simulate):
     velocity = np.full((20, 20, 40), 2000.0, np.float32)[:, :, ::2]
     with pytest.raises(ValueError, match=r"velocity must be contiguous"):
         simulate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
 
 
-def test_arrays_by_their_interface_give_numpy_traces_and_no_snapshots(
-    simulate: Any, machine: HostMachine
-) -> None:
+def test_arrays_by_their_interface_give_numpy_traces_and_no_snapshots(simulate, machine):
     velocity = np.random.default_rng(1).uniform(1500, 3000, (20, 21, 22)).astype(np.float32)
     shown = SimpleNamespace(
         dtype=velocity.dtype,
@@ -279,7 +259,7 @@ def test_arrays_by_their_interface_give_numpy_traces_and_no_snapshots(
             "version": 3,
         },
     )
-    how: dict[str, Any] = {**GOOD, "receivers": [(9, 9, 9)]}
+    how = {**GOOD, "receivers": [(9, 9, 9)]}
     expected = simulate(velocity, (10, 10, 10), 8, **how)
     found = simulate(shown, (10, 10, 10), 8, **how)
     assert isinstance(found.traces, np.ndarray)
@@ -290,9 +270,7 @@ def test_arrays_by_their_interface_give_numpy_traces_and_no_snapshots(
     assert machine.free_memory() == free
 
 
-def test_too_little_memory_says_how_much_is_needed(
-    acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path
-) -> None:
+def test_too_little_memory_says_how_much_is_needed(acoustic_folder, acoustic_spec, kernel_cache):
     device = HostDevice(
         acoustic_folder, acoustic_spec.headers, memory_bytes=1_000_000, cache=kernel_cache
     )
@@ -304,7 +282,7 @@ def test_too_little_memory_says_how_much_is_needed(
         lambda p: 0,
         lambda *d: None,
     )
-    how: dict[str, Any] = {
+    how = {
         **{"frequency": 20.0, "wavelet": None, "time_step": None, "order": 8, "receivers": ()},
         **{"snapshots": (), "absorbing": 0, "configuration": None, "stream": None},
         **{"progress": False, "spacing": 10.0},
@@ -315,25 +293,25 @@ def test_too_little_memory_says_how_much_is_needed(
     assert machine.free_memory() == 1_000_000
 
 
-def test_the_listed_configurations_are_those_of_the_recorded_rows() -> None:
+def test_the_listed_configurations_are_those_of_the_recorded_rows():
     assert json.loads(FILE.read_text()) == recorded_choices()
 
 
-def test_an_unstable_step_is_refused_by_the_grid_alone() -> None:
+def test_an_unstable_step_is_refused_by_the_grid_alone():
     grid = Grid((20, 20, 20), np.dtype("float32"), 8, 10.0)
     with pytest.raises(ValueError, match=r"is not stable"):
         grid.checked_time_step(0.1, 2000.0)
     assert grid.checked_time_step(None, 2000.0) < stability_limit(8) * 10.0 / 2000.0
 
 
-def test_without_a_driver_it_says_so() -> None:
+def test_without_a_driver_it_says_so():
     velocity = np.full((20, 20, 20), 2000.0, np.float32)
     with pytest.raises(UserError, match=r"CUDA: no (driver|usable device)"):
         propagate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
 
 
 @pytest.mark.slow
-def test_the_example_shows_a_wave_that_receivers_hear(simulate: Any, tmp_path: Path) -> None:
+def test_the_example_shows_a_wave_that_receivers_hear(simulate, tmp_path):
     points = 50
     velocity, found, kept = shot.shoot(points, simulate)
     assert sorted(set(velocity.ravel())) == [1500.0, 2200.0, 2900.0, 3600.0, 4500.0]

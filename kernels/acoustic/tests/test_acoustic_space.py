@@ -1,11 +1,8 @@
 """The acoustic space: its published size, tiles, launches, builds, costs, recorded occupancy."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,8 +22,7 @@ from launchwise.workflow.plan import sources
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Configuration, Problem, configurations
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.space import configurations
 from launchwise.workloads.workload import builds_in_order
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
@@ -36,9 +32,7 @@ DTYPES, ORDERS = ("float32", "float64"), (2, 8, 16)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n", "padded"), [(64, False), (65, True), (550, True), (1024, False)])
-def test_the_acoustic_space_has_its_published_size(
-    acoustic_spec: Spec, n: int, padded: bool, dtype: str, order: int
-) -> None:
+def test_the_acoustic_space_has_its_published_size(acoustic_spec, n, padded, dtype, order):
     problem = {"n": n, "dtype": dtype, "order": order}
     found = space.configurations(acoustic_spec, problem)
     ladder = [each for each in found if each["variant"] in ("linear", "block3d", "omp_tile")]
@@ -56,9 +50,7 @@ def test_the_acoustic_space_has_its_published_size(
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("n", [20, 23, 64, 100, 257])
-def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
-    acoustic_spec: Spec, n: int, order: int
-) -> None:
+def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(acoustic_spec, n, order):
     problem = {"n": n, "dtype": "float32", "order": order}
     interior = n - order
     for configuration in space.configurations(acoustic_spec, problem):
@@ -86,13 +78,13 @@ def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
         assert (grid[0] - 1) * 128 < threads <= grid[0] * 128
 
 
-def space_names() -> tuple[str, ...]:
+def space_names():
     return ("bx", "by", "bz", "tx", "ty", "tz")
 
 
 def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
-    acoustic_folder: Path, acoustic_spec: Spec
-) -> None:
+    acoustic_folder, acoustic_spec
+):
     workload = load_workload(acoustic_folder, acoustic_spec)
     small = {"n": 65, "dtype": "float32", "order": 8}
     large = {"n": 1300, "dtype": "float32", "order": 8}
@@ -110,16 +102,14 @@ def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
     assert index == {"int", "long long", None}
 
 
-def test_host_code_that_the_workload_imports_decides_what_is_measured(
-    acoustic_folder: Path, root: Path
-) -> None:
+def test_host_code_that_the_workload_imports_decides_what_is_measured(acoustic_folder, root):
     found = {path.relative_to(root).as_posix() for path in deciding_files(acoustic_folder)}
     own = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
     python = {path for path in found if path.endswith(".py")}
     assert python == {*own, "launchwise/workloads/inputs.py"}
 
 
-def test_sources_are_what_kernels_are_made_from() -> None:
+def test_sources_are_what_kernels_are_made_from():
     found = sources("kernels/acoustic")
     assert {"kernels/acoustic/linear.cu", "kernels/acoustic/spec.yaml"} <= set(found)
     assert {"kernels/common/uniform.cuh", "kernels/common/largest.cuh"} <= set(found)
@@ -132,14 +122,14 @@ TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec, root: Path) -> Domain:
+def domain(acoustic_spec, root):
     recorded = root / "data" / "recorded"
     profiles = {gpu: read_profile(recorded / gpu / "profile.json", gpu) for gpu in GPUS}
     return Domain(acoustic_spec, profiles)
 
 
 @pytest.fixture(scope="module")
-def rows(domain: Domain, root: Path) -> pd.DataFrame:
+def rows(domain, root):
     asked = [
         Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in GPUS for n in TRAINED + ASKED
     ]
@@ -152,9 +142,7 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
     return pd.concat(pieces, ignore_index=True)
 
 
-def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(domain, rows):
     train, test = (rows[rows["n"].isin(sizes)].reset_index(drop=True) for sizes in (TRAINED, ASKED))
     errors = [
         float(np.median(np.abs(predicted / test["time_ms"] - 1)))
@@ -170,7 +158,7 @@ SWEEPS = sorted((ROOT / "data" / "recorded").glob("h?00*/acoustic.parquet"))
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.parent.name)
-def test_recorded_blocks_fill_the_warps_of_an_sm_or_its_blocks(path: Path) -> None:
+def test_recorded_blocks_fill_the_warps_of_an_sm_or_its_blocks(path):
     columns = ["variant", "bx", "by", "bz", "registers", "occupancy"]
     rows = pd.read_parquet(path, columns=columns)
     rows = rows[(rows["variant"] == "block3d") & rows["occupancy"].notna()]
@@ -192,7 +180,7 @@ READINGS = {
 
 
 @pytest.fixture(scope="module")
-def published(acoustic_folder: Path) -> list[tuple[Problem, Tile]]:
+def published(acoustic_folder):
     """Problem and tile (x, y, z) of each row of the paper's table 1; its third number is x."""
     path = acoustic_folder / "studies" / "acoustic_tile" / "published" / "best_tiles.csv"
     with path.open() as file:
@@ -206,11 +194,11 @@ def published(acoustic_folder: Path) -> list[tuple[Problem, Tile]]:
 
 
 @pytest.fixture(scope="module")
-def device(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostDevice:
+def device(acoustic_folder, acoustic_spec, kernel_cache):
     return HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache)
 
 
-def configuration(spec: Spec, variant: str, tile: Tile) -> Configuration:
+def configuration(spec, variant, tile):
     return {
         **space.baseline(spec),
         "variant": variant,
@@ -219,19 +207,15 @@ def configuration(spec: Spec, variant: str, tile: Tile) -> Configuration:
 
 
 @pytest.mark.parametrize("variant", READINGS)
-def test_every_published_tile_is_in_the_space_of_its_problem(
-    acoustic_spec: Spec, published: list[tuple[Problem, Tile]], variant: str
-) -> None:
+def test_every_published_tile_is_in_the_space_of_its_problem(acoustic_spec, published, variant):
     assert len(published) == 18
     for problem, tile in published:
         listed = space.configurations(acoustic_spec, problem)
         assert configuration(acoustic_spec, variant, tile) in listed, (problem, tile)
 
 
-def test_narrow_blocks_are_the_published_ones_and_end_with_their_grids(
-    acoustic_spec: Spec, published: list[tuple[Problem, Tile]]
-) -> None:
-    def narrow(n: int) -> set[Tile]:
+def test_narrow_blocks_are_the_published_ones_and_end_with_their_grids(acoustic_spec, published):
+    def narrow(n):
         listed = space.configurations(acoustic_spec, {"n": n, "dtype": "float32", "order": 8})
         return {
             (int(each["bx"]), int(each["by"]), int(each["bz"]))
@@ -243,7 +227,7 @@ def test_narrow_blocks_are_the_published_ones_and_end_with_their_grids(
     assert narrow(550) == set()
 
 
-def test_candidates_are_what_every_recorded_sweep_holds(acoustic_folder: Path) -> None:
+def test_candidates_are_what_every_recorded_sweep_holds(acoustic_folder):
     study = yaml.safe_load(
         (acoustic_folder / "studies" / "acoustic_tile" / "study.yaml").read_text()
     )
@@ -260,16 +244,9 @@ def test_candidates_are_what_every_recorded_sweep_holds(acoustic_folder: Path) -
 @pytest.mark.parametrize(("n", "dtype", "order"), [(37, "float32", 2), (26, "float64", 16)])
 @pytest.mark.parametrize("variant", READINGS)
 def test_published_and_largest_tiles_compute_the_step(
-    acoustic_folder: Path,
-    acoustic_spec: Spec,
-    device: HostDevice,
-    published: list[tuple[Problem, Tile]],
-    variant: str,
-    n: int,
-    dtype: str,
-    order: int,
-) -> None:
-    problem: Problem = {"n": n, "dtype": dtype, "order": order}
+    acoustic_folder, acoustic_spec, device, published, variant, n, dtype, order
+):
+    problem = {"n": n, "dtype": dtype, "order": order}
     names = READINGS[variant]
     every = [
         each

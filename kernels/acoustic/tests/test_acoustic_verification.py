@@ -1,10 +1,6 @@
 """Variants against NumPy, and mutants that verification must reject."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +9,9 @@ from host_device import HostDevice
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import FunctionRun, Workload
-from tests.support.mistakes import Mistake, mistakes, planted
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import FunctionRun
+from tests.support.mistakes import mistakes, planted
 from tests.support.slow_cases import first_of
 
 ORDERS = (2, 8, 16)
@@ -23,9 +19,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 DTYPES = ("float32", "float64")
 
 
-def wrong_configurations(
-    folder: Path, problem: dict[str, Any], cache: Path, variants: set[str] | None = None
-) -> Iterator[tuple[str, str]]:
+def wrong_configurations(folder, problem, cache, variants=None):
     """Every configuration's label with what verification says of it ('' when right)."""
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
@@ -53,9 +47,7 @@ def wrong_configurations(
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_variant_agrees_with_numpy_on_an_odd_grid(
-    acoustic_copy: Path, kernel_cache: Path, order: int, dtype: str
-) -> None:
+def test_every_variant_agrees_with_numpy_on_an_odd_grid(acoustic_copy, kernel_cache, order, dtype):
     problem = {"n": order + 11, "dtype": dtype, "order": order}
     found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache))
     assert {label.split()[0] for label in found} == {"linear", "block3d", "omp_tile", "openmp"}
@@ -64,9 +56,7 @@ def test_every_variant_agrees_with_numpy_on_an_odd_grid(
 
 
 @pytest.mark.parametrize(("which", "dtype"), [*enumerate(2 * DTYPES + DTYPES[:1])])
-def test_one_weight_off_by_a_thousandth_is_rejected(
-    acoustic_copy: Path, kernel_cache: Path, which: int, dtype: str
-) -> None:
+def test_one_weight_off_by_a_thousandth_is_rejected(acoustic_copy, kernel_cache, which, dtype):
     spot = "    values[0] *= 3.0\n"
     planted(acoustic_copy, "host/stencil.py", spot, f"{spot}    values[{which}] += 1e-3\n")
     problem = {"n": 21, "dtype": dtype, "order": 8}
@@ -79,9 +69,7 @@ MISTAKES = zip(mistakes(FOLDER), 4 * DTYPES, strict=False)
 
 
 @pytest.mark.parametrize(("mistake", "dtype"), first_of(MISTAKES), ids=str)
-def test_a_mistake_in_a_kernel_is_found(
-    acoustic_copy: Path, kernel_cache: Path, mistake: Mistake, dtype: str
-) -> None:
+def test_a_mistake_in_a_kernel_is_found(acoustic_copy, kernel_cache, mistake, dtype):
     planted(acoustic_copy, mistake.file, mistake.right, mistake.wrong)
     named = Path(mistake.file)
     variants = {"linear", "block3d"} if named.suffix == ".cuh" else {named.stem}
@@ -91,9 +79,7 @@ def test_a_mistake_in_a_kernel_is_found(
     assert all(found.values()), f"{mistake} passed as right in {found}"
 
 
-def test_a_broken_reference_is_found_before_anything_is_measured(
-    acoustic_copy: Path, kernel_cache: Path
-) -> None:
+def test_a_broken_reference_is_found_before_anything_is_measured(acoustic_copy, kernel_cache):
     planted(acoustic_copy, "check.cu", "2.0 * (double)u[at]", "2.001 * (double)u[at]")
     spec = load_spec(acoustic_copy)
     workload = load_workload(acoustic_copy, spec)
@@ -102,13 +88,11 @@ def test_a_broken_reference_is_found_before_anything_is_measured(
     assert "reference is off" in workload.self_check(device, problem, seed=1)
 
 
-def test_inputs_are_the_same_bits_in_numpy_and_on_the_device(
-    acoustic: tuple[Spec, Workload], kernel_cache: Path
-) -> None:
+def test_inputs_are_the_same_bits_in_numpy_and_on_the_device(acoustic, kernel_cache):
     spec, workload = acoustic
     device = HostDevice(workload.folder, spec.headers, cache=kernel_cache)
     problem = {"n": 21, "dtype": "float64", "order": 2}
-    session: Any = workload.open(device, problem, 1, seed=5)
+    session = workload.open(device, problem, 1, seed=5)
     on_device = np.empty((21, 21, session.pitch))
     device.download(session.velocity, on_device)
     # The module is loaded from its folder and has no name to import it by.

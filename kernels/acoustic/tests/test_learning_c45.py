@@ -1,14 +1,9 @@
 """C4.5 on sets small enough to work out by hand, and what a published recipe needs."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from companions import domain as companions
 from companions import measured
@@ -18,13 +13,12 @@ from recommending import Ground, RecommenderProtocol
 from stencil import ASKED, FAR, TRAINED, cases, stencil_domain, training_rows
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
-from kernels.acoustic.recommenders.c45.tree import C45Tree, Node, added_errors
+from kernels.acoustic.recommenders.c45.tree import C45Tree, added_errors
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers
-from launchwise.workloads.spec import Spec
 
 # Each row: features, class.
 Rows = list[tuple[tuple[int, ...], int]]
@@ -37,7 +31,7 @@ examples = st.lists(
 )
 
 
-def grown(rows: Rows, weights: list[float] | None = None, **options: float) -> C45Tree:
+def grown(rows, weights=None, **options):
     features = np.array([features for features, _ in rows], dtype=float)
     classes = np.array([number for _, number in rows])
     return C45Tree(**options).fit(
@@ -45,19 +39,19 @@ def grown(rows: Rows, weights: list[float] | None = None, **options: float) -> C
     )
 
 
-def leaves(node: Node) -> Iterator[Node]:
+def leaves(node):
     if node.is_leaf:
         yield node
     for child in node.children:
         yield from leaves(child)
 
 
-def bits(*counts: int) -> float:
+def bits(*counts):
     total = sum(counts)
     return -sum(c / total * math.log2(c / total) for c in counts if c)
 
 
-def gain_and_ratio(rows: Rows, feature: int) -> tuple[float, float]:
+def gain_and_ratio(rows, feature):
     """Of the split of a feature of 0 and 1, two classes."""
     sides = [[c for features, c in rows if features[feature] == side] for side in (0, 1)]
     whole = [c for _, c in rows]
@@ -66,19 +60,19 @@ def gain_and_ratio(rows: Rows, feature: int) -> tuple[float, float]:
     return gain, gain / bits(*map(len, sides))
 
 
-def columns(*parts: tuple[int, int]) -> list[list[int]]:
+def columns(*parts):
     """A feature a pair: so many of 8 examples of class 0, then of class 1, have it at 0."""
     return [[0] * a + [1] * (8 - a) + [0] * b + [1] * (8 - b) for a, b in parts]
 
 
-def ratio_rows(*parts: tuple[int, int]) -> Rows:
+def ratio_rows(*parts):
     return [
         (features, number // 8)
         for number, features in enumerate(zip(*columns(*parts), strict=True))
     ]
 
 
-def test_gain_ratio_and_not_information_gain_chooses_the_feature() -> None:
+def test_gain_ratio_and_not_information_gain_chooses_the_feature():
     # Feature 0: (7,1)|(1,7), gain .456, ratio .456. Feature 1: (5,0)|(3,8), gain .419, ratio .467.
     # Feature 2: (5,3)|(3,5), gain .046, which keeps the average below feature 1's gain.
     rows = ratio_rows((7, 1), (5, 0), (5, 3))
@@ -91,46 +85,42 @@ def test_gain_ratio_and_not_information_gain_chooses_the_feature() -> None:
     assert tree.root.left.distribution.tolist() == [5, 0]
 
 
-def test_a_feature_of_less_than_average_gain_is_not_chosen_for_its_ratio() -> None:
+def test_a_feature_of_less_than_average_gain_is_not_chosen_for_its_ratio():
     # As above without the third feature: the average is now above feature 1's gain.
     assert grown(ratio_rows((7, 1), (5, 0)), confidence=1.0).root.feature == 0
 
 
-def test_the_threshold_is_that_of_largest_gain() -> None:
-    rows: Rows = [((value,), int(value > 4)) for value in (1, 2, 3, 4, 5, 6, 7, 8)]
+def test_the_threshold_is_that_of_largest_gain():
+    rows = [((value,), int(value > 4)) for value in (1, 2, 3, 4, 5, 6, 7, 8)]
     tree = grown(rows)
     assert tree.leaves == 2
     # The largest value of the training set that is not above it, as Release 8 has it.
     assert tree.root.threshold == 4
 
 
-def test_choosing_among_many_thresholds_costs_bits() -> None:
+def test_choosing_among_many_thresholds_costs_bits():
     # Best of three thresholds gains .311 of a bit, and log2(3) / 4 = .396 pay for the choice.
-    rows: Rows = [((1,), 0), ((2,), 1), ((3,), 1), ((4,), 0)]
+    rows = [((1,), 0), ((2,), 1), ((3,), 1), ((4,), 0)]
     assert grown(rows, minimum=1.0, confidence=1.0).leaves == 1
     # The same split when there is no other threshold.
-    only: Rows = [((1,), 0), ((2,), 1), ((2,), 1), ((2,), 0)]
+    only = [((1,), 0), ((2,), 1), ((2,), 1), ((2,), 0)]
     assert grown(only, minimum=1.0, confidence=1.0).leaves == 2
 
 
 @given(examples, st.sampled_from([0.1, 0.25, 1.0]))
-def test_a_row_of_weight_two_equals_the_row_twice(
-    drawn: list[tuple[tuple[int, int], int, int]], confidence: float
-) -> None:
+def test_a_row_of_weight_two_equals_the_row_twice(drawn, confidence):
     # In quarters: where a row weighs more than 1, J48 counts rows and not weights, and so do we.
-    rows: Rows = [(features, number) for features, number, _ in drawn]
+    rows = [(features, number) for features, number, _ in drawn]
     weights = [weight / 4 for _, _, weight in drawn]
-    repeated: Rows = [
-        (features, number) for features, number, weight in drawn for _ in range(weight)
-    ]
+    repeated = [(features, number) for features, number, weight in drawn for _ in range(weight)]
     options = {"confidence": confidence, "minimum": 0.5}
     quarters = grown(repeated, [0.25] * len(repeated), **options)
     assert grown(rows, weights, **options).plain() == quarters.plain()
 
 
-def test_a_threshold_is_the_largest_value_of_the_whole_table_up_to_the_middle() -> None:
+def test_a_threshold_is_the_largest_value_of_the_whole_table_up_to_the_middle():
     # Below x = 1 the classes part between y = 0 and 10; 4 lies above x = 1 only, the middle is 5.
-    rows: Rows = [((0, y), int(y > 0)) for y in (0, 10) for _ in range(4)]
+    rows = [((0, y), int(y > 0)) for y in (0, 10) for _ in range(4)]
     rows += [((2, 4), 2)] * 8
     root = grown(rows, confidence=1.0).root
     assert (root.feature, root.threshold) == (0, 0.0)
@@ -138,8 +128,8 @@ def test_a_threshold_is_the_largest_value_of_the_whole_table_up_to_the_middle() 
     assert (root.left.feature, root.left.threshold) == (1, 4.0)
 
 
-def test_weights_decide_the_majority() -> None:
-    rows: Rows = [((1,), 0), ((1,), 0), ((1,), 1)]
+def test_weights_decide_the_majority():
+    rows = [((1,), 0), ((1,), 0), ((1,), 1)]
     assert grown(rows).distributions(np.array([[1.0]])).tolist() == [
         [pytest.approx(2 / 3), pytest.approx(1 / 3)]
     ]
@@ -147,7 +137,7 @@ def test_weights_decide_the_majority() -> None:
     assert heavy.tolist() == [[0.25, 0.75]]
 
 
-def test_estimated_errors_are_those_of_quinlans_table() -> None:
+def test_estimated_errors_are_those_of_quinlans_table():
     # U_25%(0, N) of the book's example: 6 x .206, 9 x .143, 1 x .750; U_25%(1, 16) = .157.
     assert added_errors(6, 0, 0.25) / 6 == pytest.approx(0.206, abs=5e-4)
     assert added_errors(9, 0, 0.25) / 9 == pytest.approx(0.143, abs=5e-4)
@@ -159,15 +149,13 @@ def test_estimated_errors_are_those_of_quinlans_table() -> None:
 @given(
     st.floats(1, 100), st.floats(0, 1), st.floats(0.02, 0.24), st.floats(0.26, 0.5)
 )  # fmt: skip
-def test_less_confidence_adds_more_errors(
-    total: float, share: float, low: float, high: float
-) -> None:
+def test_less_confidence_adds_more_errors(total, share, low, high):
     errors = share * total / 2
     assert added_errors(total, errors, low) >= added_errors(total, errors, high) - 1e-9
     assert added_errors(total, errors, high) >= -1e-9
 
 
-def noisy() -> Rows:
+def noisy():
     """Feature 0 tells class 2 from the rest; 1 and 2 can only single out one odd example.
 
     Below feature 0 at 0 lie leaves of 8, 3 and 1: estimated errors 1.27 + 1.11 + .75 = 3.13, more
@@ -177,7 +165,7 @@ def noisy() -> Rows:
     return [((0, *rest), number) for rest, number in block] + [((1, *rest), 2) for rest, _ in block]
 
 
-def test_pruning_cuts_a_split_on_noise_and_keeps_a_real_one() -> None:
+def test_pruning_cuts_a_split_on_noise_and_keeps_a_real_one():
     assert grown(noisy(), minimum=1.0, confidence=1.0).leaves == 4
     pruned = grown(noisy(), minimum=1.0, confidence=0.25)
     assert pruned.leaves == 2
@@ -188,10 +176,10 @@ def test_pruning_cuts_a_split_on_noise_and_keeps_a_real_one() -> None:
     ]
 
 
-def test_a_branch_that_takes_the_place_of_its_parent_is_pruned_again() -> None:
+def test_a_branch_that_takes_the_place_of_its_parent_is_pruned_again():
     # The root's larger branch takes its place; with all 13 examples it is not worth its split:
     # .1 less than the 6.715 estimated errors of one leaf would be too little.
-    rows: Rows = [
+    rows = [
         *[((0, 2, 0), 1), ((2, 0, 2), 0), ((0, 0, 2), 0), ((2, 1, 1), 0), ((1, 1, 1), 0)],
         *[((0, 0, 2), 1), ((1, 2, 0), 0), ((0, 0, 1), 1), ((0, 0, 0), 0), ((1, 0, 1), 1)],
         *[((0, 2, 1), 0), ((2, 1, 2), 0), ((1, 0, 1), 1)],
@@ -200,31 +188,29 @@ def test_a_branch_that_takes_the_place_of_its_parent_is_pruned_again() -> None:
     assert grown(rows).leaves == 1
 
 
-def test_of_two_features_that_split_alike_the_first_is_taken() -> None:
-    rows: Rows = [((0, 0, 0), 0)] * 5 + [((1, 0, 1), 1)] * 5
+def test_of_two_features_that_split_alike_the_first_is_taken():
+    rows = [((0, 0, 0), 0)] * 5 + [((1, 0, 1), 1)] * 5
     assert grown(rows).root.feature == 0
 
 
-def test_a_split_that_saves_no_error_is_collapsed() -> None:
+def test_a_split_that_saves_no_error_is_collapsed():
     # 0 is the majority on both sides: the split gains bits and no correct answer.
-    rows: Rows = [((0,), 0)] * 20 + [((1,), 0)] * 6 + [((1,), 1)] * 5
+    rows = [((0,), 0)] * 20 + [((1,), 0)] * 6 + [((1,), 1)] * 5
     assert grown(rows, confidence=1.0).leaves == 2
     assert grown(rows, confidence=0.6).leaves == 1
 
 
-def test_a_lone_example_gets_no_leaf_of_its_own() -> None:
-    rows: Rows = [((0,), 1)] + [((1,), 0)] * 9
+def test_a_lone_example_gets_no_leaf_of_its_own():
+    rows = [((0,), 1)] + [((1,), 0)] * 9
     assert grown(rows, minimum=1.0, confidence=1.0).leaves == 2
     assert grown(rows, confidence=1.0).leaves == 1
-    twice: Rows = [((0,), 1), *rows]
+    twice = [((0,), 1), *rows]
     assert grown(twice, confidence=1.0).leaves == 2
 
 
 @given(examples, st.sampled_from([2.0, 3.5]))
-def test_every_leaf_holds_the_minimum(
-    drawn: list[tuple[tuple[int, int], int, int]], minimum: float
-) -> None:
-    rows: Rows = [(features, number) for features, number, _ in drawn]
+def test_every_leaf_holds_the_minimum(drawn, minimum):
+    rows = [(features, number) for features, number, _ in drawn]
     weights = [float(weight) for _, _, weight in drawn]
     tree = grown(rows, weights, minimum=minimum, confidence=1.0)
     held = [leaf.distribution.sum() for leaf in leaves(tree.root)]
@@ -233,10 +219,8 @@ def test_every_leaf_holds_the_minimum(
 
 
 @given(examples)
-def test_shares_are_those_of_the_examples_in_the_leaf(
-    drawn: list[tuple[tuple[int, int], int, int]],
-) -> None:
-    rows: Rows = [(features, number) for features, number, _ in drawn]
+def test_shares_are_those_of_the_examples_in_the_leaf(drawn):
+    rows = [(features, number) for features, number, _ in drawn]
     tree = grown(rows, confidence=1.0)
     asked = np.array([features for features, _ in rows], dtype=float)
     found = tree.distributions(asked)
@@ -249,7 +233,7 @@ def test_shares_are_those_of_the_examples_in_the_leaf(
 
 
 @given(examples)
-def test_a_tree_comes_back_from_json(drawn: list[tuple[tuple[int, int], int, int]]) -> None:
+def test_a_tree_comes_back_from_json(drawn):
     tree = grown([(features, number) for features, number, _ in drawn])
     again = C45Tree().restore(json.loads(json.dumps(tree.plain())))
     asked = np.array([[x, y] for x in np.arange(-1, 6, 0.5) for y in np.arange(-1, 6, 0.5)])
@@ -257,7 +241,7 @@ def test_a_tree_comes_back_from_json(drawn: list[tuple[tuple[int, int], int, int
     assert again.leaves == tree.leaves
 
 
-def test_no_examples_are_refused() -> None:
+def test_no_examples_are_refused():
     with pytest.raises(ValueError, match="no examples"):
         C45Tree().fit(np.empty((0, 1)), np.empty(0, dtype=int), np.empty(0))
 
@@ -265,16 +249,14 @@ def test_no_examples_are_refused() -> None:
 class TestC45(RecommenderProtocol):
     @pytest.fixture(scope="class")
     @classmethod
-    def ground(cls, stencil_spec: Spec) -> Ground:
+    def ground(cls, stencil_spec):
         domain = stencil_domain(stencil_spec)
         asked = (cases(TRAINED), cases(ASKED), FAR)
         return Ground(C45Recommender, domain, training_rows(stencil_spec), *asked, timed=False)
 
 
-def test_a_classifier_is_searched_by_regret_all_the_same(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
-    options: dict[str, Any] = {"fixed": {}, "trials": 2, "folds": 3, "max_rows": 10**6, "seed": 1}
+def test_a_classifier_is_searched_by_regret_all_the_same(domain, rows):
+    options = {"fixed": {}, "trials": 2, "folds": 3, "max_rows": 10**6, "seed": 1}
     by_time = search(C45Recommender, domain, rows, objective="time_error", **options)
     first = search(C45Recommender, domain, rows, **{**options, "trials": 1})
     assert by_time.value is not None
@@ -282,7 +264,7 @@ def test_a_classifier_is_searched_by_regret_all_the_same(
     assert by_time.value <= first.value
 
 
-def test_every_row_is_an_example_of_weight_one(domain: Domain, rows: pd.DataFrame) -> None:
+def test_every_row_is_an_example_of_weight_one(domain, rows):
     every = C45Recommender(domain, examples="all").fit(rows).summary()
     near = C45Recommender(domain).fit(rows).summary()
     assert every["examples"] == len(rows) > near["examples"]
@@ -290,27 +272,25 @@ def test_every_row_is_an_example_of_weight_one(domain: Domain, rows: pd.DataFram
     assert every["classes"] == len(rows[tunables].drop_duplicates()) > near["classes"]
 
 
-def test_classes_that_all_cases_have_alike_make_a_tree_of_one_leaf(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_classes_that_all_cases_have_alike_make_a_tree_of_one_leaf(domain, rows):
     # Each problem has one row per tile: knowing the problem says nothing of the tile.
-    unpruned: dict[str, Any] = {"examples": "all", "confidence": 1.0}
+    unpruned = {"examples": "all", "confidence": 1.0}
     assert C45Recommender(domain, **unpruned).fit(rows).summary()["leaves"] == 1
     # Where a filter took the small tiles of large grids away, it does.
     cut = rows[(rows["n"] < 512) | (rows["tx"] > 1)].reset_index(drop=True)
     assert C45Recommender(domain, **unpruned).fit(cut).summary()["leaves"] > 1
 
 
-def test_unknown_examples_are_refused(domain: Domain) -> None:
+def test_unknown_examples_are_refused(domain):
     with pytest.raises(UserError, match="must be 'near_best' or 'all'"):
         C45Recommender(domain, examples="some")
 
 
-def test_without_times_their_error_is_unknown(domain: Domain, rows: pd.DataFrame) -> None:
+def test_without_times_their_error_is_unknown(domain, rows):
     assert np.isnan(held_out_time_error(C45Recommender(domain), rows, 3, 0)).all()
 
 
-def test_it_counts_choices_not_their_companions() -> None:
+def test_it_counts_choices_not_their_companions():
     fitted = C45Recommender(companions("parts == m")).fit(measured(every=False))
     first = fitted.recommend("gpu", [{"m": 16}]).iloc[0]
     assert (first["width"], first["parts"]) == (4, 16)
@@ -319,7 +299,7 @@ def test_it_counts_choices_not_their_companions() -> None:
 FEATURES = ["tx", "n", "gpu_sms"]
 
 
-def test_models_use_the_named_features_and_no_others(domain: Domain, rows: pd.DataFrame) -> None:
+def test_models_use_the_named_features_and_no_others(domain, rows):
     few = Domain(domain.spec, domain.profiles, only_features=FEATURES)
     assert set(few.features(rows)) == set(FEATURES)
     assert few.problem_features == ["n", "gpu_sms"]
@@ -331,14 +311,12 @@ def test_models_use_the_named_features_and_no_others(domain: Domain, rows: pd.Da
     assert set(few.features(few.keeping_features(rows))) == set(FEATURES)
 
 
-def test_the_error_of_predicted_times_is_of_held_out_cases(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_the_error_of_predicted_times_is_of_held_out_cases(domain, rows):
     class Constant(TreeRecommender):
-        def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        def fit_rows(self, features, target, weights):
             self.low = float(target.min())
 
-        def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        def predict_rows(self, features):
             return np.full(len(features), 2 * self.low)
 
     flat = rows.assign(time_ms=3.0)
@@ -346,10 +324,8 @@ def test_the_error_of_predicted_times_is_of_held_out_cases(
     assert found == pytest.approx(np.ones(case_numbers(rows, domain.spec).max() + 1))
 
 
-def test_a_search_by_predicted_times_takes_the_best_trial(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
-    options: dict[str, Any] = {"trials": 6, "folds": 3, "max_rows": 10**6, "seed": 1}
+def test_a_search_by_predicted_times_takes_the_best_trial(domain, rows):
+    options = {"trials": 6, "folds": 3, "max_rows": 10**6, "seed": 1}
     fixed = {"target": "time"}
     found = search(TreeRecommender, domain, rows, fixed=fixed, objective="time_error", **options)
     options["trials"] = 1
@@ -364,5 +340,5 @@ def test_a_search_by_predicted_times_takes_the_best_trial(
     assert search(TreeRecommender, domain, rows, fixed=fixed, **options).value != found.value
 
 
-def test_the_first_of_equal_trials_is_the_best() -> None:
+def test_the_first_of_equal_trials_is_the_best():
     assert best_of([np.array([2.0, 2.0]), np.array([1.0, 2.0]), np.array([2.0, 1.0])]) == 1

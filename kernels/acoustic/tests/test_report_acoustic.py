@@ -1,12 +1,9 @@
 """The acoustic study's own sections, on measurements and recorded runs that are known."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,8 +12,7 @@ from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, facts_of, read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Fold, Section, Table
-from launchwise.report.study import StudyData
+from launchwise.report.blocks import Fold
 from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
@@ -29,7 +25,7 @@ FOLDER = KERNEL / "studies" / "acoustic_tile"
 PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
 
 
-def measured(*rows: dict[str, Any]) -> StudyData:
+def measured(*rows):
     """A study whose GPU ``big`` has these rows of the first problem of table 1, and no other."""
     plain = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     shape = plain.sweeps["big"].iloc[0].to_dict()
@@ -47,24 +43,24 @@ def measured(*rows: dict[str, Any]) -> StudyData:
 LINEAR = {"variant": "linear", "time_ms": 2.0}
 
 
-def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
+def program(time_ms, i, j, k, **more):
     tile = {"tile_i": i, "tile_j": j, "tile_k": k}
     return {"variant": "openmp", **tile, "time_ms": time_ms, **more}
 
 
-def walked(time_ms: float, tx: int, ty: int, tz: int, **more: Any) -> dict[str, Any]:
+def walked(time_ms, tx, ty, tz, **more):
     return {"variant": "omp_tile", "tx": tx, "ty": ty, "tz": tz, "time_ms": time_ms, **more}
 
 
-def block(time_ms: float, bx: int, by: int, bz: int) -> dict[str, Any]:
+def block(time_ms, bx, by, bz):
     return {"variant": "block3d", "bx": bx, "by": by, "bz": bz, "time_ms": time_ms}
 
 
-def first_row(table: Table) -> list[str]:
+def first_row(table):
     return [cell.text for cell in table.rows[0].cells]
 
 
-def test_table_one_has_our_best_and_what_their_tile_reaches(published: Published) -> None:
+def test_table_one_has_our_best_and_what_their_tile_reaches(published):
     # Printed 8 x 1 x 4: x is the last number.
     data = measured(
         LINEAR,
@@ -81,9 +77,7 @@ def test_table_one_has_our_best_and_what_their_tile_reaches(published: Published
     assert len(table.rows) == 18
 
 
-def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(
-    published: Published,
-) -> None:
+def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(published):
     data = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     cells = paper_tables.best_tiles(data, published, "big").rows[0].cells
     assert [cell.text for cell in cells[6:9]] == ["4×2×1", "1.25", "–"]
@@ -91,7 +85,7 @@ def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(
     assert not cells[7].detail
 
 
-def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
+def test_the_limit_of_walked_tiles_may_answer_untiled():
     tiles = [walked(1.0, 1, 1, 8), walked(4.0, 1, 1, 8, order=8)]
     data = measured(
         LINEAR, {**LINEAR, "order": 8}, *tiles, walked(0.1, 1, 1, 8, n=512), block(0.1, 32, 2, 1)
@@ -102,7 +96,7 @@ def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
     assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
 
 
-def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published: Published) -> None:
+def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published):
     # In pairs untiled loops took 1.2 ms; the walked tiles were in none.
     paired = {**LINEAR, "time_ms": 1.2, "sweep_ms": 2.0, "basis": "pairs"}
     tiles = walked(1.6, 1, 2, 4, sweep_ms=1.6, basis="sweep"), block(0.5, 32, 2, 1)
@@ -117,7 +111,7 @@ def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published: Published) -> N
     assert first_row(table)[-1] == "2.00"
 
 
-def test_the_program_says_at_how_many_problems_untiled_cuda_is_known() -> None:
+def test_the_program_says_at_how_many_problems_untiled_cuda_is_known():
     rows = [program(4.0, 0, 0, 0, dtype=dtype) for dtype in ("float32", "float64")]
     tiled = [program(2.0, 8, 1, 4, dtype=dtype) for dtype in ("float32", "float64")]
     details = []
@@ -129,7 +123,7 @@ def test_the_program_says_at_how_many_problems_untiled_cuda_is_known() -> None:
     assert details == ["", "1 of 2 problems"]
 
 
-def test_gains_of_the_program_are_over_its_own_loops(published: Published) -> None:
+def test_gains_of_the_program_are_over_its_own_loops(published):
     rows = [
         LINEAR,
         program(4.0, 0, 0, 0),
@@ -152,8 +146,8 @@ def test_gains_of_the_program_are_over_its_own_loops(published: Published) -> No
     assert paper_tables.program(measured(LINEAR)) is None
 
 
-def test_the_section_has_the_program_where_it_was_measured(published: Published) -> None:
-    def captions(data: StudyData) -> list[str]:
+def test_the_section_has_the_program_where_it_was_measured(published):
+    def captions(data):
         return [each.caption for each in tables(own(data, published)[0])]
 
     with_program = captions(measured(LINEAR, program(4.0, 0, 0, 0), program(2.5, 16, 1, 1)))
@@ -162,13 +156,11 @@ def test_the_section_has_the_program_where_it_was_measured(published: Published)
     ]
 
 
-def test_which_features_of_the_gpu_vary_is_told_from_the_training(
-    published: Published, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_which_features_of_the_gpu_vary_is_told_from_the_training(published, monkeypatch):
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     own_features = [one for one in published["features"] if one["ours"].startswith("gpu_")]
 
-    def said(*dropped: str) -> str:
+    def said(*dropped):
         names = [name.removeprefix("gpu_") for name in dropped]
         monkeypatch.setattr(paper_tables.scores, "dropped_features", lambda *_: names)
         return paper_tables.unvaried(data, published)
@@ -182,8 +174,8 @@ def test_which_features_of_the_gpu_vary_is_told_from_the_training(
     assert some.endswith(f"{own_features[0]['feature']} and {own_features[1]['feature']}.")
 
 
-def test_single_launches_of_printed_tiles_are_counted(published: Published) -> None:
-    def said(data: StudyData) -> str:
+def test_single_launches_of_printed_tiles_are_counted(published):
+    def said(data):
         (fold,) = blocks_of(paper_section(data, published), Fold)
         return notes(fold.blocks)[0]
 
@@ -196,11 +188,11 @@ def test_single_launches_of_printed_tiles_are_counted(published: Published) -> N
     assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
 
-def paper_section(data: StudyData, published: Published) -> Section:
+def paper_section(data, published):
     return next(one for one in own(data, published) if one.id.endswith("-paper"))
 
 
-def test_every_feature_of_the_paper_is_one_of_ours(published: Published) -> None:
+def test_every_feature_of_the_paper_is_one_of_ours(published):
     data = measured(LINEAR)
     known = {*data.spec.features, *next(iter(data.profiles.values())).features()}
     ours = [record["ours"] for record in published["features"]]
@@ -208,7 +200,7 @@ def test_every_feature_of_the_paper_is_one_of_ours(published: Published) -> None
     assert set(ours) <= known
 
 
-def test_the_environment_names_flags_and_versions_of_both(published: Published) -> None:
+def test_the_environment_names_flags_and_versions_of_both(published):
     versions = {"versions": {"scikit-learn": "9.9", "xgboost-cpu": "8.8"}}
     data = dataclasses.replace(measured(LINEAR), models={"tree": versions})
     rows = {row.cells[0].text: row for row in paper_tables.environment(data, published).rows}
@@ -219,7 +211,7 @@ def test_the_environment_names_flags_and_versions_of_both(published: Published) 
     assert rows["CUDA"].cells[2].text == "13.0"
 
 
-def test_the_recorded_recipe_stands_beside_the_paper(published: Published) -> None:
+def test_the_recorded_recipe_stands_beside_the_paper(published):
     beside, found = own(measured(LINEAR), published)
     assert [section.id for section in (beside, found)] == [
         "acoustic_tile-paper",
@@ -238,7 +230,7 @@ def test_the_recorded_recipe_stands_beside_the_paper(published: Published) -> No
     assert tree.cells[6].text == f"{first['improvement_coefficient']:.3f}"
 
 
-def test_without_a_recorded_recipe_there_is_less(published: Published, tmp_path: Path) -> None:
+def test_without_a_recorded_recipe_there_is_less(published, tmp_path):
     folder = tmp_path / "acoustic_tile"
     shutil.copytree(FOLDER, folder)
     (folder / claims.FILE).unlink()
@@ -248,7 +240,7 @@ def test_without_a_recorded_recipe_there_is_less(published: Published, tmp_path:
     assert own(measured(LINEAR), {}) == []
 
 
-def test_the_page_has_the_paper_beside_it() -> None:
+def test_the_page_has_the_paper_beside_it():
     found = page_of(study(name="acoustic_tile", folder=FOLDER, kernel=KERNEL))
     assert 'id="acoustic_tile-paper"' in found
     assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
@@ -259,7 +251,7 @@ def test_the_page_has_the_paper_beside_it() -> None:
     assert f"13{gap}816 - 1{gap}701 = 12{gap}115 runs left, not the 12{gap}117" in found
 
 
-def test_published_results_are_the_papers() -> None:
+def test_published_results_are_the_papers():
     records = read_tables(FOLDER)["results"]
     values = {(one["gpu"], one["model"]): one for one in records}
     assert len(values) == 12
@@ -268,8 +260,8 @@ def test_published_results_are_the_papers() -> None:
     assert {one["runs"] for one in records if one["gpu"] == "v100"} == {"342"}
 
 
-def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(published: Published) -> None:
-    def said(*rows: dict[str, Any]) -> list[str]:
+def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(published):
+    def said(*rows):
         found = claims.judged(measured(LINEAR, *rows), published, None)
         return [reasons for statement, reasons in found if "2.93 times" in statement]
 
@@ -278,7 +270,7 @@ def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(published: P
     assert "at most big: 1.60." in reasons
 
 
-def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
+def figures(speed, improved=50.0, slower=20.0):
     return {
         "improvement_coefficient": speed,
         "percent_runs_improved": improved,
@@ -287,7 +279,7 @@ def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[
     }
 
 
-def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
+def recorded(**gpus):
     titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
     models = {**titles, "tree_printed": {"title": "tree, printed"}}
     return {"runs": {claims.GLOBAL: {"models": models, "gpus": gpus}}}
@@ -301,9 +293,7 @@ def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
         ((1.0, 1.1), (1.1, 1.2), "does not hold"),
     ],
 )
-def test_the_best_model_is_judged_on_every_gpu(
-    published: Published, tree: tuple[float, ...], knn: tuple[float, ...], verdict: str
-) -> None:
+def test_the_best_model_is_judged_on_every_gpu(published, tree, knn, verdict):
     # The oracle and models with printed hyper-parameters take no part.
     others = {"oracle": figures(9.0), "tree_printed": figures(8.0)}
     gpus = {
@@ -323,9 +313,7 @@ def test_the_best_model_is_judged_on_every_gpu(
         ({"one": (80.0, 1.0), "two": (60.0, 9.0)}, "does not hold"),
     ],
 )
-def test_shares_and_losses_hold_where_they_do_on_every_gpu(
-    published: Published, found: dict[str, tuple[float, float]], verdict: str
-) -> None:
+def test_shares_and_losses_hold_where_they_do_on_every_gpu(published, found, verdict):
     gpus = {
         name: {"tree": figures(1.1, *shares), "oracle": figures(1.2, 90.0)}
         for name, shares in found.items()
@@ -337,7 +325,7 @@ def test_shares_and_losses_hold_where_they_do_on_every_gpu(
     assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
 
 
-def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published: Published) -> None:
+def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published):
     ours, theirs = (
         {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
     )
@@ -352,7 +340,7 @@ def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published:
     ]
 
 
-def test_contradictions_follow_from_the_printed_figures(published: Published) -> None:
+def test_contradictions_follow_from_the_printed_figures(published):
     said = "\n".join(row["conflict"] for row in published["contradictions"])
     said = said.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
     facts, results = facts_of(published), published["results"]
@@ -373,7 +361,7 @@ def test_contradictions_follow_from_the_printed_figures(published: Published) ->
     assert improved["v100", "tree"] == max(v for (gpu, _), v in improved.items() if gpu == "v100")
 
 
-def test_gpus_of_the_paper_that_were_measured_are_named(published: Published) -> None:
+def test_gpus_of_the_paper_that_were_measured_are_named(published):
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     assert "none of theirs was measured here" in claims.differences(data, published)[-1]
     known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}

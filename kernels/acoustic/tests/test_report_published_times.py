@@ -1,10 +1,7 @@
 """Predictions against published run times, on the page."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +16,8 @@ from launchwise.report.models.published_times import (
     parts,
     published_times,
 )
-from launchwise.report.study import StudyData
 from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import Spec
 from tests.support.report_study import study
 from tests.support.shown import blocks_of, statements, tables, texts
 
@@ -31,11 +26,11 @@ FOLDER = KERNEL / "studies" / "acoustic_tile"
 SERIES = "best tile of each size (table 1)"
 
 
-def spec() -> Spec:
+def spec():
     return study(kernel=KERNEL).spec
 
 
-def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -> pd.DataFrame:
+def rows(times, published, runs=1):
     """Predictors to their times, of one size after the other on a V100."""
     table = pd.DataFrame(
         [
@@ -53,19 +48,19 @@ def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -
     return table
 
 
-def made(table: pd.DataFrame, **facts: Any) -> StudyData:
+def made(table, **facts):
     return dataclasses.replace(
         study(kernel=KERNEL), folder=FOLDER, published_times=table, published_facts=facts
     )
 
 
-def figures(table: pd.DataFrame) -> tuple[dict[str, Any], list[str]]:
+def figures(table):
     """Figures of the only predictor, and the cells after its name."""
     (one,) = judged(table)
     return one, [figure.cell(one).text for figure in FIGURES[1:]]
 
 
-def test_the_figures_of_a_predictor() -> None:
+def test_the_figures_of_a_predictor():
     one, texts = figures(rows({"learnt": [1, 3, 8, 10]}, [2, 4, 4, 20]))
     # Ratios 1/2, 3/4, 2 and 1/2.
     assert one["factor"] == pytest.approx((0.5 * 0.75 * 2 * 0.5) ** 0.25)
@@ -75,7 +70,7 @@ def test_the_figures_of_a_predictor() -> None:
     assert texts[0] == "4"
 
 
-def test_without_a_number_of_runs_only_order_and_spread_are_judged() -> None:
+def test_without_a_number_of_runs_only_order_and_spread_are_judged():
     table = rows({"analytical": [0.01, 0.02, 0.08, 0.04]}, [10, 20, 40, 40], runs=0)
     (name,) = parts(made(table))
     assert name == "whole runs, their number unknown"
@@ -87,7 +82,7 @@ def test_without_a_number_of_runs_only_order_and_spread_are_judged() -> None:
     assert texts[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
 
 
-def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
+def test_the_roofline_limits_an_unknown_number_of_runs():
     times = {"analytical": [2.0, 2.0], "roofline": [0.1, 0.2]}
     section = published_times(made(rows(times, [40, 30], runs=0)))
     assert section is not None
@@ -97,13 +92,13 @@ def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
     assert "takes 2.67 times its roofline" in limit
 
 
-def test_few_times_have_no_rank_correlation() -> None:
+def test_few_times_have_no_rank_correlation():
     one, texts = figures(rows({"learnt": [1, 2, 3]}, [2, 4, 6]))
     assert np.isnan(one["rho"])
     assert texts[3] == "–"
 
 
-def test_they_lead_the_section_on_predicted_times() -> None:
+def test_they_lead_the_section_on_predicted_times():
     found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
     lead, table, how = overall([found, study(kernel=KERNEL)])
     assert isinstance(lead, Text)
@@ -117,7 +112,7 @@ def test_they_lead_the_section_on_predicted_times() -> None:
     assert section.blocks[0] is lead
 
 
-def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
+def test_the_study_has_every_time_what_it_means_and_what_is_left_out():
     data = made(
         rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]),
         skipped={SERIES: 3, "other": 0},
@@ -137,7 +132,7 @@ def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
     ]
 
 
-def test_without_published_times_there_is_nothing() -> None:
+def test_without_published_times_there_is_nothing():
     assert overall([study(kernel=KERNEL)]) == []
     assert published_times(study(kernel=KERNEL)) is None
     empty = rows({"learnt": [1.0]}, [1]).iloc[:0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ WORKLOADS = ("acoustic", "granger", "sentiment", "tridiagonal")
 ALONE = ("expert_product",)  # declared by their specs: their files are CUDA that stands alone
 # compare.cu, compare_half.cu and digest.cu are no headers: they verify every workload that has no
 # host code of its own.
-INCLUDED_BY: dict[str, set[str]] = {
+INCLUDED_BY = {
     "async_copy.cuh": {"acoustic"},
     "bulk_copy.cuh": {"acoustic"},
     "compare.cu": set(),
@@ -55,39 +55,31 @@ BUILDS = [
 
 
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def outside(tmp_path_factory):
     folder = tmp_path_factory.mktemp("elsewhere") / "outside"
     shutil.copytree(Path(__file__).with_name("outside"), folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(tmp_path_factory):
     """Compiled kernels of this module's tests; each workload's in a folder of their own."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is needed to run kernels on the CPU")
     return tmp_path_factory.mktemp("compiled")
 
 
-def made(folder: Path) -> Path:
+def made(folder):
     folder.mkdir(exist_ok=True)
     return folder
 
 
 @pytest.fixture
-def device(outside: Path, cache: Path) -> HostDevice:
+def device(outside, cache):
     return HostDevice(outside, load_spec(outside).headers, cache=made(cache / "outside"))
 
 
-def run(
-    device: HostDevice,
-    dtype: str,
-    kernel: str,
-    arguments: list[Any],
-    grid: int = 1,
-    threads: int = 64,
-    shared_bytes: int = 0,
-) -> None:
+def run(device, dtype, kernel, arguments, grid=1, threads=64, shared_bytes=0):
     """Run a kernel; an array among its arguments is copied to the device and back."""
     source = "sums.cu" if kernel == "sums" else "check.cu"
     buffers = [
@@ -107,9 +99,7 @@ def run(
 @pytest.mark.parametrize("bounds", [(-1.0, 1.0), (1500.0, 4500.0), (0.1, 0.3)])
 @pytest.mark.parametrize("seed", [0, 7, 2**48 - 1, 2**64 - 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_device_and_numpy_make_the_same_inputs(
-    device: HostDevice, dtype: str, seed: int, bounds: tuple[float, float]
-) -> None:
+def test_the_device_and_numpy_make_the_same_inputs(device, dtype, seed, bounds):
     n = 1000
     found = np.full(n, np.nan, dtype)
     run(device, dtype, "fill", [found, np.int64(n), np.uint64(seed), *np.float64(bounds)], grid=3)
@@ -120,9 +110,7 @@ def test_the_device_and_numpy_make_the_same_inputs(
 @pytest.mark.parametrize(
     ("odd", "expected"), [(0.5, 0.5), (-3.25, 3.25), (np.nan, 1e300), (np.inf, 1e300)]
 )
-def test_the_largest_value_of_a_grid_is_found_wherever_it_lies(
-    device: HostDevice, dtype: str, odd: float, expected: float
-) -> None:
+def test_the_largest_value_of_a_grid_is_found_wherever_it_lies(device, dtype, odd, expected):
     values = np.linspace(-0.25, 0.25, 500).astype(dtype)
     for place in (0, 31, 32, 250, 499):
         several = values.copy()
@@ -133,7 +121,7 @@ def test_the_largest_value_of_a_grid_is_found_wherever_it_lies(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_lanes_exchange_values_within_their_own_warp(device: HostDevice, dtype: str) -> None:
+def test_lanes_exchange_values_within_their_own_warp(device, dtype):
     values = np.arange(64.0).astype(dtype)
     sums, firsts = np.zeros(2, dtype), np.zeros(64, dtype)
     run(device, dtype, "sums", [values, sums, firsts], shared_bytes=values.nbytes)
@@ -144,9 +132,7 @@ def test_lanes_exchange_values_within_their_own_warp(device: HostDevice, dtype: 
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 @pytest.mark.skipif(importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed")
-def test_nvcc_compiles_an_outside_workload_with_every_common_header(
-    outside: Path, tmp_path: Path
-) -> None:
+def test_nvcc_compiles_an_outside_workload_with_every_common_header(outside, tmp_path):
     # One thread: all builds of both types in one translation unit.
     compile_bundle(outside, load_spec(outside), BUILDS, "sm_90", tmp_path / "x.cubins", 1)
     bundle = Bundle(tmp_path / "x.cubins")
@@ -160,9 +146,7 @@ def test_nvcc_compiles_an_outside_workload_with_every_common_header(
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_the_state_of_a_folder_does_not_depend_on_how_its_path_is_written(
-    workload: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_state_of_a_folder_does_not_depend_on_how_its_path_is_written(workload, monkeypatch):
     monkeypatch.chdir(KERNELS)
     spec = load_spec(KERNELS / workload)
     named = source_state(Path(workload), spec)
@@ -170,12 +154,12 @@ def test_the_state_of_a_folder_does_not_depend_on_how_its_path_is_written(
     assert fingerprint(Path(workload), "13.0") == fingerprint(KERNELS / workload, "13.0")
 
 
-def common_of(folder: Path) -> Iterator[Path]:
+def common_of(folder):
     """Headers of ``kernels/common/`` among the files that decide a workload's sweep."""
     return (path for path in deciding_files(folder) if path.parent.name == "common")
 
 
-def acoustic_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
+def acoustic_values(session, device):
     """u_old on the device and in NumPy, as float64."""
     found = np.empty((session.n, session.n, session.pitch), session.dtype)
     device.download(session.u_old, found)
@@ -183,13 +167,13 @@ def acoustic_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.nd
     return found[:, :, : session.n], expected.astype(session.dtype)
 
 
-def granger_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
+def granger_values(session, device):
     found = session.inputs()[1]
     expected = uniform(found.size, 2 * session.seed + 1)
     return found, expected.reshape(found.shape).astype(found.dtype)
 
 
-def tridiagonal_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
+def tridiagonal_values(session, device):
     found = np.empty(session.rows, session.dtype)
     device.download(session.system.d, found)
     return found, uniform(session.rows, session.seed + 3).astype(session.dtype)
@@ -205,9 +189,7 @@ VALUES = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("workload", VALUES)
-def test_a_workloads_inputs_are_the_shared_sequence_in_every_layout(
-    cache: Path, workload: str, dtype: str
-) -> None:
+def test_a_workloads_inputs_are_the_shared_sequence_in_every_layout(cache, workload, dtype):
     values, problem, layouts = VALUES[workload]
     folder = KERNELS / workload
     spec = load_spec(folder)
@@ -220,15 +202,15 @@ def test_a_workloads_inputs_are_the_shared_sequence_in_every_layout(
         assert np.array_equal(found, expected)
 
 
-def test_common_is_no_workload() -> None:
+def test_common_is_no_workload():
     assert set(find_workloads([KERNELS])) == {*WORKLOADS, *ALONE}
     assert {path.name for path in (KERNELS / "common").glob("*.cu*")} == set(INCLUDED_BY)
 
 
 @pytest.mark.parametrize("header", INCLUDED_BY)
 def test_a_changed_header_changes_the_fingerprint_of_those_that_include_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outside: Path, header: str
-) -> None:
+    tmp_path, monkeypatch, outside, header
+):
     common = tmp_path / "kernels" / "common"
     shutil.copytree(KERNELS / "common", common)
     monkeypatch.setattr(sources, "PROJECT_KERNELS", common.parent)

@@ -1,14 +1,11 @@
 """Products of experts on the CPU: by the kernels' own sources, held against NumPy."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,13 +17,12 @@ from kernels.expert_product.studies.expert_product_tile.section import languages
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
 from launchwise.report.blocks import Fold
-from launchwise.report.study import StudyData
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import LENIENT_GPU, baseline, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
-from tests.support.mistakes import Mistake, mistakes, planted
+from tests.support.mistakes import mistakes, planted
 from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import blocks_of, statements, tables, texts
 from tests.support.slow_cases import first_of
@@ -46,21 +42,21 @@ needs_triton = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def without_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_nvcc(monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     wanted = shutil.ignore_patterns("tests", "studies", "__pycache__")
     return Path(shutil.copytree(FOLDER, tmp_path / "expert_product", ignore=wanted))
 
 
-def runs(capsys: pytest.CaptureFixture[str], folder: Path, *problem: str) -> dict[str, list[str]]:
+def runs(capsys, folder, *problem):
     """Status of each run of ``launchwise check --cpu``, by variant."""
     capsys.readouterr()
     main(["check", str(folder), *problem, "dtype=float16", "--cpu"])
-    found: dict[str, list[str]] = {}
+    found = {}
     for line in capsys.readouterr().out.splitlines():
         status, marked, said = line.partition(" cpu: ")
         if marked and " at rows=" in said:
@@ -70,33 +66,27 @@ def runs(capsys: pytest.CaptureFixture[str], folder: Path, *problem: str) -> dic
 
 @needs_gxx
 @pytest.mark.parametrize("layer", LAYERS)
-def test_few_rows_is_right_whatever_the_routing(
-    capsys: pytest.CaptureFixture[str], layer: str
-) -> None:
+def test_few_rows_is_right_whatever_the_routing(capsys, layer):
     found = runs(capsys, FOLDER, *LAYERS[layer])
     assert set(found["few_rows"]) == {"ok"}
 
 
 @needs_triton
 @pytest.mark.parametrize("layer", LAYERS)
-def test_the_function_in_triton_is_right_whatever_the_routing(
-    capsys: pytest.CaptureFixture[str], layer: str
-) -> None:
+def test_the_function_in_triton_is_right_whatever_the_routing(capsys, layer):
     found = runs(capsys, FOLDER, *LAYERS[layer])
     assert set(found["triton"]) == {"ok"}
 
 
 @needs_gxx
 @pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
-def test_a_planted_mistake_is_found(
-    folder: Path, capsys: pytest.CaptureFixture[str], mistake: Mistake
-) -> None:
+def test_a_planted_mistake_is_found(folder, capsys, mistake):
     planted(folder, mistake.file, mistake.right, mistake.wrong)
     found = runs(capsys, folder, *LAYERS["uneven"])
     assert {"wrong", "failed"} & set(found["few_rows"])
 
 
-def test_routing_gives_every_row_to_one_expert() -> None:
+def test_routing_gives_every_row_to_one_expert():
     spec = load_spec(FOLDER)
     for rows, experts in ((1, 1), (5, 64), (1000, 8)):
         problem = {"rows": rows, "experts": experts, "n": 16, "k": 16, "dtype": "float16"}
@@ -107,25 +97,23 @@ def test_routing_gives_every_row_to_one_expert() -> None:
         assert (np.diff(first) >= 0).all()
 
 
-def test_the_usual_choice_is_feasible_for_every_layer() -> None:
+def test_the_usual_choice_is_feasible_for_every_layer():
     spec = load_spec(FOLDER)
     rules = validated(UsualChoices, read_yaml(FOLDER / "usual.yaml"), "usual.yaml").choices
     for rows in (1, 2, 7, 16, 17, 64, 4096):
         for experts in (1, 8, 128):
-            problem: dict[str, Any] = {"rows": rows, "experts": experts, "n": 512, "k": 1024}
+            problem = {"rows": rows, "experts": experts, "n": 512, "k": 1024}
             problem["dtype"] = "bfloat16"
             chosen = usual_configuration(rules, problem, spec)
             assert chosen is not None
             assert feasible(spec, problem, chosen, LENIENT_GPU)
 
 
-def test_pytorch_takes_part() -> None:
+def test_pytorch_takes_part():
     assert load_workload(FOLDER, load_spec(FOLDER)).peers == ("pytorch", "pytorch_compiled")
 
 
-def test_the_documented_import_of_shipped_files_fits(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documented_import_of_shipped_files_fits(folder, tmp_path, monkeypatch):
     text = (ROOT / "docs" / "how-to" / "config_files.md").read_text(encoding="utf-8")
     command = re.search(r"^launchwise (import-shipped .*\\\n.*)$", text, re.MULTILINE)
     key = re.search(r"`(key: rows[^`]*)`", text)
@@ -151,7 +139,7 @@ LAYER = {"experts": 8, "n": 512, "k": 1024, "dtype": "float16"}
 USUAL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8}
 
 
-def row(rows: int, variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
+def row(rows, variant, time_ms, **values):
     known = {"rows": rows, **LAYER, **baseline(SPEC), "variant": variant, "time_ms": time_ms}
     known |= {"status": "ok", "reason": "", "repeats": 5, "relative_error": 0.002}
     build = {"registers": 56, "spill_bytes": 0, "occupancy": 0.5}
@@ -169,12 +157,12 @@ SWEEP = (
 )
 
 
-def made(*rows: dict[str, Any]) -> StudyData:
+def made(*rows):
     sizes, sweeps = ({"rows": [16]}, {"rows": [4096]}), {"one": pd.DataFrame(list(rows))}
     return swept_study(FOLDER, "expert_product_tile", *sizes, sweeps, title="Tiles")
 
 
-def test_languages_are_compared_by_their_fastest_right_configurations() -> None:
+def test_languages_are_compared_by_their_fastest_right_configurations():
     found = languages(made(*SWEEP), "one").set_index("rows")
     assert found["first"].to_dict() == {16: "CUDA", 4096: "Triton"}
     assert found["ratio"].to_dict() == pytest.approx({16: 2.0, 4096: 3.0})
@@ -183,7 +171,7 @@ def test_languages_are_compared_by_their_fastest_right_configurations() -> None:
     assert pd.isna(found.loc[16, "usual_ratio"])
 
 
-def test_the_section_says_where_which_language_is_fastest() -> None:
+def test_the_section_says_where_which_language_is_fastest():
     (section,) = sections(made(*SWEEP), {})
     text = " ".join(rest for _, rest in statements(section))
     assert "CUDA is the fastest language on 1 of 2 problems, none with more than 2.00" in text
@@ -192,6 +180,6 @@ def test_the_section_says_where_which_language_is_fastest() -> None:
     assert texts(table)[0][6:] == ["20.0", "10.0", "–", "CUDA", "2.00"]
 
 
-def test_one_language_alone_is_said_to_be_the_fastest() -> None:
+def test_one_language_alone_is_said_to_be_the_fastest():
     (section,) = sections(made(*SWEEP[3:]), {})
     assert statements(section)[0][1] == "Triton is the fastest language on each of 1 problem."

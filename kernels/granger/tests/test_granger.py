@@ -1,45 +1,43 @@
 """The Granger kernels' own sources on the CPU, held against numpy.linalg.lstsq."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
-from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.measuring.measure import LaunchFailed
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Configuration, Problem, launch
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.space import launch
+from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, rows_of_folder
-from tests.support.mistakes import Mistake, mistakes, with_mistake
+from tests.support.mistakes import mistakes, with_mistake
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"
-SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}
+SMALL = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}
 
 
 @pytest.fixture(scope="module")
-def spec() -> Spec:
+def spec():
     return load_spec(FOLDER)
 
 
-def every(spec: Spec) -> list[Configuration]:
+def every(spec):
     """Every verified variant, in blocks of one and of several warps."""
     verified = spec.recommendable.variants
     return [{"variant": name, "threads": threads} for name in verified for threads in (32, 128)]
 
 
-PUBLISHED: Configuration = {"variant": "published", "threads": 128}
-PLAIN: Configuration = {"variant": "no_duplicates", "threads": 128}
-PUBLISHED_SIZE: Problem = {
+PUBLISHED = {"variant": "published", "threads": 128}
+PLAIN = {"variant": "no_duplicates", "threads": 128}
+PUBLISHED_SIZE = {
     "county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_variant_is_right(spec: Spec, kernel_cache: Path, dtype: str) -> None:
+def test_every_variant_is_right(spec, kernel_cache, dtype):
     rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, "dtype": dtype}, every(spec))
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 10
     assert max(row["max_error"] for row in rows) < (1e-14 if dtype == "float64" else 1e-6)
@@ -54,7 +52,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, dtype: str) -> N
         {"county": 5, "rows": 100, "cols": 10, "countx": 5},
     ],
 )
-def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, sizes: dict[str, int]) -> None:
+def test_other_sizes_are_right(spec, kernel_cache, sizes):
     rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, **sizes}, every(spec))
     assert {row["status"] for row in rows} == {"ok"}, rows
 
@@ -62,7 +60,7 @@ def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, sizes: dict[str, 
 # The published launch
 
 
-def test_its_grid_is_the_published_one_and_covers_every_regression(spec: Spec) -> None:
+def test_its_grid_is_the_published_one_and_covers_every_regression(spec):
     assert launch(spec, PUBLISHED_SIZE, PUBLISHED) == ((32, 32, 1), (5, 5, 1))
     for county in (1, 5, 16, 17, 80, 95, 96, 97, 111, 112, 113, 1000, 10**7):
         block, grid = launch(spec, {**PUBLISHED_SIZE, "county": county}, PUBLISHED)
@@ -76,9 +74,7 @@ def test_its_grid_is_the_published_one_and_covers_every_regression(spec: Spec) -
 
 @pytest.mark.parametrize("county", [5, 130])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_after_the_other_its_copies_say_what_a_single_one_does(
-    kernel_cache: Path, county: int, dtype: str
-) -> None:
+def test_one_after_the_other_its_copies_say_what_a_single_one_does(kernel_cache, county, dtype):
     # Each begins with a fresh copy of X, so a sequential run is right. Only threads that are at
     # work at the same time change Q under each other's hands, which the CPU does not show.
     problem = {**SMALL, "county": county, "dtype": dtype}
@@ -91,7 +87,7 @@ def test_one_after_the_other_its_copies_say_what_a_single_one_does(
     assert published["time_ms"] > 0
 
 
-def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
+def test_answers_that_are_no_numbers_are_said(tmp_path):
     folder = with_mistake(FOLDER, tmp_path, "published.cu", "threadIdx.x)", "threadIdx.x + 1)")
     plain, published = rows_of_folder(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("ok", "unverified")
@@ -100,7 +96,7 @@ def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
     assert published["time_ms"] > 0
 
 
-def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) -> None:
+def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path):
     # As where another copy has just begun anew: the last column is not orthogonal to the others.
     right, wrong = (f"j < {end}; ++j) {{\n        for" for end in ("cols", "cols - 1"))
     folder = with_mistake(FOLDER, tmp_path, "by_thread.cuh", right, wrong)
@@ -114,7 +110,7 @@ def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) ->
 
 
 class Refusing(HostDevice):
-    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work, repeats, flush):
         """As usual, but for those."""
         if work.launches[0].block[1] > 1:
             raise LaunchFailed("refused", fatal=False)
@@ -126,7 +122,7 @@ class Instant(HostDevice):
 
     square_ms = 1e-6
 
-    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work, repeats, flush):
         super().timed(work, repeats, flush)
         return [self.square_ms if work.launches[0].block[1] > 1 else 1.0] * repeats
 
@@ -137,7 +133,7 @@ class Hopeless(Instant):
     square_ms = 100.0
 
 
-def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
+def test_a_refused_launch_of_it_has_failed(kernel_cache):
     rows = rows_of_folder(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
     assert [(row["status"], row.get("reason")) for row in rows] == [
         ("ok", ""),
@@ -146,7 +142,7 @@ def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
     assert rows[1].get("time_ms") is None
 
 
-def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache: Path) -> None:
+def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache):
     strict = METHOD.model_copy(update={"slow_factor": 3.0})
     plain, published = rows_of_folder(
         FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], strict, kind=Hopeless
@@ -158,37 +154,31 @@ def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache: Pat
     assert [(row["status"], row["time_ms"]) for row in rows] == [("unverified", 1e-6), ("ok", 1.0)]
 
 
-def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
+def test_memory_is_given_back(spec, kernel_cache):
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     session = load_workload(FOLDER, spec).open(device, SMALL, True, 1)
-    device.launch(session.launch({"variant": "fused_r", "threads": 32}))  # type: ignore[arg-type]
+    device.launch(session.launch({"variant": "fused_r", "threads": 32}))
     session.close()
     assert device.free_bytes == free
 
 
 @pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
-def test_a_mistake_in_a_kernel_is_found(
-    tmp_path: Path, kernel_cache: Path, mistake: Mistake
-) -> None:
+def test_a_mistake_in_a_kernel_is_found(tmp_path, kernel_cache, mistake):
     folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
-    tried: list[Configuration] = [{"variant": name, "threads": 128} for name in mistake.variants]
+    tried = [{"variant": name, "threads": 128} for name in mistake.variants]
     found = rows_of_folder(folder, kernel_cache, SMALL, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
-def test_intercepts_of_another_kernel_are_not_there_any_more(
-    tmp_path: Path, kernel_cache: Path
-) -> None:
+def test_intercepts_of_another_kernel_are_not_there_any_more(tmp_path, kernel_cache):
     folder = with_mistake(FOLDER, tmp_path, "by_warp.cuh", "x.at(0, row) = 1;", ";")
-    by_warp: list[Configuration] = [
-        {"variant": name, "threads": 128} for name in ("warp_per_fit", "smem")
-    ]
+    by_warp = [{"variant": name, "threads": 128} for name in ("warp_per_fit", "smem")]
     found = rows_of_folder(folder, kernel_cache, SMALL, [PLAIN, *by_warp])
     assert [row["status"] for row in found] == ["ok", "wrong", "wrong"]
 
 
-def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path) -> None:
+def test_a_mistake_in_the_reference_is_found(tmp_path, kernel_cache):
     folder = with_mistake(FOLDER, tmp_path, "check.cu", "column ? of(x", "column > 1 ? of(x")
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
@@ -196,6 +186,6 @@ def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path)
     assert "differs from numpy.linalg.lstsq" in said
 
 
-def test_only_the_host_code_of_its_folder_decides_what_is_measured() -> None:
+def test_only_the_host_code_of_its_folder_decides_what_is_measured():
     found = [path for path in deciding_files(FOLDER) if path.suffix == ".py"]
     assert found == [FOLDER / "host" / "workload.py"]

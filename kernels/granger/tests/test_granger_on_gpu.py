@@ -1,25 +1,21 @@
 """The Granger workload on a real GPU."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from gpu_runs import described, measured
 from test_granger import FOLDER, PUBLISHED_SIZE
 
-from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Problem, configurations, gpu_facts
+from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     return described(None)
 
 
@@ -28,12 +24,8 @@ def profile() -> GpuProfile:
     ("county", "countx", "rows", "cols"),
     [(1, 2, 12, 2), (7, 3, 100, 10), (1000, 2, 100, 10), (3333, 2, 41, 16), (200, 5, 1000, 32)],
 )
-def test_every_configuration_is_right(
-    profile: GpuProfile, tmp_path: Path, county: int, countx: int, rows: int, cols: int, dtype: str
-) -> None:
-    problem: Problem = {
-        **{"county": county, "countx": countx, "rows": rows, "cols": cols, "dtype": dtype}
-    }
+def test_every_configuration_is_right(profile, tmp_path, county, countx, rows, cols, dtype):
+    problem = {**{"county": county, "countx": countx, "rows": rows, "cols": cols, "dtype": dtype}}
     found = measured(FOLDER, profile, [problem], tmp_path)
     verified = [row for row in found if row["variant"] != "published"]
     assert {row["status"] for row in verified} <= {"ok", "slow"}, [
@@ -48,9 +40,7 @@ def test_every_configuration_is_right(
     assert max(row["max_error"] for row in verified) <= verified[0]["tolerance"]
 
 
-def test_the_published_launch_is_timed_and_what_it_erred_is_kept(
-    profile: GpuProfile, tmp_path: Path
-) -> None:
+def test_the_published_launch_is_timed_and_what_it_erred_is_kept(profile, tmp_path):
     found = measured(FOLDER, profile, [PUBLISHED_SIZE], tmp_path)
     published = [row for row in found if row["variant"] == "published"]
     assert [row["status"] for row in published] == ["unverified"]
@@ -62,9 +52,7 @@ def test_the_published_launch_is_timed_and_what_it_erred_is_kept(
 @pytest.mark.parametrize(
     ("county", "countx", "rows", "cols"), [(1, 2, 12, 2), (1000, 5, 100, 10), (200, 5, 1000, 32)]
 )
-def test_cublas_fits_the_same_regressions(
-    profile: GpuProfile, tmp_path: Path, county: int, countx: int, rows: int, cols: int, dtype: str
-) -> None:
+def test_cublas_fits_the_same_regressions(profile, tmp_path, county, countx, rows, cols, dtype):
     from launchwise.cuda.device import CudaDevice
 
     problem = {"county": county, "countx": countx, "rows": rows, "cols": cols, "dtype": dtype}

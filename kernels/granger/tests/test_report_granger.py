@@ -1,12 +1,8 @@
 """The page of the study of predicted times, on a source and times that are known."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
-from granger_pages import CARDS, SWEEP, TITLES, Published, change, estimated, made, row, words
+from granger_pages import CARDS, SWEEP, TITLES, change, estimated, made, row, words
 from samples import ROOT
 
 from kernels.granger.studies.granger_time.section import sections as own
@@ -20,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("in_the_project")
 # The published prediction
 
 
-def test_the_published_table_is_computed_again(published: Published) -> None:
+def test_the_published_table_is_computed_again(published):
     (table,) = tables(own(made(), published)[0])
     found = cells(table)
     assert list(found) == [*CARDS, "one"]
@@ -37,7 +33,7 @@ def test_the_published_table_is_computed_again(published: Published) -> None:
             assert ratio == pytest.approx(1, abs=0.003)
 
 
-def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: Published) -> None:
+def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published):
     section = own(made(), published)[0]
     (table,) = tables(section)
     # 1024 cores at 1 GHz are 2.048 TFLOP/s; 31.744 MB at 1000 GB/s; the fastest no_duplicates.
@@ -48,7 +44,7 @@ def test_a_gpu_of_the_study_stands_below_by_its_ceilings(published: Published) -
     assert "published is not verified" in words(section)
 
 
-def test_slices_are_no_cards_of_the_formula(published: Published) -> None:
+def test_slices_are_no_cards_of_the_formula(published):
     sections = own(made(gpus=("one.sm4",)), published)
     (table,) = tables(sections[0])
     assert list(cells(table)) == CARDS
@@ -56,7 +52,7 @@ def test_slices_are_no_cards_of_the_formula(published: Published) -> None:
     assert "one.sm4" in cells(tables(sections[2])[0])
 
 
-def test_a_measured_card_of_the_source_has_one_row(published: Published) -> None:
+def test_a_measured_card_of_the_source_has_one_row(published):
     sections = own(made(gpus=("titan_v",)), published)
     found = cells(tables(sections[0])[0])
     assert list(found) == CARDS
@@ -65,7 +61,7 @@ def test_a_measured_card_of_the_source_has_one_row(published: Published) -> None
     assert "titan_black, titan_x, rtx2080ti and rtx4070: estimated" in words(sections[2])
 
 
-def test_a_changed_fact_changes_the_table(published: Published) -> None:
+def test_a_changed_fact_changes_the_table(published):
     change(published, "threads", "320")
     section = own(made(), published)[0]
     (table,) = tables(section)
@@ -78,7 +74,7 @@ def test_a_changed_fact_changes_the_table(published: Published) -> None:
 # What it got wrong
 
 
-def test_errors_and_reasons_are_the_rows_of_their_tables(published: Published) -> None:
+def test_errors_and_reasons_are_the_rows_of_their_tables(published):
     section = own(made(), published)[1]
     errors, again = tables(section)
     assert list(cells(errors)) == [row["what"] for row in published["errors"]]
@@ -94,7 +90,7 @@ def test_errors_and_reasons_are_the_rows_of_their_tables(published: Published) -
 # The prediction corrected
 
 
-def test_the_cost_model_stands_beside_the_source_and_the_sweep(published: Published) -> None:
+def test_the_cost_model_stands_beside_the_source_and_the_sweep(published):
     found = cells(tables(own(made(), published)[2])[0])
     assert list(found) == [*CARDS, "one"]
     for variant, place in (("published", 1), ("no_duplicates", 2)):
@@ -109,13 +105,13 @@ def test_the_cost_model_stands_beside_the_source_and_the_sweep(published: Publis
     assert found["one"][5:] == ["900.0", "280.0", "30.00", "smem threads=64"]
 
 
-def test_what_is_not_verified_is_never_the_best(published: Published) -> None:
+def test_what_is_not_verified_is_never_the_best(published):
     fast = row("published", 0.001, status="unverified")
     found = cells(tables(own(made(fast, *SWEEP), published)[2])[0])["one"]
     assert found[5:] == ["1.000", "280.0", "30.00", "smem threads=64"]
 
 
-def test_peaks_that_differ_from_the_table_of_cards(published: Published) -> None:
+def test_peaks_that_differ_from_the_table_of_cards(published):
     _, table, _ = tables(own(made(), published)[2])
     assert table.caption == "Peaks and bandwidths that differ by more than 1 %"
     found = cells(table)
@@ -126,7 +122,7 @@ def test_peaks_that_differ_from_the_table_of_cards(published: Published) -> None
     assert found["titan_x"][:3] == ["6.140 TFLOP/s, as at 999 MHz", "6.605 TFLOP/s", "-7.0"]
 
 
-def test_bandwidths_are_compared_too_and_agreement_is_said(published: Published) -> None:
+def test_bandwidths_are_compared_too_and_agreement_is_said(published):
     published["predictions"][0]["peak_float32_flops"] = "5.6448e12"
     published["predictions"][1]["peak_float32_flops"] = "6.6048e12"
     section = own(made(), published)[2]
@@ -137,7 +133,7 @@ def test_bandwidths_are_compared_too_and_agreement_is_said(published: Published)
     assert cells(table)["rtx4070"][:3] == ["554.4 GB/s", "504.0 GB/s", "10.0"]
 
 
-def test_parts_of_the_published_launch(published: Published) -> None:
+def test_parts_of_the_published_launch(published):
     section = own(made(), published)[2]
     table = tables(section)[-1]
     parts = estimated("published")
@@ -160,7 +156,7 @@ def test_parts_of_the_published_launch(published: Published) -> None:
 @pytest.mark.parametrize(
     ("time_ms", "holds"), [(0.0403, "yes"), (0.0405, "no"), (0.0335, "yes"), (0.0333, "no")]
 )
-def test_a_time_holds_within_a_tenth(published: Published, time_ms: float, holds: str) -> None:
+def test_a_time_holds_within_a_tenth(published, time_ms, holds):
     # The formula says 36.74 us.
     found = cells(tables(own(made(row("published", time_ms)), published)[3])[0])
     assert found["time on one by the formula"][-1] == holds
@@ -169,7 +165,7 @@ def test_a_time_holds_within_a_tenth(published: Published, time_ms: float, holds
 # What may be missing
 
 
-def test_without_the_published_size_nothing_is_measured(published: Published) -> None:
+def test_without_the_published_size_nothing_is_measured(published):
     rows = [each for each in SWEEP if each["county"] != 5]
     sections = own(made(*rows), published)
     assert [section.title for section in sections] == TITLES
@@ -178,7 +174,7 @@ def test_without_the_published_size_nothing_is_measured(published: Published) ->
     assert list(said(sections[1])) == ["Bytes:", "Copies:", "Caches:", "Race:"]
 
 
-def test_without_unverified_rows_the_race_is_not_observed(published: Published) -> None:
+def test_without_unverified_rows_the_race_is_not_observed(published):
     rows = [each for each in SWEEP if each["variant"] != "published"]
     rows.append(row("published", np.nan, status="failed"))
     sections = own(made(*rows), published)
@@ -187,13 +183,13 @@ def test_without_unverified_rows_the_race_is_not_observed(published: Published) 
     assert "not verified" not in words(sections[0])
 
 
-def test_coefficients_that_are_no_numbers(published: Published) -> None:
+def test_coefficients_that_are_no_numbers(published):
     rows = [row("published", 0.9, status="unverified", max_error=np.nan)]
     found = said(own(made(*rows), published)[1])
     assert found["Race on one:"] == "coefficients of the first launch are NaN."
 
 
-def test_without_published_tables_there_is_less(published: Published) -> None:
+def test_without_published_tables_there_is_less(published):
     assert own(made(), {}) == []
     assert own(made(), {"predictions": published["predictions"]}) == []
     (section,) = own(made(), {"facts": published["facts"]})
@@ -201,14 +197,12 @@ def test_without_published_tables_there_is_less(published: Published) -> None:
     assert list(cells(tables(section)[0])) == ["one"]
 
 
-def test_without_a_fact_there_is_nothing(published: Published) -> None:
+def test_without_a_fact_there_is_nothing(published):
     published["facts"] = [row for row in published["facts"] if row["fact"] != "threads"]
     assert own(made(), published) == []
 
 
-def test_a_card_that_the_table_lacks_has_no_estimate(
-    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_that_the_table_lacks_has_no_estimate(published, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     kept = [
         line
@@ -224,7 +218,7 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
     assert list(cells(tables(sections[2])[0])) == ["titan_x", "rtx2080ti", "rtx4070", "one"]
 
 
-def test_the_page_shows_all_of_it(published: Published) -> None:
+def test_the_page_shows_all_of_it(published):
     page = render("Times", "", own(made(), published))
     for title in TITLES:
         assert title in page

@@ -1,17 +1,13 @@
 """The published launch in two types, and the source's tables, on the page."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from granger_pages import Published, change, made, row
+from granger_pages import change, made, row
 from published_tables import facts, table
 from samples import ROOT
 
@@ -19,13 +15,12 @@ from kernels.granger.studies.granger_time.launches import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Section
 from tests.support.shown import cells, said, tables, texts
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 
 
-def test_operations_and_bytes_are_counted_again(published: Published) -> None:
+def test_operations_and_bytes_are_counted_again(published):
     _, table = tables(own(made(), published)[1])
     found = cells(table)
     gap = "\u202f"
@@ -42,7 +37,7 @@ def test_operations_and_bytes_are_counted_again(published: Published) -> None:
     assert found["bytes: all of a thread"] == [f"198{gap}400", f"199{gap}240", "-0.42"]
 
 
-def by_type(*more: dict[str, Any], repeats: int = 1) -> Section:
+def by_type(*more, repeats=1):
     """The section of a sweep with the published launch in both types."""
     rows = [
         row("published", 0.9, status="unverified", repeats=repeats, relative_error=np.nan),
@@ -56,7 +51,7 @@ def by_type(*more: dict[str, Any], repeats: int = 1) -> Section:
     return section
 
 
-def test_the_published_launch_by_type() -> None:
+def test_the_published_launch_by_type():
     section = by_type()
     (table,) = tables(section)
     ((problem, *found),) = cells(table).values()
@@ -80,7 +75,7 @@ def test_the_published_launch_by_type() -> None:
     )
 
 
-def test_repeated_rows_have_errors() -> None:
+def test_repeated_rows_have_errors():
     slower = row("no_duplicates", 0.5, county=10)
     pair = row("no_duplicates", 0.2, county=10, dtype="float64")
     other = row("published", 0.9, status="unverified", county=10)
@@ -92,11 +87,11 @@ def test_repeated_rows_have_errors() -> None:
     assert "float32 is slower in 1 of 2 pairs" in text["float32 against float64:"]
 
 
-def test_without_a_second_type_there_is_no_comparison(published: Published) -> None:
+def test_without_a_second_type_there_is_no_comparison(published):
     assert "granger_time-launch" not in [one.id for one in own(made(), published)]
 
 
-def test_claims_are_judged(published: Published) -> None:
+def test_claims_are_judged(published):
     (table,) = tables(own(made(), published)[-1])
     found = cells(table)
     holds = {claim: row[-1] for claim, row in found.items()}
@@ -115,7 +110,7 @@ def test_claims_are_judged(published: Published) -> None:
     assert holds["times on the source's GPUs"] == "not by the cost model"
 
 
-def test_a_launch_that_takes_what_is_printed_holds(published: Published) -> None:
+def test_a_launch_that_takes_what_is_printed_holds(published):
     change(published, "launch_overhead_us", "2")
     (table,) = tables(own(made(row("published", 0.0335)), published)[-1])
     found = cells(table)
@@ -130,12 +125,12 @@ STUDY = ROOT / "kernels" / "granger" / "studies" / "granger_time"
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> Path:
+def recorded(tmp_path):
     shutil.copytree(STUDY / "recorded", tmp_path / "recorded")
     return tmp_path
 
 
-def test_counters_of_the_published_launch(published: Published) -> None:
+def test_counters_of_the_published_launch(published):
     rows = [
         row("published", 0.9, status="unverified"),
         row("published", 0.6, status="unverified", dtype="float64"),
@@ -152,7 +147,7 @@ def test_counters_of_the_published_launch(published: Published) -> None:
     assert "99.4 to 99.7 %" in text["Without copies:"]
 
 
-def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
+def test_time_that_does_not_follow_the_misses_is_said(recorded):
     path = recorded / "recorded" / "counters.csv"
     # The time of the float64 launch with 320 regressions.
     path.write_text(path.read_text().replace("41,686,016", "99,000,000"))
@@ -161,14 +156,14 @@ def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
     assert found["Misses in L1:"].endswith("time does not follow them.")
 
 
-def test_the_device_of_the_counters_is_that_of_their_record(recorded: Path) -> None:
+def test_the_device_of_the_counters_is_that_of_their_record(recorded):
     path = recorded / "recorded" / "counters.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "device": "Another GPU"}))
     (table,) = tables(counted(dataclasses.replace(made(), folder=recorded), "published"))
     assert table.caption.startswith("Counters of one launch on Another GPU (")
 
 
-def test_counters_that_do_not_fit_their_runs_are_refused(recorded: Path) -> None:
+def test_counters_that_do_not_fit_their_runs_are_refused(recorded):
     path = recorded / "recorded" / "counters.json"
     job = json.loads(path.read_text())
     path.write_text(json.dumps({**job, "runs": job["runs"][1:]}))
@@ -176,14 +171,14 @@ def test_counters_that_do_not_fit_their_runs_are_refused(recorded: Path) -> None
         read_counted(recorded)
 
 
-def test_a_counter_that_is_missing_is_named(recorded: Path) -> None:
+def test_a_counter_that_is_missing_is_named(recorded):
     path = recorded / "recorded" / "counters.csv"
     path.write_text(path.read_text().replace("lts__t_sectors.max", "lts__t_sectors.least"))
     with pytest.raises(UserError, match=r"lacks lts__t_sectors\.max"):
         read_counted(recorded)
 
 
-def test_printed_times_follow_from_their_parts_on_cards_that_are_known() -> None:
+def test_printed_times_follow_from_their_parts_on_cards_that_are_known():
     predictions, given = table("granger_time", "predictions"), facts("granger_time")
     assert list(predictions["gpu"]) == ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
     cards = pd.read_csv(ROOT / "data" / "cards.csv")
@@ -196,7 +191,7 @@ def test_printed_times_follow_from_their_parts_on_cards_that_are_known() -> None
     assert np.allclose(total, predictions["predicted_us"], rtol=0, atol=1e-9)
 
 
-def test_printed_times_belong_to_a_tenth_of_the_printed_bytes() -> None:
+def test_printed_times_belong_to_a_tenth_of_the_printed_bytes():
     predictions, given = table("granger_time", "predictions"), facts("granger_time")
     implied = 1e-6 * predictions["memory_us"] * predictions["bandwidth_bytes_a_second"]
     assert implied.max() / implied.min() < 1.0001
@@ -214,7 +209,7 @@ def test_printed_times_belong_to_a_tenth_of_the_printed_bytes() -> None:
     assert abs(implied.mean() / threads - a_thread) < 1050
 
 
-def test_counts_of_a_predicted_launch_agree() -> None:
+def test_counts_of_a_predicted_launch_agree():
     given = {name: float(text) for name, text in facts("granger_time").items()}
     assert given["flop_r"] + given["flop_b"] == given["flop_solve"]
     assert given["flop_gram_schmidt"] + given["flop_solve"] == given["flop_a_thread"] == 43_200
@@ -228,7 +223,7 @@ def test_counts_of_a_predicted_launch_agree() -> None:
 
 
 @pytest.fixture(scope="module")
-def launch() -> dict[str, float]:
+def launch():
     """The published launch: its facts, and what follows from its grid and block."""
     given = {name: float(text) for name, text in facts("granger_time").items()}
     columns = [
@@ -251,7 +246,7 @@ def launch() -> dict[str, float]:
     }
 
 
-def test_counts_of_one_thread_are_those_of_the_loops(launch: dict[str, float]) -> None:
+def test_counts_of_one_thread_are_those_of_the_loops(launch):
     rows, cols = launch["rows"], launch["cols"]
     pairs = cols * (cols - 1) / 2
     # A length is a product of a column with itself and a root; scaling is one division and `rows`
@@ -276,7 +271,7 @@ def test_counts_of_one_thread_are_those_of_the_loops(launch: dict[str, float]) -
     assert found["printed"].iloc[-1] == launch["bytes"]
 
 
-def test_errors_of_the_prediction_follow_from_its_launch(launch: dict[str, float]) -> None:
+def test_errors_of_the_prediction_follow_from_its_launch(launch):
     printed = table("granger_time", "predictions")
     sms = pd.read_csv(ROOT / "data" / "cards.csv").query("figure == 'sms'")
     sms = printed["gpu"].map(sms.set_index("card")["value"].astype(float))
@@ -284,7 +279,7 @@ def test_errors_of_the_prediction_follow_from_its_launch(launch: dict[str, float
     once, lanes = launch["arrays"] * launch["county"], launch["working"] / launch["warps"] / 32
     shares = lanes * np.minimum(1, launch["blocks"] / sms)
 
-    def ratios(flop: float, count: float, share: pd.Series | float = 1.0) -> str:
+    def ratios(flop, count, share=1.0):
         compute = 1e6 * flop / (share * printed["peak_float32_flops"])
         memory = 1e6 * count / printed["bandwidth_bytes_a_second"]
         total = np.maximum(compute, memory) + launch["launch_overhead_us"]

@@ -1,11 +1,7 @@
 """The page of the sentiment study, on times that are known."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,9 +13,7 @@ from kernels.sentiment.studies.sentiment_inference.section import sections as ow
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Block, Section, Table
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes, settings_in, tables, texts
@@ -34,7 +28,7 @@ TIMES_MS = {name: 80.0 / 2**place for place, name in enumerate(WORDS)}
 EXACT = [name for name in WORDS if name not in LOOSER]
 
 
-def row(variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
+def row(variant, time_ms, **values):
     """A measurement on the device, all cases at once but for ``values``."""
     known = {"batch": 20000, "tokens": 256, "given": "tokens", "memory": "device"}
     known |= {**baseline(SPEC), "variant": variant}
@@ -44,7 +38,7 @@ def row(variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
     return {**known, **measured, **stages, **shape, **values}
 
 
-def sweep() -> pd.DataFrame:
+def sweep():
     """Every variant twice on the device; two of them from host memory, for two batches."""
     rows = [row(name, time) for name, time in TIMES_MS.items()]
     rows += [row(name, 2 * time, warps=4) for name, time in TIMES_MS.items()]
@@ -59,7 +53,7 @@ def sweep() -> pd.DataFrame:
     return table.assign(gpu="one", workload="sentiment", reason="")
 
 
-def published_way() -> list[dict[str, Any]]:
+def published_way():
     """Embeddings from host memory one by one; tiles take longer, four streams do not help them."""
     host = {"given": "embeddings", "memory": "pinned"}
     rows = [
@@ -77,27 +71,27 @@ def published_way() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def made() -> StudyData:
+def made():
     sizes = {"batch": [1]}, {"batch": [20000]}
-    asked: dict[str, Any] = {"title": "Reviews", "candidates": {"variant": EXACT}}
+    asked = {"title": "Reviews", "candidates": {"variant": EXACT}}
     return swept_study(FOLDER, "sentiment_inference", *sizes, {"one": sweep()}, **asked)
 
 
 @pytest.fixture(scope="module")
-def published() -> Published:
+def published():
     return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
-def cells(table: Table, variant: str) -> list[str]:
+def cells(table, variant):
     return next(each for each in texts(table) if variant in each)
 
 
 @pytest.fixture(scope="module")
-def page(made: StudyData, published: Published) -> list[Section]:
+def page(made, published):
     return own(made, published)
 
 
-def test_the_ladder_says_what_each_step_gained(page: list[Section]) -> None:
+def test_the_ladder_says_what_each_step_gained(page):
     ladder = page[0]
     (table,) = tables(ladder.blocks)
     assert [each.cells[0].text for each in table.rows] == list(WORDS)
@@ -109,9 +103,7 @@ def test_the_ladder_says_what_each_step_gained(page: list[Section]) -> None:
     assert "80.00" in cells(table, "naive")
 
 
-def test_the_papers_implementations_stand_beside_ours(
-    made: StudyData, published: Published
-) -> None:
+def test_the_papers_implementations_stand_beside_ours(made, published):
     beside = tables(own(made, ours_measured(published))[1].blocks)[0]
     naive = cells(beside, "CUDA naive, RTX 4070")
     # The variant with a kernel per step, though the other one is faster; 3 s on the CPU.
@@ -125,7 +117,7 @@ def test_the_papers_implementations_stand_beside_ours(
     assert cells(beside, "fastest: tensor_3xfp16")[6:8] == ["0.120", "25.0"]
 
 
-def with_eigen(published: Published) -> Published:
+def with_eigen(published):
     """Published tables with the paper's program on the host of ``one``: 15 s, 0.75 ms."""
     tables = ours_measured(published)
     numpy = next(row for row in tables["peers"] if row["name"] == "numpy_cpu")
@@ -136,9 +128,7 @@ def with_eigen(published: Published) -> Published:
     return {**tables, "peers": [*tables["peers"], eigen]}
 
 
-def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
-    made: StudyData, published: Published
-) -> None:
+def test_speed_ups_are_over_the_papers_program_where_it_was_timed(made, published):
     blocks = own(made, with_eigen(published))[1].blocks
     beside = tables(blocks)[0]
     cpu = cells(beside, "CPU (C++ with Eigen), Xeon E5-2650 v2")
@@ -148,17 +138,13 @@ def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
     assert "over C++ with Eigen on one core; its host's times: a result" in notes(blocks)[0]
 
 
-def test_the_page_says_what_speed_ups_are_over(
-    made: StudyData, published: Published, page: list[Section]
-) -> None:
+def test_the_page_says_what_speed_ups_are_over(made, published, page):
     blocks = own(made, ours_measured(published))[1].blocks
     assert "over PyTorch on all cores" in notes(blocks)[0]
     assert "No program was timed on the host of one" in notes(page[1])[0]
 
 
-def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
-    made: StudyData, published: Published
-) -> None:
+def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(made, published):
     host = {"given": "embeddings", "memory": "pinned"}
     queued = [row("persistent", 130.0, **host), row("persistent", 0.2, **host, batch=1)]
     more = pd.concat([sweep(), pd.DataFrame(queued).assign(gpu="one", workload="sentiment")])
@@ -167,7 +153,7 @@ def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
     assert cells(beside, "one launch: persistent")[6:9] == ["0.130", "23.1", "0.200"]
 
 
-def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
+def of_one_launch(rows, **values):
     """``rows`` with those that have these values stopped after one launch."""
     chosen = pd.Series(True, index=rows.index)
     for name, value in values.items():
@@ -176,8 +162,8 @@ def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
     return rows.assign(status=rows["status"].mask(chosen, "slow"))
 
 
-def test_the_ladder_has_no_speed_up_of_one_launch(made: StudyData, published: Published) -> None:
-    def ladder(rows: pd.DataFrame) -> tuple[dict[str, list[str]], Sequence[Block]]:
+def test_the_ladder_has_no_speed_up_of_one_launch(made, published):
+    def ladder(rows):
         blocks = own(dataclasses.replace(made, sweeps={"one": rows}), published)[0].blocks
         (table,) = tables(blocks)
         return {each[0]: each for each in texts(table)}, blocks
@@ -213,7 +199,7 @@ def test_the_ladder_has_no_speed_up_of_one_launch(made: StudyData, published: Pu
     assert shown["tensor_bf16"][5] == "16.00"
 
 
-def test_without_repeats_there_is_no_time(made: StudyData, published: Published) -> None:
+def test_without_repeats_there_is_no_time(made, published):
     rows = sweep()
     few = rows[~((rows["given"] == "embeddings") & (rows["memory"] == "pinned"))]
     less = dataclasses.replace(made, sweeps={"one": few})
@@ -228,16 +214,14 @@ def test_without_repeats_there_is_no_time(made: StudyData, published: Published)
     assert shared[10:] == ["word numbers, page-locked, one review", "–; 5"]
 
 
-def ours_measured(published: Published) -> Published:
+def ours_measured(published):
     """Published tables with the CPU's times as if the host of the GPU ``one`` had taken 3 s."""
     own = [{**row, "gpu": "one"} for row in published["peers"] if row["gpu"] == "h200"]
     own = [{**row, "total_s": "3.0"} if row["name"] == "pytorch_cpu" else row for row in own]
     return {**published, "peers": own}
 
 
-def test_steps_of_the_paper_are_held_against_ours(
-    made: StudyData, published: Published, page: list[Section]
-) -> None:
+def test_steps_of_the_paper_are_held_against_ours(made, published, page):
     steps = tables(page[1].blocks)[1]
     shared = cells(steps, "shared memory, all reviews")
     assert shared[1:3] == ["9 %; 20 %", "9.2 %"]
@@ -258,7 +242,7 @@ def test_steps_of_the_paper_are_held_against_ours(
     assert shared[4] == "50.0 % (naive to tiled)"
 
 
-def test_contradictions_of_the_paper_are_told(page: list[Section]) -> None:
+def test_contradictions_of_the_paper_are_told(page):
     found = tables(page[1].blocks)[2]
     cpu = cells(found, "CPU (C++ with Eigen)")
     assert cpu[1].startswith("110.8 ms")
@@ -270,7 +254,7 @@ def test_contradictions_of_the_paper_are_told(page: list[Section]) -> None:
     assert "20.3 to 82.0" in cells(found, "Slower than PyTorch")[2]
 
 
-def test_data_and_accuracy_stand_beside_the_papers(page: list[Section]) -> None:
+def test_data_and_accuracy_stand_beside_the_papers(page):
     data, _ = tables(page[-1].blocks)
     assert cells(data, "embeddings")[1].startswith("GloVe")
     figures = read_json(ROOT / "kernels" / "sentiment" / "network.json")
@@ -279,7 +263,7 @@ def test_data_and_accuracy_stand_beside_the_papers(page: list[Section]) -> None:
     assert right[2].startswith(f"{100 * figures['accuracy_held_out']:.1f} % of the held-out")
 
 
-def reviews_of(flips: dict[str, int]) -> list[dict[str, str]]:
+def reviews_of(flips):
     """Rows of the held-out comparison on ``one``: float64, and variants with so many flips."""
     known = {"gpu": "one", "reviews": "1056", "source": "x"}
     reference = {**known, "name": "float64", "accuracy": "0.78", "class_flips": ""}
@@ -292,10 +276,8 @@ def reviews_of(flips: dict[str, int]) -> list[dict[str, str]]:
     ]
 
 
-def test_held_out_reviews_are_told_from_rows(
-    made: StudyData, published: Published, page: list[Section]
-) -> None:
-    def said(flips: dict[str, int]) -> str:
+def test_held_out_reviews_are_told_from_rows(made, published, page):
+    def said(flips):
         compared = {**published, "held_out": reviews_of(flips)}
         return " ".join(notes(own(made, compared)[-1]))
 
@@ -315,7 +297,7 @@ def test_held_out_reviews_are_told_from_rows(
     assert nothing in " ".join(notes(page[-1]))
 
 
-def test_what_rounds_is_marked(page: list[Section]) -> None:
+def test_what_rounds_is_marked(page):
     table = tables(page[-1].blocks)[-1]
     assert cells(table, "naive")[-1] == "yes"
     assert cells(table, "separate")[-1] == "no: not a candidate here"
@@ -324,11 +306,11 @@ def test_what_rounds_is_marked(page: list[Section]) -> None:
     assert found[5:7] == ["2", "20\u202f001"]
 
 
-def test_the_page_can_be_shown(page: list[Section]) -> None:
+def test_the_page_can_be_shown(page):
     assert "Gain by each step" in render("Reviews", "", page)
 
 
-def test_without_host_rows_there_is_no_table_of_times(made: StudyData) -> None:
+def test_without_host_rows_there_is_no_table_of_times(made):
     only = sweep()
     less = dataclasses.replace(made, sweeps={"one": only[only["memory"] == "device"]})
     assert [section.title for section in own(less, {})] == [
@@ -337,7 +319,7 @@ def test_without_host_rows_there_is_no_table_of_times(made: StudyData) -> None:
     ]
 
 
-def test_bytes_between_kernels() -> None:
+def test_bytes_between_kernels():
     rows = 256 * 100
     moved = {name: intermediate_bytes(Choice(name), rows, 256) for name in WORDS}
     assert moved["naive"] == moved["register_blocked"] == 16 * rows * (150 + 64)

@@ -1,9 +1,6 @@
 """The sentiment kernels' own sources on the CPU, held against NumPy in float64."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,23 +22,23 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.device import Allocations, HostRun
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.space import Part, baseline, configurations
+from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice, rows_of_folder
-from tests.support.mistakes import Mistake, mistakes, with_mistake
+from tests.support.mistakes import mistakes, with_mistake
 from tests.support.samples import ROOT
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
-SMALL: Problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device"}
+SMALL = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device"}
 
 
 @pytest.fixture(scope="module")
-def spec() -> Spec:
+def spec():
     return load_spec(FOLDER)
 
 
-def made(spec: Spec, variant: str, **values: Any) -> Configuration:
+def made(spec, variant, **values):
     """A configuration, neutral but for ``values``."""
     return {
         "variant": variant,
@@ -50,17 +47,17 @@ def made(spec: Spec, variant: str, **values: Any) -> Configuration:
     }
 
 
-SHAPES: list[dict[str, Any]] = [
+SHAPES = [
     {"tile_rows": 128, "tile_depth": 16},
     {"tile_rows": 32, "rows_a_thread": 4, "columns_a_thread": 4},
 ]
-WARPS: list[dict[str, Any]] = [
+WARPS = [
     {"rows_a_warp": 16, "warps": 4, "last_answers": 1},
     {"rows_a_warp": 32, "warps": 1, "resident": 1},
 ]
 
 
-def every(spec: Spec) -> list[Configuration]:
+def every(spec):
     """Every variant, those that have a shape in another one, too."""
     found = [made(spec, name) for name in spec.variants if name != PERSISTENT]
     found += [made(spec, BLOCKED[-1], **shape) for shape in SHAPES]
@@ -75,13 +72,13 @@ EMBEDDED = ("naive", "tiled", "register_blocked", "fused_pool", "fused_case", "t
 
 
 @pytest.mark.parametrize("given", ["tokens", "embeddings"])
-def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> None:
+def test_every_variant_is_right(spec, kernel_cache, given):
     # Blocks begin and end within reviews, and the last one is not full.
     tried = every(spec) if given == "tokens" else [made(spec, name) for name in EMBEDDED]
     fewer = {} if given == "tokens" else {"batch": 3}
     rows = rows_of_folder(FOLDER, kernel_cache, {**SMALL, "given": given, **fewer}, tried)
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * len(tried)
-    errors: dict[str, float] = {}
+    errors = {}
     for row in rows:
         name = row["variant"]
         errors[name] = max(errors.get(name, 0), row["max_error"])
@@ -97,7 +94,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> N
 
 
 @pytest.mark.parametrize(("batch", "tokens"), first_of([(41, 2), (1, 1), (1, 150)]))
-def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, tokens: int) -> None:
+def test_other_sizes_are_right(spec, kernel_cache, batch, tokens):
     problem = {**SMALL, "batch": batch, "tokens": tokens}
     # Of variants that differ in what a word is, those with two elements a word; of these one shape.
     left_out = ("tensor_tf32", "tensor_3xtf32", PERSISTENT)
@@ -110,9 +107,7 @@ def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, token
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
 @pytest.mark.parametrize(("batch", "chunk", "streams"), [(70, 0, 1), (5, 1, 4), (70, 64, 2)])
-def test_batches_from_host_memory_are_right(
-    spec: Spec, kernel_cache: Path, memory: str, batch: int, chunk: int, streams: int
-) -> None:
+def test_batches_from_host_memory_are_right(spec, kernel_cache, memory, batch, chunk, streams):
     problem = {"batch": batch, "tokens": 2, "given": "tokens", "memory": memory}
     tried = [
         made(spec, name, chunk=chunk, streams=streams, graph=graph, last_answers=last)
@@ -133,7 +128,7 @@ def test_batches_from_host_memory_are_right(
         assert row["class_flips"] == 0
 
 
-QUEUED: list[dict[str, Any]] = [
+QUEUED = [
     {"rows_a_warp": 8, "warps": 4},
     {"rows_a_warp": 24, "warps": 1},
     {"rows_a_warp": 32, "warps": 4, "resident": 1},
@@ -144,9 +139,7 @@ QUEUED: list[dict[str, Any]] = [
     ("batch", "tokens", "given"),
     first_of([(5, 27, "embeddings"), (19, 2, "tokens"), (1, 150, "tokens")]),
 )
-def test_reviews_from_a_queue_are_right(
-    spec: Spec, kernel_cache: Path, batch: int, tokens: int, given: str
-) -> None:
+def test_reviews_from_a_queue_are_right(spec, kernel_cache, batch, tokens, given):
     problem = {"batch": batch, "tokens": tokens, "given": given, "memory": "pinned"}
     tried = [made(spec, PERSISTENT, **shape) for shape in QUEUED]
     rows = rows_of_folder(FOLDER, kernel_cache, problem, tried)
@@ -156,7 +149,7 @@ def test_reviews_from_a_queue_are_right(
     assert min(row["kernels_ms"] for row in rows) > 0
 
 
-def test_every_run_of_a_queue_answers_anew(spec: Spec, kernel_cache: Path) -> None:
+def test_every_run_of_a_queue_answers_anew(spec, kernel_cache):
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     problem = {"batch": 5, "tokens": 2, "given": "tokens", "memory": "pinned"}
     session = load_workload(FOLDER, spec).open(device, problem, (), 1)
@@ -169,7 +162,7 @@ def test_every_run_of_a_queue_answers_anew(spec: Spec, kernel_cache: Path) -> No
     session.close()
 
 
-def test_a_queue_is_for_page_locked_memory_alone(spec: Spec) -> None:
+def test_a_queue_is_for_page_locked_memory_alone(spec):
     for memory, any_there in (("pinned", True), ("pageable", False), ("device", False)):
         problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": memory}
         listed = configurations(spec, problem, parts=[Part({"variant": [PERSISTENT]})])
@@ -177,7 +170,7 @@ def test_a_queue_is_for_page_locked_memory_alone(spec: Spec) -> None:
         assert (len(listed) > 1) == any_there
 
 
-def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
+def test_memory_is_given_back(spec, kernel_cache):
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     workload = load_workload(FOLDER, spec)
@@ -193,9 +186,7 @@ def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", mistakes(FOLDER), ids=str)
-def test_a_mistake_in_a_kernel_is_found(
-    tmp_path: Path, kernel_cache: Path, spec: Spec, mistake: Mistake
-) -> None:
+def test_a_mistake_in_a_kernel_is_found(tmp_path, kernel_cache, spec, mistake):
     folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
     (variant,) = mistake.variants
     # Blocks of one warp: what belongs together comes at different times.
@@ -205,18 +196,14 @@ def test_a_mistake_in_a_kernel_is_found(
     assert row["status"] == "wrong", row
 
 
-def test_a_mistake_in_the_reference_is_found(
-    tmp_path: Path, kernel_cache: Path, spec: Spec
-) -> None:
+def test_a_mistake_in_the_reference_is_found(tmp_path, kernel_cache, spec):
     folder = with_mistake(FOLDER, tmp_path, "check.cu", "pooled / length", "pooled / tokens")
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, load_spec(folder)).self_check(device, SMALL, 1)
     assert "reference differs from NumPy's" in said
 
 
-def test_kernels_classify_real_reviews_as_the_reference_does(
-    spec: Spec, kernel_cache: Path
-) -> None:
+def test_kernels_classify_real_reviews_as_the_reference_does(spec, kernel_cache):
     trained = read_trained(FOLDER / "network.npz")
     held_out, few = trained.held_out, slice(0, 20)
     words, lengths = held_out.tokens[few], held_out.lengths[few]
@@ -237,7 +224,7 @@ def test_kernels_classify_real_reviews_as_the_reference_does(
         assert (found.argmax(axis=1) == expected.argmax(axis=1)).all()
 
 
-def test_the_network_reaches_what_its_training_said() -> None:
+def test_the_network_reaches_what_its_training_said():
     trained = read_trained(FOLDER / "network.npz")
     figures = read_json(FOLDER / "network.json")
     held_out = trained.held_out
@@ -247,14 +234,14 @@ def test_the_network_reaches_what_its_training_said() -> None:
     assert trained.network.words == figures["words"] == len(trained.counts)
 
 
-def test_the_baseline_is_the_published_first_version(spec: Spec) -> None:
+def test_the_baseline_is_the_published_first_version(spec):
     assert baseline(spec)["variant"] == "naive"
     assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
         20000 * 27.96e6, rel=1e-3
     )
 
 
-def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:
+def test_some_run_beats_the_roofline_without_tensor_cores_and_cache():
     spec = load_spec(ROOT / "kernels/sentiment")
     folder = ROOT / "data/recorded/h200"
     rows = read_table(folder / "sentiment.parquet", measurement_schema(spec))

@@ -1,7 +1,5 @@
 """Reviews as numbers, the network's file and its training."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path
@@ -38,8 +36,8 @@ from launchwise.workloads.declared.own_functions import import_from
 NETWORK = Path(__file__).resolve().parents[3] / "kernels" / "sentiment" / "network.npz"
 
 
-def archive(path: Path, lines: list[str]) -> Path:
-    def packed(name: str, content: bytes) -> bytes:
+def archive(path, lines):
+    def packed(name, content):
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w:gz") as tar:
             entry = tarfile.TarInfo(name)
@@ -51,7 +49,7 @@ def archive(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def test_reviews_are_read_and_neutral_ones_left_out(tmp_path: Path) -> None:
+def test_reviews_are_read_and_neutral_ones_left_out(tmp_path):
     lines = ["1\t2.5\tA ''fine'' film, isn't it?", "2\t-0.5\tDull!", "3\t0.0\tSo so", "broken"]
     found = read_reviews(archive(tmp_path / "x.tar.gz", lines))
     assert found == [
@@ -60,7 +58,7 @@ def test_reviews_are_read_and_neutral_ones_left_out(tmp_path: Path) -> None:
     ]
 
 
-def test_what_holds_no_reviews_is_said_in_one_line(tmp_path: Path) -> None:
+def test_what_holds_no_reviews_is_said_in_one_line(tmp_path):
     with pytest.raises(UserError, match="is missing"):
         read_reviews(tmp_path / "none.tar.gz")
     (tmp_path / "text").write_text("no archive")
@@ -72,7 +70,7 @@ def test_what_holds_no_reviews_is_said_in_one_line(tmp_path: Path) -> None:
         read_reviews(tmp_path / "half")
 
 
-def test_frequent_words_have_numbers_and_others_are_unknown() -> None:
+def test_frequent_words_have_numbers_and_others_are_unknown():
     reviews = [Review(words_of(text), True) for text in ("b a a", "c b a", "d")]
     numbers = vocabulary(reviews, 5)
     # Two numbers are taken, of c and d only the first in the alphabet is left.
@@ -83,7 +81,7 @@ def test_frequent_words_have_numbers_and_others_are_unknown() -> None:
     assert word_counts(cases, 5).tolist() == [0, 1, 3, 2, 1]
 
 
-def test_words_are_drawn_as_often_as_they_occur() -> None:
+def test_words_are_drawn_as_often_as_they_occur():
     counts = np.array([0, 1, 0, 3])
     found = drawn(counts, 400, 50, seed=1)
     assert found.dtype == np.uint16
@@ -92,7 +90,7 @@ def test_words_are_drawn_as_often_as_they_occur() -> None:
     assert (drawn(counts, 400, 50, seed=1) == found).all()
 
 
-def test_words_and_their_embeddings_have_one_answer() -> None:
+def test_words_and_their_embeddings_have_one_answer():
     trained = read_trained(NETWORK)
     words, lengths = trained.held_out.tokens[:9], trained.held_out.lengths[:9]
     x = trained.network.embeddings[words].astype(np.float32)
@@ -105,7 +103,7 @@ def test_words_and_their_embeddings_have_one_answer() -> None:
     assert np.abs(single - by_words).max() < 1e-5 * np.abs(by_words).max()
 
 
-def test_a_network_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_network_comes_back_from_its_file(tmp_path):
     trained = read_trained(NETWORK)
     write(tmp_path / "n.npz", trained)
     again = read_trained(tmp_path / "n.npz")
@@ -117,7 +115,7 @@ def test_a_network_comes_back_from_its_file(tmp_path: Path) -> None:
     assert (again.counts == trained.counts).all()
 
 
-def test_a_damaged_network_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_network_is_said_in_one_line(tmp_path):
     path = tmp_path / "n.npz"
     with pytest.raises(UserError, match="is missing"):
         read_trained(path)
@@ -137,12 +135,12 @@ def test_a_damaged_network_is_said_in_one_line(tmp_path: Path) -> None:
         read_trained(path)
 
 
-def test_accuracy_counts_right_answers() -> None:
+def test_accuracy_counts_right_answers():
     found = np.array([[0.1, 0.2], [3.0, 1.0], [0.0, 5.0]])
     assert accuracy(found, np.array([1, 1, 1])) == pytest.approx(2 / 3)
 
 
-def test_training_learns_what_can_be_learnt() -> None:
+def test_training_learns_what_can_be_learnt():
     pytest.importorskip("torch")
     from kernels.sentiment.host.training import train
 
@@ -164,7 +162,7 @@ def test_training_learns_what_can_be_learnt() -> None:
 FOLDER = Path(__file__).resolve().parents[1]
 
 
-def imdb_archive(path: Path, texts: dict[str, str]) -> Path:
+def imdb_archive(path, texts):
     with tarfile.open(path, mode="w:gz") as tar:
         for name, text in texts.items():
             entry = tarfile.TarInfo(name)
@@ -173,13 +171,13 @@ def imdb_archive(path: Path, texts: dict[str, str]) -> Path:
     return path
 
 
-def vectors_file(path: Path, vectors: dict[str, np.ndarray]) -> Path:
+def vectors_file(path, vectors):
     lines = (" ".join([word, *map(str, vector)]) for word, vector in vectors.items())
     path.write_text("\n".join(lines))
     return path
 
 
-def told_apart(count: int, seed: int) -> dict[str, str]:
+def told_apart(count, seed):
     random = np.random.default_rng(seed)
     texts = {}
     for part in ("train", "test"):
@@ -191,7 +189,7 @@ def told_apart(count: int, seed: int) -> dict[str, str]:
     return texts
 
 
-def test_reviews_are_read_in_order_and_cut(tmp_path: Path) -> None:
+def test_reviews_are_read_in_order_and_cut(tmp_path):
     long = " ".join(["word"] * (TOKENS + 50))
     texts = {
         "aclImdb/train/pos/1_9.txt": "Fine.<br /><br />Film!",
@@ -209,7 +207,7 @@ def test_reviews_are_read_in_order_and_cut(tmp_path: Path) -> None:
     assert parts["test"] == [Review(("dull",), False)]
 
 
-def test_another_archive_is_said_in_one_line(tmp_path: Path) -> None:
+def test_another_archive_is_said_in_one_line(tmp_path):
     with pytest.raises(UserError, match="is missing"):
         read_imdb(tmp_path / "none.tar.gz")
     (tmp_path / "text").write_text("no archive")
@@ -224,7 +222,7 @@ def test_another_archive_is_said_in_one_line(tmp_path: Path) -> None:
         read_imdb(tmp_path / "half")
 
 
-def test_a_subset_is_balanced_and_drawn_by_its_seed() -> None:
+def test_a_subset_is_balanced_and_drawn_by_its_seed():
     reviews = [Review((str(n),), n >= 60) for n in range(100)]
     found = subset(reviews, 20, seed=1)
     assert sum(review.positive for review in found) == 10
@@ -234,7 +232,7 @@ def test_a_subset_is_balanced_and_drawn_by_its_seed() -> None:
     assert sum(review.positive for review in subset(reviews, 100, seed=1)) == 40
 
 
-def test_vectors_of_the_asked_words_are_read(tmp_path: Path) -> None:
+def test_vectors_of_the_asked_words_are_read(tmp_path):
     vectors = {word: np.full(EMBEDDING, n, np.float32) for n, word in enumerate(("a", "b", "c"))}
     path = vectors_file(tmp_path / "glove.txt", vectors)
     found = read_vectors(path, ["b", "c", "d"])
@@ -253,7 +251,7 @@ def test_vectors_of_the_asked_words_are_read(tmp_path: Path) -> None:
         read_vectors(path, ["a"])
 
 
-def test_training_leaves_the_vectors_as_they_are(tmp_path: Path) -> None:
+def test_training_leaves_the_vectors_as_they_are(tmp_path):
     pytest.importorskip("torch")
     random = np.random.default_rng(0)
     words = ["good", "bad", *(f"w{n}" for n in range(29))]
@@ -282,7 +280,7 @@ def test_training_leaves_the_vectors_as_they_are(tmp_path: Path) -> None:
     assert len(trained.held_out.labels) == TESTED
 
 
-def test_printed_speed_ups_of_reviews_follow_from_the_printed_seconds() -> None:
+def test_printed_speed_ups_of_reviews_follow_from_the_printed_seconds():
     times = table("sentiment_inference", "times").set_index("implementation")
     printed = times["speed_up"].dropna()
     assert list(printed.index) == ["CUDA naive", "CUDA shared memory", "CUDA streams"]
@@ -291,7 +289,7 @@ def test_printed_speed_ups_of_reviews_follow_from_the_printed_seconds() -> None:
     assert np.allclose(by_seconds[printed.index], printed, rtol=0, atol=0.7)
 
 
-def test_claimed_gains_of_reviews_are_those_of_the_printed_times() -> None:
+def test_claimed_gains_of_reviews_are_those_of_the_printed_times():
     times = table("sentiment_inference", "times").set_index("implementation")
     given = facts("sentiment_inference")
     steps = {
@@ -307,7 +305,7 @@ def test_claimed_gains_of_reviews_are_those_of_the_printed_times() -> None:
     assert int(given["speed_up_all_claimed"]) < times.loc["CUDA naive", "speed_up"] == 159
 
 
-def test_published_times_of_one_review_and_of_all_disagree() -> None:
+def test_published_times_of_one_review_and_of_all_disagree():
     times = table("sentiment_inference", "times").dropna(subset="total_s")
     mean = 1e3 * times["total_s"] / int(facts("sentiment_inference")["cases"])
     assert list((times["one_case_ms"] / mean).round(1)) == [9.0, 2.9, 2.6, 2.3]

@@ -1,22 +1,16 @@
 """The sentiment workload on a real GPU."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from gpu_runs import described, measured
 from test_sentiment import FOLDER
 
 from kernels.sentiment.host.workload import LOOSER
-from launchwise.gpus.profile import GpuProfile
-from launchwise.workloads.space import Problem
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     return described(None)
 
 
@@ -25,10 +19,8 @@ def profile() -> GpuProfile:
     ("batch", "tokens", "memory"),
     [(1, 256, "device"), (37, 50, "device"), (300, 129, "device"), (300, 129, "pinned")],
 )
-def test_drawn_configurations_are_right(
-    profile: GpuProfile, tmp_path: Path, batch: int, tokens: int, memory: str, given: str
-) -> None:
-    problem: Problem = {"batch": batch, "tokens": tokens, "given": given, "memory": memory}
+def test_drawn_configurations_are_right(profile, tmp_path, batch, tokens, memory, given):
+    problem = {"batch": batch, "tokens": tokens, "given": given, "memory": memory}
     strategy = {"kind": "random", "budget": 60}
     rows = measured(FOLDER, profile, [problem], tmp_path, strategy=strategy)
     assert len(rows) == 60
@@ -43,10 +35,8 @@ def test_drawn_configurations_are_right(
 
 
 @pytest.mark.parametrize(("batch", "l2"), [(64, "warm"), (8192, "cold")])
-def test_configurations_of_a_problem_find_the_same_l2(
-    profile: GpuProfile, tmp_path: Path, batch: int, l2: str
-) -> None:
-    problem: Problem = {"batch": batch, "tokens": 128, "given": "tokens", "memory": "device"}
+def test_configurations_of_a_problem_find_the_same_l2(profile, tmp_path, batch, l2):
+    problem = {"batch": batch, "tokens": 128, "given": "tokens", "memory": "device"}
     strategy = {"kind": "random", "budget": 40}
     rows = measured(FOLDER, profile, [problem], tmp_path, strategy=strategy)
     ok = [row for row in rows if row["status"] == "ok"]
@@ -54,8 +44,8 @@ def test_configurations_of_a_problem_find_the_same_l2(
     assert {row["l2"] for row in ok} == {l2}
 
 
-def test_graphs_answer_as_streams_do(profile: GpuProfile, tmp_path: Path) -> None:
-    problem: Problem = {"batch": 300, "tokens": 129, "given": "tokens", "memory": "pinned"}
+def test_graphs_answer_as_streams_do(profile, tmp_path):
+    problem = {"batch": 300, "tokens": 129, "given": "tokens", "memory": "pinned"}
     rows = measured(
         FOLDER, profile, [problem], tmp_path, strategy={"kind": "random", "budget": 120}
     )

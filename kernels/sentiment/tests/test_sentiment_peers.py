@@ -1,11 +1,8 @@
 """Tables of other tools' times on sentiment inference, and of classified held-out reviews."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +11,13 @@ from harness.projects import ROOT
 
 from kernels.sentiment.host import eigen
 from kernels.sentiment.host.eigen import Eigen, NoEigen, library
-from kernels.sentiment.host.network import SHAPES, Trained, logits, read_trained
+from kernels.sentiment.host.network import SHAPES, logits, read_trained
 from launchwise.base.storage import read_json
 
 RESULTS = ROOT / "benchmarks" / "results"
 TABLES = ROOT / "kernels/sentiment/studies/sentiment_inference/published"
 TIMES = {"total_s": 2.0, "each_s": [1.9, 2.0, 2.1], "one_case_ms": 0.25}
-RESULT: dict[str, Any] = {
+RESULT = {
     **{"measured_at": "2026-01-02T03:04:05", "commit": "0123456789", "gpu": "one"},
     **{"device": "NVIDIA One", "cpu_name": "Processor"},
     "cpu": {
@@ -43,7 +40,7 @@ RESULT: dict[str, Any] = {
 """A result of ``sentiment_peers.py``."""
 
 
-def test_numpy_answers_as_the_reference_does() -> None:
+def test_numpy_answers_as_the_reference_does():
     trained = read_trained(ROOT / "kernels" / "sentiment" / "network.npz")
     words, lengths = trained.held_out.tokens[:7], trained.held_out.lengths[:7]
     x = trained.network.embeddings.astype(np.float32)[words]
@@ -54,7 +51,7 @@ def test_numpy_answers_as_the_reference_does() -> None:
 
 
 @pytest.mark.parametrize(("table", "rows_of"), [("peers.csv", peers), ("held_out.csv", held_out)])
-def test_recorded_tables_are_those_of_recorded_results(table: str, rows_of: Any) -> None:
+def test_recorded_tables_are_those_of_recorded_results(table, rows_of):
     rows = read(TABLES / table)
     results = {path.name: read_json(path) for path in RESULTS.glob("sentiment_peers_*.json")}
     for file, result in results.items():
@@ -67,12 +64,12 @@ def test_recorded_tables_are_those_of_recorded_results(table: str, rows_of: Any)
     }
 
 
-def read(path: Path) -> list[dict[str, str]]:
+def read(path):
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
-def test_rows_of_other_gpus_stay(tmp_path: Path) -> None:
+def test_rows_of_other_gpus_stay(tmp_path):
     write_tables(tmp_path, RESULT, "sentiment_peers_one.json")
     first = read(tmp_path / "peers.csv")
     write_tables(tmp_path, {**RESULT, "gpu": "two"}, "sentiment_peers_two.json")
@@ -83,7 +80,7 @@ def test_rows_of_other_gpus_stay(tmp_path: Path) -> None:
     assert [row["gpu"] for row in read(tmp_path / "held_out.csv")] == ["one"] * 2 + ["two"] * 2
 
 
-def test_what_a_result_has_is_in_its_tables(tmp_path: Path) -> None:
+def test_what_a_result_has_is_in_its_tables(tmp_path):
     write_tables(tmp_path, RESULT, "sentiment_peers_one.json")
     rows = {row["name"]: row for row in read(tmp_path / "peers.csv")}
     assert set(rows) == {
@@ -104,7 +101,7 @@ def test_what_a_result_has_is_in_its_tables(tmp_path: Path) -> None:
 NETWORK = Path(__file__).resolve().parents[1] / "network.npz"
 
 
-def is_there() -> bool:
+def is_there():
     try:
         library()
     except NoEigen:
@@ -116,14 +113,14 @@ needs_eigen = pytest.mark.skipif(not is_there(), reason="needs Eigen and a C++ c
 
 
 @pytest.fixture(scope="module")
-def trained() -> Trained:
+def trained():
     return read_trained(NETWORK)
 
 
 @needs_eigen
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("cases", [1, 7])
-def test_eigen_answers_as_the_reference_does(trained: Trained, cases: int, threads: int) -> None:
+def test_eigen_answers_as_the_reference_does(trained, cases, threads):
     words, lengths = trained.held_out.tokens[:cases], trained.held_out.lengths[:cases]
     x = trained.network.embeddings.astype(np.float32)[words]
     found = Eigen(trained.network, threads).logits(x, lengths)
@@ -133,7 +130,7 @@ def test_eigen_answers_as_the_reference_does(trained: Trained, cases: int, threa
 
 
 @needs_eigen
-def test_arrays_of_another_form_are_refused(trained: Trained) -> None:
+def test_arrays_of_another_form_are_refused(trained):
     answer = Eigen(trained.network, 1).logits
     x, one = np.zeros((2, 3, 300), np.float32), np.ones(2, np.int32)
     for wrong, lengths in (
@@ -150,11 +147,11 @@ def test_arrays_of_another_form_are_refused(trained: Trained) -> None:
 
 
 @needs_eigen
-def test_eigen_has_a_version(trained: Trained) -> None:
+def test_eigen_has_a_version(trained):
     assert len(Eigen(trained.network, 1).version.split(".")) == 3
 
 
-def said_without(monkeypatch: pytest.MonkeyPatch, **variables: str) -> str:
+def said_without(monkeypatch, **variables):
     """What loading says in an environment with these variables, in one line."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -164,7 +161,7 @@ def said_without(monkeypatch: pytest.MonkeyPatch, **variables: str) -> str:
     return str(caught.value)
 
 
-def test_missing_eigen_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_eigen_is_one_line(monkeypatch, tmp_path):
     monkeypatch.delenv(eigen.FOLDER_VARIABLE, raising=False)
     monkeypatch.setattr(eigen, "FOLDERS", ())
     monkeypatch.setattr(eigen, "PACKAGE", "no-such-package-of-eigen")
@@ -173,12 +170,12 @@ def test_missing_eigen_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "holds no Eigen/Core" in said_without(monkeypatch, EIGEN3_INCLUDE_DIR=str(tmp_path))
 
 
-def test_a_missing_compiler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_one_line(monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     assert "install one of c++, g++, clang++" in said_without(monkeypatch, PATH=str(tmp_path))
 
 
-def test_a_compiler_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_compiler_that_fails_is_one_line(monkeypatch, tmp_path):
     (tmp_path / "Eigen").mkdir()
     (tmp_path / "Eigen" / "Core").touch()
     named = {"EIGEN3_INCLUDE_DIR": str(tmp_path), "CXX": shutil.which("false") or "false"}

@@ -1,7 +1,5 @@
 """Rows that something outside disturbed, in times from a known law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +18,7 @@ SIZES = [10**power for power in range(2, 9)]
 CHOICES = [4, 8, 16, 32, 64]
 
 
-def table(seed: int = 1, noise: float = 0.01) -> pd.DataFrame:
+def table(seed=1, noise=0.01):
     """Both variants at every size and m: a law of powers, with some noise."""
     generator = np.random.default_rng(seed)
     rows = [
@@ -34,14 +32,14 @@ def table(seed: int = 1, noise: float = 0.01) -> pd.DataFrame:
     return found.assign(relative_error=0.01 * generator.uniform(0.5, 1.5, len(found)))
 
 
-def at(rows: pd.DataFrame, n: int, m: int, variant: str = "strided") -> int:
+def at(rows, n, m, variant="strided"):
     (place,) = rows.index[(rows["n"] == n) & (rows["m"] == m) & (rows["variant"] == variant)]
     return int(place)
 
 
 @settings(max_examples=10)
 @given(st.integers(0, 99), st.sampled_from(SIZES[1:-1]), st.sampled_from(CHOICES[1:-1]))
-def test_a_row_apart_from_all_neighbours_is_found_and_no_other(seed: int, n: int, m: int) -> None:
+def test_a_row_apart_from_all_neighbours_is_found_and_no_other(seed, n, m):
     rows = table(seed)
     assert not (disturbance(rows) != "").any()
     one = at(rows, n, m)
@@ -51,7 +49,7 @@ def test_a_row_apart_from_all_neighbours_is_found_and_no_other(seed: int, n: int
     assert (found != "").sum() == 1
 
 
-def test_a_whole_size_is_no_disturbance_of_one_row() -> None:
+def test_a_whole_size_is_no_disturbance_of_one_row():
     # A step in size that both variants and all m share: two kinds of neighbours agree with it.
     rows = table()
     rows.loc[rows["n"] == 10**5, "time_ms"] *= 1.5
@@ -64,7 +62,7 @@ def test_a_whole_size_is_no_disturbance_of_one_row() -> None:
     assert not (disturbance(rows)[~own] != "").any()
 
 
-def test_a_shorter_time_and_a_small_excess_are_none() -> None:
+def test_a_shorter_time_and_a_small_excess_are_none():
     rows = table()
     rows.loc[at(rows, 10**5, 16), "time_ms"] *= 0.8
     found = disturbance(rows)
@@ -75,14 +73,14 @@ def test_a_shorter_time_and_a_small_excess_are_none() -> None:
 
 
 @pytest.mark.parametrize(("error", "why"), [(0.019, ""), (0.2, DISAGREE), (np.nan, "")])
-def test_repeats_disagree_beyond_the_fence_of_all_errors(error: float, why: str) -> None:
+def test_repeats_disagree_beyond_the_fence_of_all_errors(error, why):
     rows = table()
     one = at(rows, 100, 4)
     rows.loc[one, "relative_error"] = error
     assert disturbance(rows)[one] == why
 
 
-def test_no_error_below_what_a_sweep_asks_disagrees() -> None:
+def test_no_error_below_what_a_sweep_asks_disagrees():
     rows = table().assign(relative_error=1e-4)
     rows.loc[3, "relative_error"] = LEAST_ERROR
     assert not (disturbance(rows) != "").any()
@@ -90,7 +88,7 @@ def test_no_error_below_what_a_sweep_asks_disagrees() -> None:
     assert not (disturbance(table().assign(relative_error=0.3)) != "").any()
 
 
-def test_a_row_with_neighbours_of_one_kind_has_no_excess() -> None:
+def test_a_row_with_neighbours_of_one_kind_has_no_excess():
     rows = table()
     alone = rows[(rows["variant"] == "strided") & (rows["n"] == 100)]
     assert excess_over_neighbours(alone).isna().all()

@@ -1,9 +1,5 @@
 """The nearest optimum: against optima.py and scikit-learn on the same rows."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,25 +13,17 @@ from launchwise.learning.features import Domain
 from launchwise.learning.search import search
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 
 SIZES = [200, 500, 1300, 4000, 9000, 30_000, 80_000, 300_000]
 CHOICES = [4, 10, 20, 32, 64]
 
 
 @pytest.fixture(scope="module")
-def domain(tridiagonal_spec: Spec) -> Domain:
+def domain(tridiagonal_spec):
     return Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "streams": [1]})
 
 
-def sweep(
-    spec: Spec,
-    gpu: str = "large",
-    noise: float = 0.2,
-    growth: float = 6.0,
-    problem: dict[str, Any] | None = None,
-    seed: int = 3,
-) -> pd.DataFrame:
+def sweep(spec, gpu="large", noise=0.2, growth=6.0, problem=None, seed=3):
     """Times whose best m grows like n^(1/4) but for noise; 128 threads suit an odd draw."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -49,13 +37,13 @@ def sweep(
     return pd.DataFrame(rows)
 
 
-def first(recommender: Nearest, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
+def first(recommender, gpu, sizes, **problem):
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)
 
 
-def sized(spec: Spec, best: dict[int, int], **values: Any) -> pd.DataFrame:
+def sized(spec, best, **values):
     """A sweep where each size has one best m and one that is half as fast."""
     rows = []
     for n, m in best.items():
@@ -66,7 +54,7 @@ def sized(spec: Spec, best: dict[int, int], **values: Any) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("corrected", [True, False])
-def test_training_sizes_get_the_optima_of_the_method(domain: Domain, corrected: bool) -> None:
+def test_training_sizes_get_the_optima_of_the_method(domain, corrected):
     rows = sweep(domain.spec)
     expected = (corrected_optima if corrected else observed_optima)(rows)
     # The two methods differ on these rows, and neither has one answer for all.
@@ -84,7 +72,7 @@ def test_training_sizes_get_the_optima_of_the_method(domain: Domain, corrected: 
 
 
 @pytest.mark.parametrize("neighbours", [1, 2, 3, 4, 5, 50])
-def test_unseen_sizes_get_what_their_neighbours_vote_for(domain: Domain, neighbours: int) -> None:
+def test_unseen_sizes_get_what_their_neighbours_vote_for(domain, neighbours):
     rows = sweep(domain.spec, noise=0.4)
     optima = observed_optima(rows)
     voters = KNeighborsClassifier(min(neighbours, len(SIZES)))
@@ -101,9 +89,9 @@ def test_unseen_sizes_get_what_their_neighbours_vote_for(domain: Domain, neighbo
         assert threads == same.loc[nearest, "threads"]
 
 
-def test_each_series_has_its_own_optima(domain: Domain) -> None:
+def test_each_series_has_its_own_optima(domain):
     spec = domain.spec
-    settings: list[dict[str, Any]] = [{"batch": 1}, {"batch": 64}, {"dtype": "float32"}]
+    settings = [{"batch": 1}, {"batch": 64}, {"dtype": "float32"}]
     growths = {("large", 0): 2, ("large", 1): 6, ("large", 2): 18, ("small", 0): 12}
     parts = {
         (gpu, which): sweep(spec, gpu, growth=growth, problem=settings[which])
@@ -124,7 +112,7 @@ def test_each_series_has_its_own_optima(domain: Domain) -> None:
     assert found["m"].tolist() == expected["small", 0]
 
 
-def test_an_unseen_gpu_gets_the_optima_of_the_nearest_one(domain: Domain) -> None:
+def test_an_unseen_gpu_gets_the_optima_of_the_nearest_one(domain):
     parts = {gpu: sweep(domain.spec, gpu, growth=g) for gpu, g in (("large", 2), ("small", 12))}
     expected = {gpu: corrected_optima(part)["m"].tolist() for gpu, part in parts.items()}
     assert expected["large"] != expected["small"]
@@ -132,9 +120,7 @@ def test_an_unseen_gpu_gets_the_optima_of_the_nearest_one(domain: Domain) -> Non
     assert first(recommender, "unseen", SIZES)["m"].tolist() == expected["small"]
 
 
-def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(
-    domain: Domain,
-) -> None:
+def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(domain):
     spec = domain.spec
     rows = sized(spec, {100: 64, 300: 32, 1000: 20}, threads=128)
     recommender = Nearest(domain, corrected=False).fit(rows)
@@ -151,9 +137,7 @@ def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(
     assert others.to_numpy().tolist() == [[64, 128], [32, 128], [20, 128], [10, 256]]
 
 
-def test_a_choice_is_kept_where_the_rest_of_the_configuration_is_not_feasible(
-    tridiagonal_spec: Spec,
-) -> None:
+def test_a_choice_is_kept_where_the_rest_of_the_configuration_is_not_feasible(tridiagonal_spec):
     # Each size may have one number of streams only, as in the published sweeps.
     by_size = ["streams == (1 if n <= 1000 else 4)"]
     domain = Domain(tridiagonal_spec, PROFILES, CANDIDATES, by_size)
@@ -165,7 +149,7 @@ def test_a_choice_is_kept_where_the_rest_of_the_configuration_is_not_feasible(
     assert found["threads"].tolist() == [128, 128, 128]
 
 
-def test_optima_are_candidates(tridiagonal_spec: Spec) -> None:
+def test_optima_are_candidates(tridiagonal_spec):
     slow = row(tridiagonal_spec, "large", {"n": 100}, m=20, time_ms=3.0)
     rows = pd.concat([sized(tridiagonal_spec, {100: 64, 300: 20}), pd.DataFrame([slow])])
     narrow = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m": [4, 20], "streams": [1]})
@@ -176,7 +160,7 @@ def test_optima_are_candidates(tridiagonal_spec: Spec) -> None:
         Nearest(none).fit(rows)
 
 
-def test_size_and_choice_may_be_named(domain: Domain) -> None:
+def test_size_and_choice_may_be_named(domain):
     rows = []
     for batch, best in ((1, 128), (100, 256)):
         for threads in (128, 256):
@@ -191,14 +175,14 @@ def test_size_and_choice_may_be_named(domain: Domain) -> None:
     assert (summary["size"], summary["choice"], summary["optima"]) == ("batch", "threads", 2)
 
 
-def test_a_size_with_one_choice_has_no_say(domain: Domain) -> None:
+def test_a_size_with_one_choice_has_no_say(domain):
     rows = sized(domain.spec, {1000: 32, 100_000: 64})
     alone = row(domain.spec, "large", {"n": 10_000}, m=4, time_ms=1.0)
     recommender = Nearest(domain).fit(pd.concat([rows, pd.DataFrame([alone])]))
     assert first(recommender, "large", [1000, 10_000, 100_000])["m"].tolist() == [32, 32, 64]
 
 
-def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec: Spec) -> None:
+def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec):
     domain = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m1": [0, 8], "m2": [0, 8]})
     depths = {1000: (0, 0), 10_000: (0, 0), 10**6: (8, 0), 10**7: (8, 8), 10**8: (8, 8)}
     rows = []
@@ -217,7 +201,7 @@ def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec: Spec) -> None:
             Nearest(domain, choice=wrong)
 
 
-def test_no_trend_is_one_line_that_says_what_to_do(domain: Domain) -> None:
+def test_no_trend_is_one_line_that_says_what_to_do(domain):
     spec = domain.spec
     rows = pd.DataFrame(
         [row(spec, "large", {"n": n}, m=m, time_ms=1.0) for n, m in ((100, 64), (1000, 4))]
@@ -229,9 +213,9 @@ def test_no_trend_is_one_line_that_says_what_to_do(domain: Domain) -> None:
     assert found["m"].tolist() == [64, 4]
 
 
-def test_the_search_tries_neighbours_and_corrections(domain: Domain) -> None:
+def test_the_search_tries_neighbours_and_corrections(domain):
     rows = sweep(domain.spec)
-    options: dict[str, Any] = {"trials": 3, "folds": 2, "max_rows": 1000, "seed": 1}
+    options = {"trials": 3, "folds": 2, "max_rows": 1000, "seed": 1}
     found = search(Nearest, domain, rows, fixed={}, **options)
     assert found.trials == 3
     assert found.value is not None
@@ -240,7 +224,7 @@ def test_the_search_tries_neighbours_and_corrections(domain: Domain) -> None:
     assert held.parameters.keys() <= {"neighbours"}
 
 
-def test_no_cases_have_no_recommendation(domain: Domain) -> None:
+def test_no_cases_have_no_recommendation(domain):
     recommender = Nearest(domain).fit(sweep(domain.spec))
     assert recommender.rank(domain.choices([])).empty
     one = Case("large", {**PROBLEM, "n": 500})

@@ -1,7 +1,5 @@
 """Optima by size: against brute force, numbers worked out by hand, and the published table."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -23,7 +21,7 @@ STUDY = Path(__file__).resolve().parents[3] / "kernels/tridiagonal/studies/tridi
 Times = list[list[float]]
 
 
-def measured(times: Times, sizes: list[float], choices: list[int]) -> pd.DataFrame:
+def measured(times, sizes, choices):
     """Rows of a table of times, a line a size; what is NaN is left out."""
     rows = [
         {"n": size, "m": choice, "time_ms": time}
@@ -37,7 +35,7 @@ def measured(times: Times, sizes: list[float], choices: list[int]) -> pd.DataFra
 # Observed and corrected
 
 
-def test_observed_optima_by_hand() -> None:
+def test_observed_optima_by_hand():
     rows = measured([[3.0, 2.0, 2.0], [5.0, NAN, 4.0]], [100, 10], [4, 8, 16])
     rows = pd.concat(
         [rows, pd.DataFrame({"n": [10, 10, 1], "m": [4, 16, 4], "time_ms": [1.0, NAN, NAN]})]
@@ -48,7 +46,7 @@ def test_observed_optima_by_hand() -> None:
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_columns_have_the_names_that_are_asked_for() -> None:
+def test_columns_have_the_names_that_are_asked_for():
     rows = measured([[2.0, 1.0], [1.0, 1.25]], [10, 100], [1, 2])
     rows = rows.rename(columns={"n": "unknowns", "m": "streams"})
     found = optima.corrected_optima(rows, "unknowns", "streams")
@@ -64,7 +62,7 @@ def test_columns_have_the_names_that_are_asked_for() -> None:
     assert list(found["rank"]).count(2) == 1
 
 
-def test_corrected_optima_by_hand() -> None:
+def test_corrected_optima_by_hand():
     # 16, 4, 32 breaks the trend. 4, 4 costs 30/20; 16, 16 costs 18/10, though 16 is nearer.
     times = [[30.0, 25.0, 20.0, 40.0], [10.0, NAN, 18.0, 20.0], [9.0, 8.0, 7.0, 6.0]]
     found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8, 16, 32]))
@@ -76,14 +74,14 @@ def test_corrected_optima_by_hand() -> None:
     assert list(found["observed_time_ms"]) == [20.0, 10.0, 6.0]
 
 
-def test_equal_corrections_take_the_smaller_choice() -> None:
+def test_equal_corrections_take_the_smaller_choice():
     times = [[2.0, 2.0, 1.0], [5.0, 1.0, NAN]]
     found = optima.corrected_optima(measured(times, [1, 2], [4, 8, 16]))
     assert list(found["m"]) == [4, 8]
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Times:
+def tables(draw):
     """Times of up to 5 sizes and 4 choices, with gaps, at least one a size."""
     width = draw(st.integers(1, 4))
     time = st.one_of(st.just(NAN), st.integers(1, 12).map(float))
@@ -95,7 +93,7 @@ def tables(draw: st.DrawFn) -> Times:
 
 @settings(max_examples=50)
 @given(tables())
-def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
+def test_correction_is_the_best_of_all_monotone_choices(times):
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
     best = [np.nanargmin(line) for line in times]
     # Products of times have the order of the sums of logarithms, and are exact here.
@@ -122,7 +120,7 @@ def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
 
 @settings(max_examples=20)
 @given(tables())
-def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
+def test_a_correction_says_its_time_rank_and_loss(times):
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
     times[0] = [1.0] * len(choices)
     for line in times:
@@ -136,14 +134,14 @@ def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
 
 
 @pytest.mark.parametrize(("size", "time"), [(10, NAN), (10, 0.0), (10, -1.0), (0, 1.0), (-5, 1.0)])
-def test_rows_without_times_or_with_impossible_ones_are_refused(size: float, time: float) -> None:
+def test_rows_without_times_or_with_impossible_ones_are_refused(size, time):
     rows = pd.DataFrame({"n": [size], "m": [4], "time_ms": [time]})
     for function in (optima.observed_optima, optima.corrected_optima):
         with pytest.raises(ValueError, match="must be positive"):
             function(rows)
 
 
-def published_rows() -> tuple[pd.DataFrame, pd.DataFrame]:
+def published_rows():
     """The published table, and the times that it tells: one a size, two where it corrects.
 
     Rows stand for sizes, most of which are lost; the order is all that a correction asks.
@@ -155,7 +153,7 @@ def published_rows() -> tuple[pd.DataFrame, pd.DataFrame]:
     return table, pd.concat([first.set_axis(names, axis=1), second.set_axis(names, axis=1)])
 
 
-def test_published_corrections_are_the_only_trend_in_the_published_times() -> None:
+def test_published_corrections_are_the_only_trend_in_the_published_times():
     table, rows = published_rows()
     found = optima.corrected_optima(rows)
     assert list(found["m"]) == list(table["m_corrected"])
@@ -163,7 +161,7 @@ def test_published_corrections_are_the_only_trend_in_the_published_times() -> No
     # The table tells two times of a size at most: every correction is a second best here, and no
     # other trend is left. That the trend is the cheapest of all measured ones it cannot tell.
     per_size = [sorted(part["m"]) for _, part in rows.groupby("n")]
-    trends: list[list[float]] = [[]]
+    trends = [[]]
     for choices in per_size:
         trends = [[*path, m] for path in trends for m in choices if not path or m >= path[-1]]
     assert trends == [list(found["m"])]
@@ -178,7 +176,7 @@ def test_published_corrections_are_the_only_trend_in_the_published_times() -> No
 # Classification
 
 
-def sweep(optimum: dict[float, int], choices: list[int], factor: float = 2.0) -> pd.DataFrame:
+def sweep(optimum, choices, factor=2.0):
     """Times that grow by ``factor`` for every place that a choice is away from the optimum."""
     times = [
         [factor ** abs(choices.index(best) - place) for place in range(len(choices))]
@@ -187,13 +185,13 @@ def sweep(optimum: dict[float, int], choices: list[int], factor: float = 2.0) ->
     return measured(times, list(optimum), choices)
 
 
-def steps(count: int, choices: list[int]) -> dict[float, int]:
+def steps(count, choices):
     """Optima that grow in equal steps over ``count`` sizes, two a decade."""
     return {10.0 ** (1 + i / 2): choices[i * len(choices) // count] for i in range(count)}
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 99))
-def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels: list[int], seed: int) -> None:
+def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels, seed):
     classes = np.array(labels)
     train, test = optima.split_keeping_classes(classes, seed)
     assert sorted([*train, *test]) == list(range(len(labels)))
@@ -201,13 +199,13 @@ def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels: list[int], 
     assert len(test) == min(math.ceil(len(labels) / 4), len(labels) - len(set(labels)))
 
 
-def test_a_split_depends_on_its_seed_alone() -> None:
+def test_a_split_depends_on_its_seed_alone():
     classes = np.array([4] * 9 + [8] * 5 + [16] * 3 + [20] + [32] * 14 + [64] * 5)
     tests = [optima.split_keeping_classes(classes, seed)[1].tolist() for seed in (1, 1, 2)]
     assert tests[0] == tests[1] != tests[2]
 
 
-def test_neighbours_find_a_trend_again() -> None:
+def test_neighbours_find_a_trend_again():
     choices = [4, 8, 16]
     rows = sweep(steps(24, choices), choices)
     found = optima.classify_optima(optima.observed_optima(rows), rows, seed=1)
@@ -222,7 +220,7 @@ def test_neighbours_find_a_trend_again() -> None:
     assert list(tested["loss_percent"] == 0) == list(right)
 
 
-def test_losses_of_wrong_predictions_by_hand() -> None:
+def test_losses_of_wrong_predictions_by_hand():
     # With 2 choices in turns most neighbours are wrong, and each error doubles the time.
     choices = [4, 8]
     turns = {10.0**i: choices[i % 2] for i in range(12)}
@@ -241,7 +239,7 @@ def test_losses_of_wrong_predictions_by_hand() -> None:
     assert without.accuracy == found.accuracy
 
 
-def test_null_accuracy_is_that_of_the_most_frequent_choice_in_training() -> None:
+def test_null_accuracy_is_that_of_the_most_frequent_choice_in_training():
     choices = [4, 8]
     optimum = {10.0**i: 4 if i < 9 else 8 for i in range(12)}
     rows = sweep(optimum, choices)
@@ -249,7 +247,7 @@ def test_null_accuracy_is_that_of_the_most_frequent_choice_in_training() -> None
     assert found.null_accuracy == pytest.approx((found.predictions["m"] == 4).mean())
 
 
-def test_neighbours_are_sought_in_the_logarithm() -> None:
+def test_neighbours_are_sought_in_the_logarithm():
     # 100 is nearer to 10 than to 900, but not in log(size).
     known = {1.0: 4, 10.0: 4, 900.0: 8, 9000.0: 8}
     table = pd.DataFrame({"n": [*known, 100.0], "m": [*known.values(), 8]})
@@ -265,7 +263,7 @@ def test_neighbours_are_sought_in_the_logarithm() -> None:
 
 
 @pytest.mark.parametrize("labels", [[4, 4, 4], [4, 8, 4, 16, 32], [4, 8, 8, 8]])
-def test_classes_of_one_member_are_no_obstacle(labels: list[int]) -> None:
+def test_classes_of_one_member_are_no_obstacle(labels):
     table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
     rows = table.assign(time_ms=1.0)
     with warnings.catch_warnings():
@@ -276,13 +274,13 @@ def test_classes_of_one_member_are_no_obstacle(labels: list[int]) -> None:
 
 
 @pytest.mark.parametrize("labels", [[4, 8, 16], [4, 4], [4]])
-def test_too_few_sizes_are_refused(labels: list[int]) -> None:
+def test_too_few_sizes_are_refused(labels):
     table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
     with pytest.raises(ValueError, match="too few"):
         optima.classify_optima(table, table.assign(time_ms=1.0), seed=0)
 
 
-def left_out_hits(sizes: np.ndarray, labels: np.ndarray, neighbours: int) -> int:
+def left_out_hits(sizes, labels, neighbours):
     """How many sizes their nearest others get right; of equal votes the smallest choice."""
     hits = 0
     for place in range(len(sizes)):
@@ -293,7 +291,7 @@ def left_out_hits(sizes: np.ndarray, labels: np.ndarray, neighbours: int) -> int
     return hits
 
 
-def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most() -> None:
+def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most():
     random = np.random.default_rng(7)
     found = set()
     for seed in range(12):
@@ -310,7 +308,7 @@ def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most() -> None:
     assert len(found) > 1
 
 
-def test_held_out_sizes_get_the_class_that_scikit_learn_gives_them() -> None:
+def test_held_out_sizes_get_the_class_that_scikit_learn_gives_them():
     random = np.random.default_rng(3)
     for seed in range(6):
         sizes = np.unique(np.round(10 ** random.uniform(2, 8, 40)))
@@ -326,12 +324,12 @@ def test_held_out_sizes_get_the_class_that_scikit_learn_gives_them() -> None:
 SEED = 5
 
 
-def optima_of(choices: list[int]) -> pd.DataFrame:
+def optima_of(choices):
     """Optima of sizes 100, 200, 300..."""
     return pd.DataFrame({"n": 100 * np.arange(1, len(choices) + 1), "m": choices})
 
 
-def test_every_choice_must_be_in_the_training_part() -> None:
+def test_every_choice_must_be_in_the_training_part():
     # Each choice once: no split of 3 to 1 has all of them in training.
     assert as_published(optima_of(list(range(12))), SEED) is None
     # One size alone of a choice: only splits that train on it count.
@@ -340,14 +338,14 @@ def test_every_choice_must_be_in_the_training_part() -> None:
     assert found.null == 1
 
 
-def test_the_same_seed_gives_the_same_splits() -> None:
+def test_the_same_seed_gives_the_same_splits():
     table = optima_of([4, 8] * 12)
     assert as_published(table, SEED) == as_published(table, SEED)
     assert as_published(table, SEED) != as_published(table, SEED + 1000)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 16, 37, 40])
-def test_splits_are_those_that_scikit_learn_draws(count: int) -> None:
+def test_splits_are_those_that_scikit_learn_draws(count):
     for seed in range(SEED, SEED + 20):
         expected = train_test_split(np.arange(count), test_size=TEST_SHARE, random_state=seed)
         for ours, theirs in zip(split(count, seed), expected, strict=True):
@@ -355,7 +353,7 @@ def test_splits_are_those_that_scikit_learn_draws(count: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 3))
-def test_accuracies_and_neighbours_are_those_of_the_search_of_scikit_learn(seed: int) -> None:
+def test_accuracies_and_neighbours_are_those_of_the_search_of_scikit_learn(seed):
     drawn = np.random.default_rng(seed)
     # Sizes as far apart as drawn: of two that are as near, ours takes the first.
     sizes, choices = np.sort(drawn.choice(10**6, 30, replace=False)), drawn.choice([4, 8, 16], 30)

@@ -3,11 +3,6 @@
 At the end: nearest optimum and law of streams do what every recommender has to do.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,13 +32,11 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, Learning, learn
 from launchwise.learning.learnt import read_learnt
-from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
 
 UNSEEN = [2000, 20_000, 200_000, 600_000, 2_000_000, 20_000_000, 60_000_000]
 COSTLY = LinearOverheadLaw(per_stream=0.2, share=1e-8, constant=0.05)
@@ -51,32 +44,32 @@ COSTLY = LinearOverheadLaw(per_stream=0.2, share=1e-8, constant=0.05)
 
 
 @pytest.fixture(scope="module")
-def domain(tridiagonal_spec: Spec) -> Domain:
+def domain(tridiagonal_spec):
     return Domain(tridiagonal_spec, PROFILES, CANDIDATES)
 
 
 @pytest.fixture(scope="module")
-def rows(tridiagonal_spec: Spec) -> pd.DataFrame:
+def rows(tridiagonal_spec):
     return stream_sweep(tridiagonal_spec, "large")
 
 
-def noisy(rows: pd.DataFrame) -> pd.DataFrame:
+def noisy(rows):
     factors = 1 + 0.01 * np.random.default_rng(5).normal(size=len(rows))
     return rows.assign(time_ms=rows["time_ms"] * factors)
 
 
-def first(recommender: StreamLaw, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
+def first(recommender, gpu, sizes, **problem):
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)
 
 
-def direct(rows: pd.DataFrame) -> pd.DataFrame:
+def direct(rows):
     renamed = rows.rename(columns={f"{name}_ms": name for name in SHARES})
     return overhead_rows(renamed[renamed["streams"] == 1], renamed)
 
 
-def test_the_planted_laws_are_found(domain: Domain, rows: pd.DataFrame) -> None:
+def test_the_planted_laws_are_found(domain, rows):
     expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
     assert {1, 32} < set(expected)
     recommender = StreamLaw(domain).fit(rows)
@@ -90,7 +83,7 @@ def test_the_planted_laws_are_found(domain: Domain, rows: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("law", ["published", "chosen"])
-def test_it_fits_what_the_method_fits(domain: Domain, rows: pd.DataFrame, law: str) -> None:
+def test_it_fits_what_the_method_fits(domain, rows, law):
     measured = noisy(rows)
     observed = direct(measured)
     published = SumLaw.fit(observed), OverheadLaw.fit(observed)
@@ -112,7 +105,7 @@ def test_it_fits_what_the_method_fits(domain: Domain, rows: pd.DataFrame, law: s
         assert (np.diff(gains) <= 0).all()
 
 
-def test_no_law_is_fitted_to_single_launches(domain: Domain, rows: pd.DataFrame) -> None:
+def test_no_law_is_fitted_to_single_launches(domain, rows):
     once = ((rows["streams"] == 32) & (rows["n"] >= SIZES[6])).to_numpy()
     lucky = rows.assign(
         status=np.where(once, "slow", "ok"),
@@ -126,9 +119,7 @@ def test_no_law_is_fitted_to_single_launches(domain: Domain, rows: pd.DataFrame)
     assert first(taken[1], "large", UNSEEN)["streams"].tolist() == expected
 
 
-def test_what_goes_with_the_streams_is_the_fastest_row_of_the_nearest_size(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_what_goes_with_the_streams_is_the_fastest_row_of_the_nearest_size(domain, rows):
     spec = domain.spec
     # Configurations without a run of several streams: the best at 1000 and at 10^6.
     lonely = [
@@ -143,7 +134,7 @@ def test_what_goes_with_the_streams_is_the_fastest_row_of_the_nearest_size(
     assert found["streams"].tolist() == expected
 
 
-def test_one_fit_has_rows_that_differ_in_streams_alone(domain: Domain, rows: pd.DataFrame) -> None:
+def test_one_fit_has_rows_that_differ_in_streams_alone(domain, rows):
     spec = domain.spec
     # Fewer sizes at m = 20; more rows, but one number of streams, at m = 4.
     few = stream_sweep(spec, "large", SIZES[5:9], COSTLY, m=20)
@@ -164,7 +155,7 @@ def test_one_fit_has_rows_that_differ_in_streams_alone(domain: Domain, rows: pd.
     assert next(laws) == next(laws)
 
 
-def test_each_series_has_its_own_laws_and_others_borrow(domain: Domain, rows: pd.DataFrame) -> None:
+def test_each_series_has_its_own_laws_and_others_borrow(domain, rows):
     spec = domain.spec
     pageable = {"memory": "pageable"}
     small = stream_sweep(spec, "small", overhead=COSTLY)
@@ -192,7 +183,7 @@ def test_each_series_has_its_own_laws_and_others_borrow(domain: Domain, rows: pd
     assert first(recommender, "large", UNSEEN, batch=8)["streams"].tolist() == batched
 
 
-def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(domain: Domain) -> None:
+def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(domain):
     spec = domain.spec
     eager = pd.concat(
         [
@@ -216,7 +207,7 @@ def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(doma
         assert last[spec.tunable_columns].to_dict() == space.baseline(spec)
 
 
-def test_recommendations_are_candidates(domain: Domain, rows: pd.DataFrame) -> None:
+def test_recommendations_are_candidates(domain, rows):
     spec = domain.spec
     # m = 5 is none; a candidate that is slower comes before what was best at another size.
     more = [row(spec, "large", {"n": 1000}, m=m, time_ms=t) for m, t in ((5, 1e-6), (20, 1e-5))]
@@ -228,7 +219,7 @@ def test_recommendations_are_candidates(domain: Domain, rows: pd.DataFrame) -> N
         )
 
 
-def test_a_series_that_determines_no_law_is_named(domain: Domain, rows: pd.DataFrame) -> None:
+def test_a_series_that_determines_no_law_is_named(domain, rows):
     one_size = stream_sweep(domain.spec, "small", SIZES[:1])
     recommender = StreamLaw(domain).fit(pd.concat([rows, one_size], ignore_index=True))
     (name,) = recommender.summary()["undetermined"]
@@ -243,9 +234,7 @@ def test_a_series_that_determines_no_law_is_named(domain: Domain, rows: pd.DataF
         StreamLaw(domain, law="published").fit(rows[rows["n"] < 1_000_000])
 
 
-def test_rows_that_tell_nothing_of_streams_are_one_line(
-    domain: Domain, rows: pd.DataFrame, stencil_spec: Spec
-) -> None:
+def test_rows_that_tell_nothing_of_streams_are_one_line(domain, rows, stencil_spec):
     stages = [f"{name}_ms" for name in SHARES]
     for wrong, said in (
         (rows.iloc[:0], "there are none"),
@@ -266,7 +255,7 @@ def test_rows_that_tell_nothing_of_streams_are_one_line(
         StreamLaw(other).fit(table)
 
 
-def test_a_size_may_be_named(domain: Domain) -> None:
+def test_a_size_may_be_named(domain):
     parts = [stream_sweep(domain.spec, "large", [n]) for n in SIZES]
     # A thousand times as many systems of a thousandth of the rows, one number a size.
     swapped = pd.concat(
@@ -281,9 +270,7 @@ def test_a_size_may_be_named(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream_law", "nearest_optimum"])
-def test_a_study_learns_from_times_of_stages(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path, kind: str
-) -> None:
+def test_a_study_learns_from_times_of_stages(domain, rows, tmp_path, kind):
     train, test = (
         tuple(Case("large", {**PROBLEM, "n": n}) for n in sizes) for sizes in (SIZES, UNSEEN)
     )
@@ -305,7 +292,7 @@ GPUS = ("large", "small")
 class TestOwnKinds(RecommenderProtocol):
     @pytest.fixture(scope="class", params=[NearestOptimumRecommender, StreamLaw])
     @classmethod
-    def ground(cls, request: pytest.FixtureRequest, tridiagonal_spec: Spec) -> Ground:
+    def ground(cls, request, tridiagonal_spec):
         parts = [
             stream_sweep(tridiagonal_spec, gpu, slower=slower, threads=threads)
             for gpu in GPUS
@@ -325,7 +312,7 @@ class TestOwnKinds(RecommenderProtocol):
             timed=False,
         )
 
-    def test_times_of_what_is_asked_have_no_part(self, ground: Ground) -> None:
+    def test_times_of_what_is_asked_have_no_part(self, ground):
         rows, recommender = ground.rows, ground.model(ground.domain)
         recommender.fit(rows[rows["n"] != SIZES[6]])
         asked = rows[rows["n"] == SIZES[6]].reset_index(drop=True)
@@ -344,7 +331,7 @@ class TestOwnKinds(RecommenderProtocol):
         ("nearest_optimum", {"choice": "depth", "size": None}, None),
     ],
 )
-def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | None) -> None:
+def test_a_misfit_is_told(kind, parameters, said):
     own = recommender_class(kind, workload=ROOT / "kernels" / "tridiagonal")
     found = own.Parameters.misfit(parameters)
     if said is None:
@@ -368,9 +355,7 @@ def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | Non
         (NearestOptimumRecommender, {"choice": "thread"}, "did you mean 'threads'"),
     ],
 )
-def test_a_wrong_size_or_choice_is_one_line(
-    tridiagonal_spec: Spec, kind: type[Recommender], parameters: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_size_or_choice_is_one_line(tridiagonal_spec, kind, parameters, said):
     with pytest.raises(UserError, match=said) as caught:
         kind(Domain(tridiagonal_spec, PROFILES, CANDIDATES), **parameters)
     assert caught.value.key == f"models.parameters.{next(iter(parameters))}"

@@ -4,8 +4,6 @@ The tables are those of M. Veneva, T. Imamura, "ML-Based Optimum Number of CUDA 
 Implementation of the Tridiagonal Partition Method" (2024), measured on an RTX 2080 Ti.
 """
 
-from __future__ import annotations
-
 from math import isnan, log2
 
 import numpy as np
@@ -31,11 +29,11 @@ times = st.floats(1e-3, 1e3)
 sizes = st.floats(1e3, 1e8)
 
 
-def predictions(sum_law: laws.Law, overhead_law: laws.Law) -> dict[float, int]:
+def predictions(sum_law, overhead_law):
     return {n: laws.predicted_streams(n, sum_law, overhead_law) for n in PREDICTED}
 
 
-def rows_of(sum_law: laws.Law, overhead_law: laws.Law, noise: float = 0.0) -> pd.DataFrame:
+def rows_of(sum_law, overhead_law, noise=0.0):
     """Rows of every published N and s; overheads and sums off by ``noise`` of the sum."""
     rng = np.random.default_rng(7)
     rows = pd.DataFrame([(n, s) for n in SIZES for s in STREAMS], columns=["n", "streams"])
@@ -47,20 +45,18 @@ def rows_of(sum_law: laws.Law, overhead_law: laws.Law, noise: float = 0.0) -> pd
     return rows
 
 
-def test_the_published_laws_make_the_25_published_predictions() -> None:
+def test_the_published_laws_make_the_25_published_predictions():
     assert len(PREDICTED) == 25
     assert predictions(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD) == PREDICTED
 
 
-def test_streams_that_cost_more_than_they_save_are_not_used() -> None:
+def test_streams_that_cost_more_than_they_save_are_not_used():
     costly = laws.OverheadLaw(0, 0, 10, 0, 0, 10)
     assert laws.predicted_streams(1e3, laws.PUBLISHED_SUM, costly) == 1
 
 
 @given(sizes, st.floats(1e-3, 1e3), st.permutations(STREAMS))
-def test_a_unit_of_time_or_the_order_of_streams_changes_no_choice(
-    n: float, unit: float, order: list[int]
-) -> None:
+def test_a_unit_of_time_or_the_order_of_streams_changes_no_choice(n, unit, order):
     made = laws.SumLaw(unit * 2e-6, unit * 0.1), laws.LinearOverheadLaw(unit * 0.01, unit * 2e-7, 0)
     expected = laws.predicted_streams(
         n, laws.SumLaw(2e-6, 0.1), laws.LinearOverheadLaw(0.01, 2e-7, 0)
@@ -69,7 +65,7 @@ def test_a_unit_of_time_or_the_order_of_streams_changes_no_choice(
 
 
 @given(sizes, times, st.floats(1, 100))
-def test_dearer_streams_are_never_more(n: float, tau: float, factor: float) -> None:
+def test_dearer_streams_are_never_more(n, tau, factor):
     cheap, dear = (
         laws.predicted_streams(n, laws.PUBLISHED_SUM, laws.CreationLaw(cost))
         for cost in (tau, factor * tau)
@@ -77,7 +73,7 @@ def test_dearer_streams_are_never_more(n: float, tau: float, factor: float) -> N
     assert dear <= cheap
 
 
-def test_streams_by_gomez_luna_are_the_published_ones() -> None:
+def test_streams_by_gomez_luna_are_the_published_ones():
     sums = choice.overlapped_ms(STAGES)
     np.testing.assert_allclose(sums, STAGES["sum"], rtol=1e-12)
     found = [round(laws.PUBLISHED_CREATION.optimum(sum_ms), 1) for sum_ms in sums]
@@ -86,14 +82,14 @@ def test_streams_by_gomez_luna_are_the_published_ones() -> None:
 
 
 @given(times, times)
-def test_the_best_allowed_streams_are_the_nearest_power_of_2(sum_ms: float, tau: float) -> None:
+def test_the_best_allowed_streams_are_the_nearest_power_of_2(sum_ms, tau):
     # sum / s + tau * s has the same value for s_opt * f and s_opt / f.
     law = laws.CreationLaw(tau)
     power = float(np.clip(log2(law.optimum(sum_ms)), 0, 5))
     assert abs(log2(law.best_of(sum_ms)) - power) <= 0.5 + 1e-9
 
 
-def test_of_equal_streams_the_fewest_are_used() -> None:
+def test_of_equal_streams_the_fewest_are_used():
     # 8 / 2 + 2 = 8 / 4 + 4.
     sum_law, overhead_law, backwards = laws.SumLaw(0, 8), laws.CreationLaw(1), STREAMS[::-1]
     assert laws.predicted_streams(1e3, sum_law, overhead_law, backwards) == 2
@@ -104,19 +100,19 @@ def test_of_equal_streams_the_fewest_are_used() -> None:
     assert table["measured_streams"].tolist() == [2]
 
 
-def test_streams_that_cost_nothing_are_all_used() -> None:
+def test_streams_that_cost_nothing_are_all_used():
     assert laws.CreationLaw(0.0).optimum(1.0) == float("inf")
     assert laws.CreationLaw(0.0).best_of(1.0) == 32
 
 
-def test_relative_errors_fit_the_small_published_sums_too() -> None:
+def test_relative_errors_fit_the_small_published_sums_too():
     rows = STAGES.assign(sum_ms=choice.overlapped_ms(STAGES), streams=1)
     sums = rows["sum_ms"]
     fitted = laws.RelativeSumLaw.fit(rows).predict(rows["n"])
     assert np.abs(fitted / sums - 1).max() < 0.05
 
 
-PLANTED: list[laws.Law] = [
+PLANTED = [
     laws.PUBLISHED_OVERHEAD,
     laws.CreationLaw(0.03),
     laws.LinearOverheadLaw(per_stream=0.02, share=3e-7, constant=0.05),
@@ -124,40 +120,40 @@ PLANTED: list[laws.Law] = [
 ]
 
 
-def coefficients(law: laws.Law) -> list[float]:
+def coefficients(law):
     return list(vars(law).values())
 
 
-def named(law: laws.Law) -> str:
+def named(law):
     return type(law).__name__
 
 
 @pytest.mark.parametrize("law", PLANTED, ids=named)
-def test_fits_find_planted_overheads(law: laws.Law) -> None:
+def test_fits_find_planted_overheads(law):
     exact = type(law).fit(rows_of(laws.PUBLISHED_SUM, law))
     np.testing.assert_allclose(coefficients(exact), coefficients(law), rtol=1e-5)
 
 
 @pytest.mark.parametrize("law", [law for law in PLANTED if law.relative], ids=named)
-def test_fits_find_planted_overheads_in_noise(law: laws.Law) -> None:
+def test_fits_find_planted_overheads_in_noise(law):
     noisy = type(law).fit(rows_of(laws.PUBLISHED_SUM, law, noise=0.01))
     np.testing.assert_allclose(coefficients(noisy), coefficients(law), rtol=0.05)
 
 
-def test_the_published_overheads_are_found_in_noise() -> None:
+def test_the_published_overheads_are_found_in_noise():
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD)
     rows["overhead_ms"] += 0.005 * np.random.default_rng(3).standard_normal(len(rows))
     found = laws.OverheadLaw.fit(rows)
     np.testing.assert_allclose(coefficients(found), coefficients(laws.PUBLISHED_OVERHEAD), rtol=0.1)
 
 
-def test_a_coefficient_of_0_is_found() -> None:
+def test_a_coefficient_of_0_is_found():
     rows = pd.DataFrame({"n": [1.0, 2.0, 3.0], "streams": 1, "sum_ms": [1.0, 2.0, 3.0]})
     assert coefficients(laws.SumLaw.fit(rows)) == pytest.approx([1.0, 0.0], abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [laws.SumLaw, laws.RelativeSumLaw], ids=lambda kind: kind.__name__)
-def test_fits_find_planted_sums_in_noise(kind: type[laws.SumLaw]) -> None:
+def test_fits_find_planted_sums_in_noise(kind):
     planted = kind(2e-6, 0.15)
     rows = rows_of(planted, laws.CreationLaw(0.01), noise=0.01)
     found = kind.fit(rows)
@@ -180,7 +176,7 @@ def test_fits_find_planted_sums_in_noise(kind: type[laws.SumLaw]) -> None:
         (laws.CreationLaw, "n < 0"),
     ],
 )
-def test_rows_that_do_not_determine_a_law_are_refused(kind: type[laws.Law], query: str) -> None:
+def test_rows_that_do_not_determine_a_law_are_refused(kind, query):
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD).query(query)
     with pytest.raises(UserError, match=f"{len(kind.observations(rows))} rows do not determine"):
         kind.fit(rows)
@@ -188,9 +184,7 @@ def test_rows_that_do_not_determine_a_law_are_refused(kind: type[laws.Law], quer
 
 @settings(max_examples=25)
 @given(st.lists(times, min_size=7, max_size=7), st.lists(st.floats(-1, 9), min_size=5, max_size=5))
-def test_overheads_put_into_times_are_measured_again(
-    stage_ms: list[float], overheads: list[float]
-) -> None:
+def test_overheads_put_into_times_are_measured_again(stage_ms, overheads):
     stages = pd.DataFrame([stage_ms], columns=[*choice.SERIAL, *choice.OVERLAPPED]).assign(n=100)
     planted = [0.0, *overheads]
     runs = pd.DataFrame({"n": 100, "streams": STREAMS})
@@ -204,11 +198,11 @@ def test_overheads_put_into_times_are_measured_again(
     np.testing.assert_allclose(rows["sum_ms"], sum(stage_ms[3:]))
 
 
-def runs_of(*lines: tuple[float, int, float]) -> pd.DataFrame:
+def runs_of(*lines):
     return pd.DataFrame(list(lines), columns=["n", "streams", "time_ms"])
 
 
-def test_failed_runs_are_left_out() -> None:
+def test_failed_runs_are_left_out():
     runs = runs_of((4e5, 1, 3.0), (4e5, 2, float("nan")), (4e5, 4, 2.5))
     rows = choice.overhead_rows(STAGES, runs)
     assert rows["streams"].tolist() == [1, 4]
@@ -225,19 +219,17 @@ def test_failed_runs_are_left_out() -> None:
         ([(3e5, 1, 3.0)], "300000.0 lacks"),
     ],
 )
-def test_incomplete_measurements_are_refused(
-    lines: list[tuple[float, int, float]], message: str
-) -> None:
+def test_incomplete_measurements_are_refused(lines, message):
     with pytest.raises(UserError, match=message):
         choice.overhead_rows(STAGES, runs_of(*lines))
 
 
-def test_stage_times_of_an_n_are_measured_once() -> None:
+def test_stage_times_of_an_n_are_measured_once():
     with pytest.raises(UserError, match="measured twice"):
         choice.overhead_rows(pd.concat([STAGES, STAGES]), runs_of((4e5, 1, 3.0)))
 
 
-def test_splits_are_3_to_1_of_whole_sizes_and_seeded() -> None:
+def test_splits_are_3_to_1_of_whole_sizes_and_seeded():
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD)
     train, test = choice.split_rows(rows, 1)
     assert len(test) == 8 * 6
@@ -249,7 +241,7 @@ def test_splits_are_3_to_1_of_whole_sizes_and_seeded() -> None:
         choice.split_rows(rows.query("n == 1e3"))
 
 
-def test_goodness_of_fit_by_hand() -> None:
+def test_goodness_of_fit_by_hand():
     # Errors 1, 0, -1 and variance 2/3 of 1, 2, 3: as bad as their mean. An N has one sum.
     rows = pd.DataFrame(
         {"n": [1, 2, 3, 3], "streams": [1, 1, 1, 2], "sum_ms": [1.0, 2.0, 3.0, 3.0]}
@@ -262,12 +254,12 @@ def test_goodness_of_fit_by_hand() -> None:
     assert all(map(isnan, choice.goodness_of_fit(laws.SumLaw(0, 2), rows[:0]).values()))
 
 
-def test_every_candidate_is_scored_on_rows_that_it_has_not_seen() -> None:
+def test_every_candidate_is_scored_on_rows_that_it_has_not_seen():
     law = laws.LinearOverheadLaw(per_stream=0.02, share=3e-7, constant=0.05)
     train, test = choice.split_rows(rows_of(laws.PUBLISHED_SUM, law))
     chosen = choice.choose_law(train, laws.OVERHEAD_LAWS)
 
-    def scored(test: pd.DataFrame) -> pd.DataFrame:
+    def scored(test):
         return choice.held_out_scores(chosen, laws.OVERHEAD_LAWS, train, test).set_index("law")
 
     scores = scored(test)
@@ -282,7 +274,7 @@ def test_every_candidate_is_scored_on_rows_that_it_has_not_seen() -> None:
 
 
 @pytest.mark.parametrize("law", PLANTED, ids=named)
-def test_the_law_that_made_the_rows_is_chosen(law: laws.Law) -> None:
+def test_the_law_that_made_the_rows_is_chosen(law):
     rows = rows_of(laws.PUBLISHED_SUM, law, noise=0.001)
     found = choice.choose_law(rows, laws.OVERHEAD_LAWS)
     assert type(found.law) is type(law)
@@ -291,12 +283,12 @@ def test_the_law_that_made_the_rows_is_chosen(law: laws.Law) -> None:
     assert 0.0005 < found.scores[named(law)] < 0.01
 
 
-def test_relative_sums_are_chosen_where_small_ones_are_as_noisy_as_large_ones() -> None:
+def test_relative_sums_are_chosen_where_small_ones_are_as_noisy_as_large_ones():
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD, noise=0.02)
     assert isinstance(choice.choose_law(rows, laws.SUM_LAWS).law, laws.RelativeSumLaw)
 
 
-def test_a_law_that_cannot_be_fitted_is_not_chosen() -> None:
+def test_a_law_that_cannot_be_fitted_is_not_chosen():
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD, noise=0.001).query("n <= 1e6")
     found = choice.choose_law(rows, laws.OVERHEAD_LAWS)
     assert found.scores["OverheadLaw"] == float("inf")
@@ -305,13 +297,13 @@ def test_a_law_that_cannot_be_fitted_is_not_chosen() -> None:
     assert isnan(scores.loc["OverheadLaw", "rmse"])
 
 
-def test_of_one_size_no_law_is_chosen() -> None:
+def test_of_one_size_no_law_is_chosen():
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD).query("n == 1e6")
     with pytest.raises(UserError, match="too few for any of OverheadLaw, CreationLaw"):
         choice.choose_law(rows, laws.OVERHEAD_LAWS)
 
 
-def test_held_out_errors_are_worse_than_fitted_ones() -> None:
+def test_held_out_errors_are_worse_than_fitted_ones():
     # Two N for each fit of 2 coefficients: no error on them, and on the third the bend.
     # The second row of the third N is no second observation of its sum.
     rows = pd.DataFrame({"n": [1.0, 2.0, 3.0, 3.0], "streams": 1, "sum_ms": [1.0, 2.0, 6.0, 6.0]})
@@ -321,7 +313,7 @@ def test_held_out_errors_are_worse_than_fitted_ones() -> None:
     assert found == pytest.approx(expected)
 
 
-def published_rows() -> pd.DataFrame:
+def published_rows():
     """The two N whose best is mispredicted; only the times of two s each are published."""
     known = {1e5: {1: 1.230176, 2: 1.239040}, 5e5: {4: 4.046112, 8: 4.029888}}
     runs = [(n, s, known[n].get(s, 9.0)) for n in known for s in STREAMS]
@@ -329,13 +321,13 @@ def published_rows() -> pd.DataFrame:
     return runs_of(*runs).assign(sum_ms=lambda rows: rows["n"].map(sums))
 
 
-def compared(rows: pd.DataFrame) -> pd.DataFrame:
+def compared(rows):
     return choice.compare_optima(
         rows, laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD, laws.PUBLISHED_CREATION
     )
 
 
-def test_the_published_mistakes_cost_what_is_published() -> None:
+def test_the_published_mistakes_cost_what_is_published():
     table = compared(published_rows().sample(frac=1, random_state=0))
     assert table["n"].tolist() == [1e5, 5e5]
     assert table["measured_streams"].tolist() == [1, 8]
@@ -346,7 +338,7 @@ def test_the_published_mistakes_cost_what_is_published() -> None:
     assert table["predicted_lost_percent"].tolist() == pytest.approx([0.7205, 0.4026], abs=1e-4)
 
 
-def test_the_baseline_is_compared_alike() -> None:
+def test_the_baseline_is_compared_alike():
     table = compared(published_rows())
     # sqrt(.1 / .004448) and sqrt(1.2416 / .004448); by the law of the sum the first has .366 ms.
     assert table["baseline_optimum"].tolist() == pytest.approx([4.74, 16.71], abs=0.005)
@@ -356,14 +348,14 @@ def test_the_baseline_is_compared_alike() -> None:
     assert table["baseline_lost_percent"].tolist() == pytest.approx([631.6, 123.3], abs=0.05)
 
 
-def test_a_choice_that_was_not_measured_has_no_time() -> None:
+def test_a_choice_that_was_not_measured_has_no_time():
     table = compared(published_rows().query("streams != 2"))
     assert table["predicted_streams"].tolist() == [2, 4]
     assert np.isnan(table["predicted_ms"]).tolist() == [True, False]
     assert np.isnan(table["predicted_lost_percent"]).tolist() == [True, False]
 
 
-def test_exact_laws_lose_nothing() -> None:
+def test_exact_laws_lose_nothing():
     overhead = laws.LinearOverheadLaw(0.02, 3e-7, 0.15)
     rows = rows_of(laws.PUBLISHED_SUM, overhead)
     table = choice.compare_optima(rows, laws.PUBLISHED_SUM, overhead, laws.CreationLaw(0.02))

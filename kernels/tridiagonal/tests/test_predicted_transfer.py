@@ -1,11 +1,8 @@
 """The paper's rule on cards that nobody here has: predicted losses beside the printed ones."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
@@ -15,8 +12,6 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
 )
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
-from launchwise.gpus.profile import GpuProfile
-from launchwise.report.study import StudyData
 from tests.support.report_study import sized_study
 from tests.support.shown import said, tables
 
@@ -26,24 +21,24 @@ Published = dict[str, list[dict[str, str]]]
 
 
 @pytest.fixture(scope="module")
-def profiles() -> dict[str, GpuProfile]:
+def profiles():
     cards = read_cards(ROOT / "data" / "cards.csv")
     efficiency = reference_efficiency(cards, ROOT / "data" / "recorded" / "h200" / "profile.json")
     return {card: described_profile(card, cards, efficiency) for card in CARDS}
 
 
 @pytest.fixture(scope="module")
-def made(profiles: dict[str, GpuProfile]) -> StudyData:
+def made(profiles):
     bare = sized_study(TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", [100, 1000], {})
     return dataclasses.replace(bare, described=profiles)
 
 
 @pytest.fixture
-def published() -> Published:
+def published():
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
-def test_losses_are_near_the_printed_ones(made: StudyData, published: Published) -> None:
+def test_losses_are_near_the_printed_ones(made, published):
     for rows in predicted_losses(made, published["transfer"]).values():
         assert len(rows) == 15
         # From 2e7 rows on the rule is the best m of both.
@@ -56,7 +51,7 @@ def test_losses_are_near_the_printed_ones(made: StudyData, published: Published)
         assert 4 < rows["loss_percent"].max() < 15
 
 
-def test_only_the_printed_m_compete(made: StudyData, published: Published) -> None:
+def test_only_the_printed_m_compete(made, published):
     fewer = [
         {name: "32" if name.startswith("m_") else value for name, value in record.items()}
         for record in published["transfer"]
@@ -66,7 +61,7 @@ def test_only_the_printed_m_compete(made: StudyData, published: Published) -> No
         assert (rows["loss_percent"] == 0).all()
 
 
-def test_the_page_says_both(made: StudyData, published: Published) -> None:
+def test_the_page_says_both(made, published):
     shown = predicted_transfer(made, published)
     first, second = said(shown).items()
     assert first[0] == "RTX A5000, by the cost model:"
@@ -80,22 +75,18 @@ def test_the_page_says_both(made: StudyData, published: Published) -> None:
     assert row.cells[-1].role == "theirs"
 
 
-def test_a_card_that_is_not_described_has_no_prediction(
-    made: StudyData, published: Published, profiles: dict[str, GpuProfile]
-) -> None:
+def test_a_card_that_is_not_described_has_no_prediction(made, published, profiles):
     one = dataclasses.replace(made, described={"a5000": profiles["a5000"]})
     assert list(predicted_losses(one, published["transfer"])) == ["a5000"]
     assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
     assert predicted_transfer(made, {}) == []
 
 
-def test_a_smaller_copy_rate_changes_the_prediction(
-    made: StudyData, published: Published, profiles: dict[str, GpuProfile]
-) -> None:
+def test_a_smaller_copy_rate_changes_the_prediction(made, published, profiles):
     card = profiles["a5000"]
     ceilings = card.ceilings.model_copy(update={"to_host_gbs": 1.0, "to_device_gbs": 1.0})
     slower = card.model_copy(update={"ceilings": ceilings})
-    losses: list[pd.Series] = []
+    losses = []
     for profile in (card, slower):
         study = dataclasses.replace(made, described={"a5000": profile})
         (found,) = predicted_losses(study, published["transfer"]).values()

@@ -4,12 +4,9 @@ The tables come from texts that lost most problem sizes; a size that is not know
 tables of the same sizes are compared row by row.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from published_tables import facts, table
 
@@ -30,17 +27,17 @@ KNOWN_SIZES = [*(n * 10**i for i in (5, 6, 7) for n in (1, 2, 4, 5, 8) if n * 10
 
 
 @pytest.fixture(scope="module")
-def float64() -> pd.DataFrame:
+def float64():
     return table("tridiagonal_subsystem", "optima_float64")
 
 
 @pytest.fixture(scope="module")
-def float32() -> pd.DataFrame:
+def float32():
     return table("tridiagonal_subsystem", "optima_float32")
 
 
 @pytest.fixture(scope="module")
-def cards() -> pd.DataFrame:
+def cards():
     """Optima on three cards, and what the heuristic of the first loses on the others."""
     return table("tridiagonal_subsystem", "transfer")
 
@@ -50,7 +47,7 @@ SERIES.append(100_000)
 """Sizes of the paper's series below those that follow from other columns, one for each row."""
 
 
-def assert_restored_sizes_say_so(rows: pd.DataFrame) -> None:
+def assert_restored_sizes_say_so(rows):
     """A size that the text lost and that follows from other columns is marked in its source."""
     restored = rows["source"].str.contains("n restored")
     assert (restored == rows["n"].notna()).all()
@@ -59,16 +56,14 @@ def assert_restored_sizes_say_so(rows: pd.DataFrame) -> None:
 # Sub-system size
 
 
-def test_double_precision_has_37_sizes_of_which_22_lie_before_200_000(
-    float64: pd.DataFrame,
-) -> None:
+def test_double_precision_has_37_sizes_of_which_22_lie_before_200_000(float64):
     assert len(float64) == int(facts("tridiagonal_subsystem")["sizes"]) == 37
     assert list(float64["row"]) == list(range(1, 38))
     assert list(float64["n"]) == [*SERIES, *KNOWN_SIZES]
     assert_restored_sizes_say_so(float64)
 
 
-def test_larger_systems_take_longer_once_the_size_is_known(float64: pd.DataFrame) -> None:
+def test_larger_systems_take_longer_once_the_size_is_known(float64):
     known = float64[float64["n"] >= min(KNOWN_SIZES)]
     assert known["time_observed_ms"].is_monotonic_increasing
     # Small systems take as long as launches do, give or take a twentieth.
@@ -80,7 +75,7 @@ def test_larger_systems_take_longer_once_the_size_is_known(float64: pd.DataFrame
     assert (nanoseconds.diff().dropna() < 0.1).all()
 
 
-def test_corrected_optima_never_fall_and_differ_in_8_rows(float64: pd.DataFrame) -> None:
+def test_corrected_optima_never_fall_and_differ_in_8_rows(float64):
     given = facts("tridiagonal_subsystem")
     assert float64["m_corrected"].is_monotonic_increasing
     assert sorted(set(float64["m_corrected"])) == [4, 8, 16, 20, 32, 64]
@@ -92,7 +87,7 @@ def test_corrected_optima_never_fall_and_differ_in_8_rows(float64: pd.DataFrame)
     assert float64.loc[float64["m_corrected"] == 64, "n"].min() == 2e7
 
 
-def test_corrections_cost_what_is_printed(float64: pd.DataFrame) -> None:
+def test_corrections_cost_what_is_printed(float64):
     rows = float64.dropna(subset="time_corrected_ms")
     difference = rows["time_observed_ms"] - rows["time_corrected_ms"]
     assert np.allclose(difference, rows["difference_ms"], rtol=0, atol=1e-9)
@@ -105,7 +100,7 @@ def test_corrections_cost_what_is_printed(float64: pd.DataFrame) -> None:
     assert ordered[small - 1] < 1.2 < 2 < ordered[small]
 
 
-def test_cards_are_compared_on_the_same_rows(float64: pd.DataFrame, cards: pd.DataFrame) -> None:
+def test_cards_are_compared_on_the_same_rows(float64, cards):
     assert list(cards["row"]) == list(float64["row"])
     assert cards["m_rtx2080ti"].equals(float64["m_observed"])
     assert cards["m_heuristic"].equals(float64["m_corrected"])
@@ -122,9 +117,7 @@ def test_cards_are_compared_on_the_same_rows(float64: pd.DataFrame, cards: pd.Da
 
 
 @pytest.mark.parametrize(("card", "worst"), [("a5000", "9.44"), ("rtx4080", "7.13")])
-def test_reusing_the_heuristic_costs_nothing_just_where_the_optima_agree(
-    cards: pd.DataFrame, card: str, worst: str
-) -> None:
+def test_reusing_the_heuristic_costs_nothing_just_where_the_optima_agree(cards, card, worst):
     printed, percent = cards[f"loss_{card}"], cards[f"loss_{card}_percent"]
     assert set(printed) <= {"none", "small", "given", "lost"}
     agree = cards[f"m_{card}"] == cards["m_heuristic"]
@@ -135,9 +128,7 @@ def test_reusing_the_heuristic_costs_nothing_just_where_the_optima_agree(
     assert list(cards.loc[printed == "lost", "row"]) == ([14] if card == "a5000" else [])
 
 
-def test_significant_losses_on_the_rtx4080_are_8_and_all_have_the_optimum_of_the_a5000(
-    cards: pd.DataFrame,
-) -> None:
+def test_significant_losses_on_the_rtx4080_are_8_and_all_have_the_optimum_of_the_a5000(cards):
     given = facts("tridiagonal_subsystem")
     limit = float(given["significant_loss_percent"])
     significant = cards[cards["loss_rtx4080_percent"] > limit]
@@ -147,9 +138,7 @@ def test_significant_losses_on_the_rtx4080_are_8_and_all_have_the_optimum_of_the
     assert (significant["m_rtx4080"] == significant["m_a5000"]).sum() == 8
 
 
-def test_single_precision_repeats_the_optima_of_double_precision_but_for_one_row(
-    float64: pd.DataFrame, float32: pd.DataFrame
-) -> None:
+def test_single_precision_repeats_the_optima_of_double_precision_but_for_one_row(float64, float32):
     assert list(float32["row"]) == list(range(1, 41))
     new = float32["m_observed_float64"] == "not measured"
     shared = float32[~new]
@@ -164,8 +153,8 @@ def test_single_precision_repeats_the_optima_of_double_precision_but_for_one_row
 
 
 def test_sizes_of_single_precision_follow_from_streams_and_the_optima_of_double_precision(
-    float64: pd.DataFrame, float32: pd.DataFrame
-) -> None:
+    float64, float32
+):
     assert_restored_sizes_say_so(float32)
     known = float32.dropna(subset="n")
     assert list(known["row"]) == [*range(1, 20), *range(21, 26), *range(29, 41)]
@@ -182,7 +171,7 @@ def test_sizes_of_single_precision_follow_from_streams_and_the_optima_of_double_
     assert between["n"].isna().all()
 
 
-def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) -> None:
+def test_corrected_optima_of_single_precision_never_fall(float32):
     assert float32["m_corrected"].is_monotonic_increasing
     corrected = float32["m_corrected"] != float32["m_observed"]
     assert corrected.sum() == 11
@@ -190,7 +179,7 @@ def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) 
     assert (float32["difference_ms"].dropna() < 0).all()
 
 
-def test_best_numbers_of_recursions_are_0_to_3() -> None:
+def test_best_numbers_of_recursions_are_0_to_3():
     depths = table("tridiagonal_recursion", "depths")
     assert list(depths["recursions"]) == list(range(5))
     most = int(facts("tridiagonal_recursion")["recursions_that_pay_most"])
@@ -198,16 +187,14 @@ def test_best_numbers_of_recursions_are_0_to_3() -> None:
     assert depths[["n_from", "n_to"]].isna().all(axis=None)
 
 
-def conflicts(study: str) -> dict[str, str]:
+def conflicts(study):
     """What the report says of each subject on which the paper contradicts itself."""
     told = table(study, "contradictions").dropna(subset="conflict")
     columns = told[["here", "there", "conflict"]].agg("; ".join, axis=1)
     return dict(zip(told["subject"], columns.str.replace("\u202f", ""), strict=True))
 
 
-def test_contradictions_on_sub_systems_have_the_figures_of_the_tables(
-    float64: pd.DataFrame, float32: pd.DataFrame, cards: pd.DataFrame
-) -> None:
+def test_contradictions_on_sub_systems_have_the_figures_of_the_tables(float64, float32, cards):
     said = conflicts("tridiagonal_subsystem")
     assert len(said) == 10
     falls = -100 * float64["time_observed_ms"].pct_change()
@@ -243,7 +230,7 @@ def test_contradictions_on_sub_systems_have_the_figures_of_the_tables(
     assert f"{small} are printed" in said["limit of a small loss"]
 
 
-def test_contradictions_on_streams_have_the_figures_of_the_slides() -> None:
+def test_contradictions_on_streams_have_the_figures_of_the_slides():
     said = conflicts("tridiagonal_streams")
     assert set(said) == {"sizes", "line of the sum", "overhead of one stream"}
     stages = table("tridiagonal_streams", "stages")
@@ -260,7 +247,7 @@ def test_contradictions_on_streams_have_the_figures_of_the_slides() -> None:
 # Streams
 
 
-def test_laws_have_the_printed_coefficients() -> None:
+def test_laws_have_the_printed_coefficients():
     given = {name: float(Fraction(text)) for name, text in facts("tridiagonal_streams").items()
              if name.startswith(("sum_", "overhead_"))}  # fmt: skip
     coefficients = [*vars(PUBLISHED_SUM).values(), *vars(PUBLISHED_OVERHEAD).values()]
@@ -282,7 +269,7 @@ def test_laws_have_the_printed_coefficients() -> None:
     assert found == pytest.approx([small, ten, given[names[7]], eight], rel=1e-12)
 
 
-def test_stage_times_add_up_and_give_the_optimum_of_the_simple_law() -> None:
+def test_stage_times_add_up_and_give_the_optimum_of_the_simple_law():
     stages = table("tridiagonal_streams", "stages")
     assert list(stages["n"]) == [4e3, 4e4, 4e5, 4e6, 4e7]
     parts = stages[["t1_comp_ms", "t1_d2h_ms", "t3_h2d_ms", "t3_comp_ms"]].sum(axis=1)
@@ -292,7 +279,7 @@ def test_stage_times_add_up_and_give_the_optimum_of_the_simple_law() -> None:
     assert list(simple.round(1)) == list(stages["streams_gomez_luna"])
 
 
-def test_law_of_the_sum_fits_the_stage_times() -> None:
+def test_law_of_the_sum_fits_the_stage_times():
     stages = table("tridiagonal_streams", "stages")
     error = PUBLISHED_SUM.predict(stages["n"]) - stages["sum_ms"]
     spread = stages["sum_ms"] - stages["sum_ms"].mean()
@@ -301,7 +288,7 @@ def test_law_of_the_sum_fits_the_stage_times() -> None:
     assert error[0] / stages["sum_ms"][0] == pytest.approx(-0.43, abs=0.005)
 
 
-def test_measured_and_predicted_optima_differ_at_two_sizes() -> None:
+def test_measured_and_predicted_optima_differ_at_two_sizes():
     optima = table("tridiagonal_streams", "optima").set_index("n")
     assert optima.index.is_monotonic_increasing
     assert optima["streams_measured"].is_monotonic_increasing
@@ -315,7 +302,7 @@ def test_measured_and_predicted_optima_differ_at_two_sizes() -> None:
     assert stages["streams_measured"].equals(optima.loc[stages.index, "streams_measured"])
 
 
-def test_sizes_of_the_optima_are_among_those_of_the_experiment() -> None:
+def test_sizes_of_the_optima_are_among_those_of_the_experiment():
     given = facts("tridiagonal_streams")
     sizes = {
         round(float(factor) * 10 ** int(exponent))
@@ -333,9 +320,7 @@ def test_sizes_of_the_optima_are_among_those_of_the_experiment() -> None:
         ("5e5", "predicted_4_streams", "measured_8_streams"),
     ],
 )
-def test_wrong_predictions_lose_the_difference_of_the_times(
-    size: str, predicted: str, measured: str
-) -> None:
+def test_wrong_predictions_lose_the_difference_of_the_times(size, predicted, measured):
     given = {
         name: float(text)
         for name, text in facts("tridiagonal_streams").items()
@@ -345,7 +330,7 @@ def test_wrong_predictions_lose_the_difference_of_the_times(
     assert loss == pytest.approx(given[f"loss_{size}_ms"], rel=1e-9)
 
 
-def test_metrics_of_the_laws_agree() -> None:
+def test_metrics_of_the_laws_agree():
     models = table("tridiagonal_streams", "models")
     assert len(models) == 6
     assert models["r_squared"].between(0.95, 1).all()
@@ -354,7 +339,7 @@ def test_metrics_of_the_laws_agree() -> None:
     assert np.allclose(both["mse_ms2"] ** 0.5, both["rmse_ms"], rtol=1e-9)
 
 
-def test_sizes_that_are_restored_have_their_times() -> None:
+def test_sizes_that_are_restored_have_their_times():
     study = ROOT / "kernels/tridiagonal/studies/tridiagonal_subsystem"
     found = read_run_times(study, load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE))
     best, _ = found.series

@@ -1,9 +1,7 @@
 """Lookup, ``recommend`` and every export give the same answer for runs of several kernels."""
 
-from __future__ import annotations
-
 import pytest
-from agreeing import Agreement, Made, asked_about
+from agreeing import Agreement, asked_about
 from products import fitted
 
 STUDY = "tridiagonal_recursion"
@@ -12,7 +10,7 @@ SIZES = [100_000, 150_000, 280_000, 500_000, 1_000_000, 5_000_000, 20_000_000, 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("final") / STUDY
     return asked_about(folder, fitted(STUDY, folder, n=SIZES)[0].domain)
 

@@ -1,10 +1,7 @@
 """The page of the recursion study, on times from a known law."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +18,8 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections a
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
 from launchwise.experiment.published import Records
 from launchwise.report import wording
-from launchwise.report.blocks import Figure, Section
+from launchwise.report.blocks import Figure
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import known_spec, sized_study
@@ -50,7 +46,7 @@ GAIN = {0: 1.0, 1: 1.1, 2: 1.25}
 """Speed-up of each depth from 5e6 rows on; below, each recursion costs 10 %."""
 
 
-def sweep() -> pd.DataFrame:
+def sweep():
     """m1 = 10 is best at every size but the largest, where 5 is 4 % faster."""
     spec = known_spec(TRIDIAGONAL)
     rows = []
@@ -68,7 +64,7 @@ def sweep() -> pd.DataFrame:
     return table.assign(t2_h_ms=1.0 / (1 + depth), t2_d_ms=0.2 * depth)
 
 
-def row(n: int, levels: tuple[int, ...], time: float, status: str = "ok") -> dict[str, Any]:
+def row(n, levels, time, status="ok"):
     """A row of the sweep: m per level, the outermost first."""
     spec = known_spec(TRIDIAGONAL)
     problem = {"n": n, "dtype": "float64", "memory": "pinned", "batch": 1}
@@ -80,18 +76,18 @@ def row(n: int, levels: tuple[int, ...], time: float, status: str = "ok") -> dic
     }  # fmt: skip
 
 
-def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
+def with_rows(made, rows):
     more = pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal", reason="")
     table = pd.concat([sweep(), more], ignore_index=True)
     return with_sweeps(made, one=table)
 
 
 @pytest.fixture(scope="module")
-def made() -> StudyData:
+def made():
     return sized_study(TRIDIAGONAL, STUDY, "Depth", SIZES, {"one": sweep()})
 
 
-def test_recursion_is_held_against_none(made: StudyData) -> None:
+def test_recursion_is_held_against_none(made):
     (case,) = cases(made)
     gain = case.speed_up()
     assert list(gain.columns) == [0, 1, 2]
@@ -104,14 +100,14 @@ def test_recursion_is_held_against_none(made: StudyData) -> None:
     [{"stage2": "device"}, {"threads": 64}, {"streams": 2}, {"variant": "staged"}, {"last_m": 8}],
     ids=lambda change: next(iter(change)),
 )
-def test_rows_of_other_designs_stay_out(made: StudyData, change: dict[str, Any]) -> None:
+def test_rows_of_other_designs_stay_out(made, change):
     # Ten times as fast as the best at 1e5 rows, where one stream is published.
     quick = row(10**5, (32, 10), 0.01) | change
     (case,) = cases(with_rows(made, [quick]))
     assert case.speed_up().loc[10**5].max() == 1.0
 
 
-def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made: StudyData) -> None:
+def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made):
     (case,) = cases(made)
     losses = fixed_size_losses(case, "m1").set_index("value")
     assert losses.index.tolist() == [5, 10]
@@ -122,7 +118,7 @@ def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made: StudyDat
     assert losses["best_at"].tolist() == [1, 5]
 
 
-def test_the_sections_say_where_it_pays(page: list[Section]) -> None:
+def test_the_sections_say_where_it_pays(page):
     _conclusions, worth, _stages, rules, *_ = page
     claims = {line[0]: line[1:] for line in rows_of(page, "Conclusions")}
     assert claims["Recursion pays at large sizes"] == [
@@ -145,8 +141,8 @@ def test_the_sections_say_where_it_pays(page: list[Section]) -> None:
     )
 
 
-def test_what_was_tried_is_told_from_rows(made: StudyData, published: Published) -> None:
-    def tried(data: StudyData) -> str:
+def test_what_was_tried_is_told_from_rows(made, published):
+    def tried(data):
         (text,) = said(own(data, published)).values()
         return text
 
@@ -160,7 +156,7 @@ def test_what_was_tried_is_told_from_rows(made: StudyData, published: Published)
     assert "m = 32 and 64 and the first recursion m = 5, 10 and 20." in more
 
 
-def test_intervals_stand_beside_table_ii(page: list[Section]) -> None:
+def test_intervals_stand_beside_table_ii(page):
     small = ", ".join(wording.count(n) for n in SIZES[:3])
     large = ", ".join(wording.count(n) for n in SIZES[3:])
     lost = "somewhere (sizes lost in the text)"
@@ -173,9 +169,7 @@ def test_intervals_stand_beside_table_ii(page: list[Section]) -> None:
     ]
 
 
-def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
-    made: StudyData, published: Published
-) -> None:
+def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(made, published):
     # Four recursions are 1 % faster than two at 1e7 rows, so two are named, and 10 % at 1e8.
     two = 1e-6 / 1.25
     study = with_rows(
@@ -197,7 +191,7 @@ def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
     ]
 
 
-def test_one_launch_is_neither_a_gain_nor_a_loss(made: StudyData, published: Published) -> None:
+def test_one_launch_is_neither_a_gain_nor_a_loss(made, published):
     flat = [row(n, (m,), 1e-6 * n * 1.2) for n in SIZES for m in (16, 64)]
     study = with_rows(
         made, [*flat, row(10**5, (32, 10, 10, 10), 1e-6, "slow"), row(10**5, (32, 8), 1e6, "slow")]
@@ -215,7 +209,7 @@ def test_one_launch_is_neither_a_gain_nor_a_loss(made: StudyData, published: Pub
     assert found["loss_percent"].isna().all()
 
 
-def test_repeats_that_disagree_give_neither_a_gain_nor_a_loss(made: StudyData) -> None:
+def test_repeats_that_disagree_give_neither_a_gain_nor_a_loss(made):
     # A second row of depth 1 that would be the best by far, and the only one of m1 = 8.
     quick = {**row(10**7, (32, 8), 1.0), "relative_error": 0.3}
     (case,) = cases(with_rows(made, [quick]))
@@ -234,7 +228,7 @@ def test_repeats_that_disagree_give_neither_a_gain_nor_a_loss(made: StudyData) -
     assert case.overall.set_index("n").loc[10**7, "time_ms"] == 1.0
 
 
-def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
+def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system():
     spec = load_spec(TRIDIAGONAL)
     rule = SizeRule((1000, 10_000, 1_000_000), (4, 8, 25))
     # Interface systems have 2 floor(n / m) rows: 80 000, 20 000 and 5 000.
@@ -249,7 +243,7 @@ def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
     assert chosen_levels(rule, 20, 4, spec) is None
 
 
-def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule() -> None:
+def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule():
     times = {
         10**6: {32: 10.0, 64: 5.0, 128: 7.0},
         # m = 32 is the largest that was tried: the best may be larger.
@@ -262,7 +256,7 @@ def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule() -> 
     assert SizeRule.of(rows[rows["n"] == 2 * 10**6]) is None
 
 
-def test_the_rule_is_looked_up_among_measured_rows(made: StudyData, published: Published) -> None:
+def test_the_rule_is_looked_up_among_measured_rows(made, published):
     # Without recursion m = 32 is the best at every size, so the rule says 32 for every level.
     flat = [row(n, (m,), 1e-6 * n * 1.2) for n in SIZES for m in (16, 64)]
     study = with_rows(made, [*flat, row(10**8, (32, 32), 1e-6 * 10**8 / 1.05)])
@@ -285,7 +279,7 @@ def test_the_rule_is_looked_up_among_measured_rows(made: StudyData, published: P
     ]
 
 
-def test_stage_times_show_what_recursion_saves(page: list[Section]) -> None:
+def test_stage_times_show_what_recursion_saves(page):
     stages = rows_of(page, "Stage times, one")
     assert len(stages) == 3 * len(SIZES)
     conclusions = {line[0]: line[3:] for line in rows_of(page, "Conclusions")}
@@ -299,9 +293,7 @@ def test_stage_times_show_what_recursion_saves(page: list[Section]) -> None:
     assert "with 0 to 2 recursions" in said
 
 
-def test_stage_times_name_the_numbers_of_recursions_that_have_one(
-    made: StudyData, published: Published
-) -> None:
+def test_stage_times_name_the_numbers_of_recursions_that_have_one(made, published):
     table = sweep()
     one = (table["n"] == 10**5) & (table["m1"] > 0) & (table["m2"] == 0)
     lacking = with_sweeps(made, one=table[~one])
@@ -310,7 +302,7 @@ def test_stage_times_name_the_numbers_of_recursions_that_have_one(
     assert said.endswith("take 0, 0.400 ms with 0 and 2 recursions")
 
 
-def test_times_of_other_conditions_are_not_compared(made: StudyData, published: Published) -> None:
+def test_times_of_other_conditions_are_not_compared(made, published):
     # At 1e8 rows the system's copy took 6 % longer in runs with recursion, at 1e7 rows 4 %.
     table = sweep()
     longer = table["n"].map({10**8: 1.06, 10**7: 1.04}).fillna(1.0).where(table["m1"] > 0, 1.0)
@@ -342,9 +334,7 @@ def test_times_of_other_conditions_are_not_compared(made: StudyData, published: 
     assert 10**8 not in case.comparable.overall["n"].tolist()
 
 
-def test_a_size_without_the_fastest_variant_is_not_compared(
-    made: StudyData, published: Published
-) -> None:
+def test_a_size_without_the_fastest_variant_is_not_compared(made, published):
     # The other variant is the fastest without recursion at 1e8 rows, and was not tried at 1e7.
     scratch = [
         {**row(n, (32,), 1e-6 * n * (0.9 if n == 10**8 else 1.1)), "variant": "strided_scratch"}
@@ -369,14 +359,14 @@ def test_a_size_without_the_fastest_variant_is_not_compared(
         assert case.unlike == missed
 
 
-def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:
+def test_without_stage_times_conditions_are_not_known(made):
     table = sweep().assign(t1_h2d_ms=np.nan)
     (case,) = cases(with_sweeps(made, one=table))
     assert case.unlike == []
     assert case.comparable is case
 
 
-def test_conclusions_name_what_they_were_measured_on(made: StudyData, published: Published) -> None:
+def test_conclusions_name_what_they_were_measured_on(made, published):
     both = {gpu: sweep().assign(gpu=gpu) for gpu in ("one", "two")}
     study = sized_study(TRIDIAGONAL, STUDY, "Depth", SIZES, both)
     lines = rows_of(own(study, published), "Conclusions")
@@ -385,6 +375,6 @@ def test_conclusions_name_what_they_were_measured_on(made: StudyData, published:
     assert [claim for claim, _ in pairs[::2]] == [claim for claim, _ in pairs[1::2]]
 
 
-def test_without_recursion_there_is_nothing_to_say(made: StudyData) -> None:
+def test_without_recursion_there_is_nothing_to_say(made):
     flat = sweep().query("m1 == 0")
     assert own(with_sweeps(made, one=flat), {}) == []

@@ -1,11 +1,8 @@
 """The page of the streams study, on times from the published laws and with planted rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +23,6 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
 from kernels.tridiagonal.studies.tridiagonal_streams.section import bound_claim, published_shares
 from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_streams.series import (
-    FittedLaws,
     batch_table,
     series_of,
 )
@@ -36,9 +32,8 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     stage_table,
 )
 from launchwise.experiment.published import Records, facts_of
-from launchwise.report.blocks import Figure, Fold, Section
+from launchwise.report.blocks import Figure, Fold
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
@@ -51,7 +46,7 @@ FEW = [8_000_000, *SIZES[-5:]]  # too few for laws, which take most of the time 
 Published = dict[str, Records]
 
 
-def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: Any) -> pd.DataFrame:
+def sweep(gpu, sizes=SIZES, serial=1.0, **problem):
     """One GPU's measurements: the published laws, and ``serial`` times 6 ns of other work a row."""
     spec = load_spec(TRIDIAGONAL)
     rows = []
@@ -73,40 +68,40 @@ def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: An
     return table.assign(gpu=gpu, workload="tridiagonal", reason="", relative_error=0.001)
 
 
-def study_of(*sweeps: pd.DataFrame) -> StudyData:
+def study_of(*sweeps):
     rows = pd.concat(sweeps, ignore_index=True)
     return sized_study(TRIDIAGONAL, STUDY, "Streams", SIZES, {"one": rows})
 
 
 @pytest.fixture(scope="module")
-def made() -> StudyData:
+def made():
     return study_of(sweep("one"))
 
 
 @pytest.fixture(scope="module")
-def lucky() -> StudyData:
+def lucky():
     return study_of(planted({8_000_000: 16}))
 
 
-def laws_of(study: StudyData) -> FittedLaws:
+def laws_of(study):
     (series,) = series_of(study)
     assert series.laws is not None
     return series.laws
 
 
-def section(found: list[Section], name: str) -> Section:
+def section(found, name):
     (one,) = (each for each in found if each.id == f"tridiagonal_streams-{name}")
     return one
 
 
-def figure(one: Section, name: str) -> Figure:
+def figure(one, name):
     (wanted,) = [
         each for each in blocks_of(one, Figure) if each.id == f"tridiagonal_streams-{name}"
     ]
     return wanted
 
 
-def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:
+def test_laws_come_from_training_sizes_alone(made):
     laws = laws_of(made)
     assert set(laws.train["n"]) | set(laws.test["n"]) == set(SIZES)
     assert not set(laws.train["n"]) & set(laws.test["n"])
@@ -115,7 +110,7 @@ def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:
     assert float(laws.sum.law.predict(10**6)) == pytest.approx(expected, rel=1e-3)
 
 
-def test_the_lead_says_what_streams_gain_and_its_bound(page: list[Section]) -> None:
+def test_the_lead_says_what_streams_gain_and_its_bound(page):
     gain = section(page, "gain")
     ((title, text),) = said(gain).items()
     assert title == "one, float64, pinned, batch=1:"
@@ -134,7 +129,7 @@ def test_the_lead_says_what_streams_gain_and_its_bound(page: list[Section]) -> N
     assert max(value for value in limit["y"] if value is not None) <= 1.5
 
 
-def planted(sizes: dict[int, int], factor: float = 0.2) -> pd.DataFrame:
+def planted(sizes, factor=0.2):
     """The sweep, with the time of one number of streams from one lucky launch at some sizes."""
     rows = sweep("one")
     for n, streams in sizes.items():
@@ -145,9 +140,7 @@ def planted(sizes: dict[int, int], factor: float = 0.2) -> pd.DataFrame:
     return rows
 
 
-def test_a_single_launch_is_no_gain_anywhere_on_the_page(
-    lucky: StudyData, page: list[Section], published: Published
-) -> None:
+def test_a_single_launch_is_no_gain_anywhere_on_the_page(lucky, page, published):
     found = own(lucky, published)
     first, second = (*said(section(found, "gain")).values(), *said(section(page, "gain")).values())
     assert "1 size is not measured well enough" in first
@@ -169,7 +162,7 @@ def test_a_single_launch_is_no_gain_anywhere_on_the_page(
     assert row[6:8] == ["–", "–"]
 
 
-def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published: Published) -> None:
+def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published):
     rows = sweep("one", FEW)
     noisy = (rows["n"] == 8_000_000) & (rows["streams"] == 16)
     rows.loc[noisy, "time_ms"] *= 0.5
@@ -182,14 +175,14 @@ def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published: P
     assert flagged == ["8\u202f000\u202f000"]
 
 
-def test_a_size_whose_time_with_one_stream_is_a_single_launch_has_no_law() -> None:
+def test_a_size_whose_time_with_one_stream_is_a_single_launch_has_no_law():
     (series,) = series_of(study_of(planted({SIZES[3]: 1}, factor=1.0)))
     gains = series.gains.set_index("n")
     assert not gains.loc[SIZES[3], "well_measured"]
     assert SIZES[3] not in set(series.rows["n"])
 
 
-def test_overheads_are_drawn_with_the_law_that_made_them(page: list[Section]) -> None:
+def test_overheads_are_drawn_with_the_law_that_made_them(page):
     traces = figure(section(page, "laws"), "overhead").panels[0].data
     assert len(traces) == 2 * (len(STREAMS) - 1)
     for dots, law in zip(traces[::2], traces[1::2], strict=True):
@@ -200,9 +193,7 @@ def test_overheads_are_drawn_with_the_law_that_made_them(page: list[Section]) ->
         assert np.median([abs(measured / value - 1) for measured, value in pairs]) < 0.15
 
 
-def test_published_forms_have_the_papers_metrics_beside_ours(
-    made: StudyData, page: list[Section]
-) -> None:
+def test_published_forms_have_the_papers_metrics_beside_ours(made, page):
     fits = fit_table(laws_of(made)).set_index(["model", "set"])
     # Times made from the laws, but for the overhead of one stream, which is 0 when measured.
     assert (fits["r2"] > 0.95).all()
@@ -218,9 +209,7 @@ def test_published_forms_have_the_papers_metrics_beside_ours(
     assert sum(row.cells[2].best for row in scores.rows) == 2
 
 
-def test_stage_times_stand_beside_the_papers(
-    made: StudyData, page: list[Section], published: Published
-) -> None:
+def test_stage_times_stand_beside_the_papers(made, page, published):
     (series,) = series_of(made)
     paper = published_stage_table(published)
     assert paper["optimum_created"].tolist() == [7.8, 8.6, 15.8, 45.0, 139.8]
@@ -242,7 +231,7 @@ def test_stage_times_stand_beside_the_papers(
     assert names == ["measured", "chosen law", "published form", PAPER, "paper's line"]
 
 
-def test_the_measured_creation_of_a_stream_comes_from_the_profile() -> None:
+def test_the_measured_creation_of_a_stream_comes_from_the_profile():
     study = study_of(sweep("one"))
     profile = study.profiles["one"]
     ceilings = profile.ceilings.model_copy(update={"stream_creation_us": 5.0})
@@ -251,9 +240,7 @@ def test_the_measured_creation_of_a_stream_comes_from_the_profile() -> None:
     assert series.creation_ms == 0.005
 
 
-def test_every_size_has_both_optima_and_what_predictions_lose(
-    made: StudyData, page: list[Section], published: Published
-) -> None:
+def test_every_size_has_both_optima_and_what_predictions_lose(made, page, published):
     theirs = published_optima(published).set_index("n")
     assert len(theirs) == 25
     lost = theirs[theirs["theirs_lost_ms"] > 0]
@@ -272,7 +259,7 @@ def test_every_size_has_both_optima_and_what_predictions_lose(
     assert len(table.rows) == len(found)
 
 
-def test_batches_stand_beside_single_systems() -> None:
+def test_batches_stand_beside_single_systems():
     single = sweep("one")
     batches = sweep("one", [10_000, 100_000], batch=128)
     study = study_of(single, batches)
@@ -291,7 +278,7 @@ def test_batches_stand_beside_single_systems() -> None:
     assert batch_table(study_of(single)).empty
 
 
-def test_no_stage_is_more_than_all_of_them() -> None:
+def test_no_stage_is_more_than_all_of_them():
     # Stages are timed in a run of their own: another's noise may make one longer than the whole.
     noisy = sweep("one", [10_000, 100_000], batch=128)
     noisy["t2_h_ms"] = 3 * noisy["time_ms"]
@@ -301,11 +288,11 @@ def test_no_stage_is_more_than_all_of_them() -> None:
     assert shares.between(50, 100).all()
 
 
-def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
+def test_no_share_of_a_run_is_more_than_the_run(published):
     sizes = [*FEW, 100_000_000]
     claim = "Speed-up that overlap can give"
 
-    def said(noisy: tuple[int, ...]) -> str:
+    def said(noisy):
         rows = sweep("one", sizes, serial=0.9)
         rows.loc[rows["n"].isin(noisy), "t1_comp_ms"] *= 10
         table, *_ = tables(section(own(study_of(rows), published), "conclusion").blocks)
@@ -316,7 +303,7 @@ def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
     assert said((80_000_000, 100_000_000)) == "–"
 
 
-def test_the_bound_of_the_claim_is_that_of_the_gains(published: Published) -> None:
+def test_the_bound_of_the_claim_is_that_of_the_gains(published):
     """Planted: at one of the paper's sizes pairs were slower than the sweep."""
     rows = sweep("one", FEW, serial=0.9)
     paired = rows["n"] == 80_000_000
@@ -333,7 +320,7 @@ def test_the_bound_of_the_claim_is_that_of_the_gains(published: Published) -> No
     assert gains[80_000_000] < gains[50_000_000] - 0.02
 
 
-def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:
+def test_pageable_memory_has_a_series_of_its_own(published):
     study = study_of(sweep("one", FEW), sweep("one", FEW, serial=3.0, memory="pageable"))
     first, second = series_of(study)
     assert ("pinned" in first.kind, "pageable" in second.kind) == (True, True)
@@ -344,7 +331,7 @@ def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:
             assert float(row[1]) == pytest.approx(alone, rel=1e-3)
 
 
-def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> None:
+def test_the_papers_stage_2_has_a_series_of_its_own(published):
     thomas = sweep("one", FEW, serial=0.5).assign(stage2="thomas")
     study = study_of(sweep("one", FEW), thomas, sweep("one", FEW, memory="pageable"))
     study.settings = study.settings.model_copy(update={"candidates": {"stage2": ["host"]}})
@@ -362,13 +349,13 @@ def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> Non
     assert [column.title for column in table.columns[2:]] == [one.title for one in found]
 
 
-def verdicts(study: StudyData, published: Published) -> list[str]:
+def verdicts(study, published):
     conclusion = section(own(study, published), "conclusion")
     table, *_ = tables(conclusion.blocks, folded=True)
     return [row.cells[2].detail for row in table.rows]
 
 
-def test_the_share_that_overlaps_in_the_paper_follows_from_its_gain(published: Published) -> None:
+def test_the_share_that_overlaps_in_the_paper_follows_from_its_gain(published):
     shares = published_shares(facts_of(published))
     assert list(shares) == [80_000_000, 100_000_000]
     # 8e7: sum 175.267 ms; 32 streams save 31/32 of it less 19.762 ms, so 150.03 ms; a gain of 1.3
@@ -377,7 +364,7 @@ def test_the_share_that_overlaps_in_the_paper_follows_from_its_gain(published: P
     assert published_shares({}) == {}
 
 
-def test_the_papers_claims_hold_on_times_made_from_its_laws(published: Published) -> None:
+def test_the_papers_claims_hold_on_times_made_from_its_laws(published):
     sizes = [*SIZES, 100_000_000]
     # One stream takes 759 ms at 10^8, 32 streams 571 ms: 1.33 times as fast, at most 1.41 times.
     # At 10^5 the laws ask for 2 streams, where the paper measured 1 as best.
@@ -392,9 +379,7 @@ def test_the_papers_claims_hold_on_times_made_from_its_laws(published: Published
     assert slow == ["does not hold"] * 2 + [one, many, prediction, creation, *fits]
 
 
-def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(
-    published: Published,
-) -> None:
+def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(published):
     rows = sweep("one")
     rows.loc[rows["streams"] > 1, ["status", "time_ms"]] = ["slow", 1e-6]
     assert own(study_of(rows), published) == []
@@ -406,19 +391,19 @@ def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(
     assert unknown == {NOT_WELL}
 
 
-def test_the_page_is_made_of_them(page: list[Section]) -> None:
+def test_the_page_is_made_of_them(page):
     text = render("x", "x", page, figures=False)
     assert "Speed-up of streams" in text
     assert "1.30x at n = 80\u202f000\u202f000 and 100\u202f000\u202f000" in text
     assert "nan" not in text.lower()
 
 
-def test_a_study_without_published_tables_has_no_conclusion(made: StudyData) -> None:
+def test_a_study_without_published_tables_has_no_conclusion(made):
     names = [one.id.removeprefix("tridiagonal_streams-") for one in own(made, {})]
     assert names == ["gain", "overlap", "laws", "optima"]
 
 
-def test_too_little_has_no_laws_or_no_page(made: StudyData, published: Published) -> None:
+def test_too_little_has_no_laws_or_no_page(made, published):
     few = {gpu: rows[rows["n"] <= 2500] for gpu, rows in made.sweeps.items()}
     found = own(with_sweeps(made, **few), published)
     assert "No laws for one, float64, pinned, batch=1" in render("x", "x", found, figures=False)
@@ -426,7 +411,7 @@ def test_too_little_has_no_laws_or_no_page(made: StudyData, published: Published
     assert own(with_sweeps(made, **single), {}) == []
 
 
-def test_laws_rest_on_times_of_the_sweep_alone(published: Published) -> None:
+def test_laws_rest_on_times_of_the_sweep_alone(published):
     plain = sweep("one")
     (before,) = series_of(study_of(plain))
     # In pairs everything took half as long; one stream was in them and four, nothing else.

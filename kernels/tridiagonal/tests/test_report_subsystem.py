@@ -1,7 +1,5 @@
 """The page of the sub-system study, on times from a known law."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 
@@ -19,9 +17,8 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, lea
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import Records
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Figure, Fold, Section
+from launchwise.report.blocks import Figure, Fold
 from launchwise.report.site.rendering import render
-from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
@@ -39,7 +36,7 @@ ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond
 Published = dict[str, Records]
 
 
-def sweep(gpu: str) -> pd.DataFrame:
+def sweep(gpu):
     """One GPU's measurements; at 1e5 the second best of the trend is a little faster."""
     spec = load_spec(TRIDIAGONAL)
     rows = []
@@ -56,12 +53,12 @@ def sweep(gpu: str) -> pd.DataFrame:
     )
 
 
-def published_streams(sizes: pd.Series) -> list[int]:
+def published_streams(sizes):
     formulas = load_spec(TRIDIAGONAL).formulas
     return [int(formulas.value("published_streams", {"n": int(size)})) for size in sizes]
 
 
-def stopped(rows: pd.DataFrame, n: int, m: int, factor: float) -> pd.DataFrame:
+def stopped(rows, n, m, factor):
     """``rows`` with one of them stopped after a launch of ``factor`` times its time."""
     chosen = (rows["n"] == n) & (rows["m"] == m)
     assert chosen.sum() == 1
@@ -73,11 +70,11 @@ def stopped(rows: pd.DataFrame, n: int, m: int, factor: float) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def made() -> StudyData:
+def made():
     return sized_study(TRIDIAGONAL, STUDY, "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST})
 
 
-def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
+def test_every_gpu_is_a_case_with_its_optima(made):
     one, two = cases(made)
     assert (one.gpu, two.gpu) == ("one", "two")
     assert one.observed["m"].tolist() == [4, 8, 8, 4, 32, 64, 64]
@@ -86,14 +83,14 @@ def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
     assert one.corrected["rank"].tolist() == [1, 1, 1, 2, 1, 1, 1]
 
 
-def losing(published: Published) -> Published:
+def losing(published):
     """As if the text had lost the sizes of the first 22 rows, and nobody had restored them."""
     rows = published["optima_float64"]
     lost = [{**row, "n": "" if int(row["row"]) <= 22 else row["n"]} for row in rows]
     return {**published, "optima_float64": lost}
 
 
-def test_the_sections_say_what_the_optima_are(made: StudyData, published: Published) -> None:
+def test_the_sections_say_what_the_optima_are(made, published):
     conclusions, optima, heuristic, transfer, *_ = own(made, losing(published))
     claims = {row[0]: row[1:] for row in rows_of(conclusions, "Conclusions")}
     trend_row = claims["The best m grows with the size; to follow the trend is cheap"]
@@ -138,10 +135,8 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     ]
 
 
-def test_pairs_of_one_card_and_sizes_are_counted(
-    made: StudyData, published: Published, page: list[Section]
-) -> None:
-    def said(data: StudyData) -> str:
+def test_pairs_of_one_card_and_sizes_are_counted(made, published, page):
+    def said(data):
         claims = rows_of(own(data, published)[0], "Conclusions")
         return next(row[2] for row in claims if row[0].startswith("One GPU's rule"))
 
@@ -153,7 +148,7 @@ def test_pairs_of_one_card_and_sizes_are_counted(
     assert "A case has 2 test sizes, so one of them moves an accuracy by up to 0.50." in note
 
 
-def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Published) -> None:
+def test_optima_stand_beside_those_of_the_paper(made, published):
     _, optima, *_ = own(made, losing(published))
     rows = {row[0]: row[1:] for row in rows_of(optima, "Optima of one, float64, pinned, batch=1")}
     # Ours and theirs have 1e6; ours alone 1e5, theirs alone 2e5.
@@ -169,7 +164,7 @@ def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Publ
     assert lost[18] == ["19", "1", "35", "0.956710", "20", "0.957520", "-0.000810"]
 
 
-def test_a_choice_as_fast_within_its_error_is_a_tie(made: StudyData) -> None:
+def test_a_choice_as_fast_within_its_error_is_a_tie(made):
     rows = sweep("one")
     near = (rows["n"] == 1000) & (rows["m"] == 16)
     rows.loc[near, "time_ms"] = 1e-3 * (1 + 2 * np.hypot(ERROR, ERROR)) * 0.999
@@ -181,7 +176,7 @@ def test_a_choice_as_fast_within_its_error_is_a_tie(made: StudyData) -> None:
     assert one.ties[1000] == [8]
 
 
-def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
+def test_one_launch_is_no_loss(made, published):
     # "two" would lose 10 % with the m of "one" at 1e6; it was stopped there, at 40 times its time.
     sweeps = {"one": sweep("one"), "two": stopped(sweep("two"), 10**6, 32, 40.0)}
     sections = own(with_sweeps(made, **sweeps), published)
@@ -195,7 +190,7 @@ def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
     assert "4000" not in render("x", "x", sections, figures=False)
 
 
-def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
+def test_one_launch_is_no_optimum_and_no_gain(made):
     # It would be the best m by far, and 128 the largest.
     sweeps = {"one": stopped(sweep("one"), 10**6, 128, 0.01)}
     (one,) = cases(with_sweeps(made, **sweeps))
@@ -208,15 +203,15 @@ def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
     assert losses["loss_percent"].isna().all()
 
 
-def two_variants() -> pd.DataFrame:
+def two_variants():
     """Measurements of one GPU by both variants; the second takes 1 % longer."""
     first = sweep("one")
     second = first.assign(variant="strided_scratch", time_ms=1.01 * first["time_ms"])
     return pd.concat([first, second], ignore_index=True)
 
 
-def test_a_gain_is_over_the_best_variant_of_each_m(made: StudyData) -> None:
-    def said(rows: pd.DataFrame) -> str:
+def test_a_gain_is_over_the_best_variant_of_each_m(made):
+    def said(rows):
         study = with_sweeps(made, one=rows)
         claims = {row[0]: row for row in rows_of(own(study, {})[0], "Conclusions")}
         return claims["The best m is faster than a smaller one"][2]
@@ -244,7 +239,7 @@ def test_a_gain_is_over_the_best_variant_of_each_m(made: StudyData) -> None:
     assert said(rows).startswith("up to 1.47x, at n = 10\u202f000\u202f000: m = 64 over 4")
 
 
-def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
+def test_no_statement_rests_on_a_disturbed_row(made):
     rows = two_variants()
     both = (rows["m"] == 16) & (rows["n"] == 10**6)
     rows.loc[both & (rows["variant"] == "strided"), "time_ms"] *= 1.8
@@ -275,9 +270,7 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     assert rows.index[again].tolist() == sorted(one.disturbed.index)
 
 
-def test_optima_of_double_precision_are_tried_in_single(
-    made: StudyData, published: Published
-) -> None:
+def test_optima_of_double_precision_are_tried_in_single(made, published):
     # Single precision behaves as "two" does, so that optima agree at 100 and 10 000 rows;
     # m = 128 is never tried in double precision.
     single = sweep("two").assign(gpu="one", dtype="float32")
@@ -293,7 +286,7 @@ def test_optima_of_double_precision_are_tried_in_single(
     assert any("float32 needs a rule" in row[0] for row in rows_of(sections, "Conclusions"))
 
 
-def test_predictions_are_drawn_beside_the_real_optima(page: list[Section]) -> None:
+def test_predictions_are_drawn_beside_the_real_optima(page):
     _, _, heuristic, *_ = page
     (drawn,) = blocks_of(heuristic, Figure)
     assert [panel.title for panel in drawn.panels][:2] == [
@@ -309,7 +302,7 @@ def test_predictions_are_drawn_beside_the_real_optima(page: list[Section]) -> No
         assert sorted(every) == SIZES
 
 
-def test_threads_per_block_are_compared_where_they_were_measured(made: StudyData) -> None:
+def test_threads_per_block_are_compared_where_they_were_measured(made):
     rows = sweep("one")
     rows["streams"] = published_streams(rows["n"])
     narrow = rows[rows["m"] == 8].assign(threads=64, time_ms=lambda table: 0.9 * table["time_ms"])
@@ -326,9 +319,7 @@ def test_threads_per_block_are_compared_where_they_were_measured(made: StudyData
     assert block_losses(with_sweeps(made, **sweeps)) == {}
 
 
-def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(
-    made: StudyData,
-) -> None:
+def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(made):
     one, _ = cases(made)
     shares = optimum_occupancy(made, one).set_index("n")
     assert set(shares["stage_1"]) == {0.5}
@@ -340,9 +331,7 @@ def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(
     assert shares.loc[100, "launched"] == 25 / (8 * 2048)
 
 
-def test_the_highest_occupancy_is_held_against_the_fastest(
-    made: StudyData, published: Published, page: list[Section]
-) -> None:
+def test_the_highest_occupancy_is_held_against_the_fastest(made, published, page):
     one, two = cases(made)
     found = chosen_by_occupancy(made, one)
     # Up to 1e4 rows the smallest m launches most threads; from 1e5 rows on several m reach the half
@@ -362,7 +351,7 @@ def test_the_highest_occupancy_is_held_against_the_fastest(
     assert claim not in {row[0] for row in rows_of(own(blind, published)[0].blocks, "Conclusions")}
 
 
-def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
+def test_a_size_with_one_choice_has_no_say(made):
     # As the study of streams measures them: m = 10 alone.
     rows = sweep("one")
     others = rows[rows["m"] == 4].assign(n=lambda table: 2 * table["n"], m=10)
@@ -372,9 +361,7 @@ def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
     assert one.corrected["m"].tolist() == BEST["one"]
 
 
-def test_alignment_is_told_where_streams_cut_the_data(
-    made: StudyData, published: Published
-) -> None:
+def test_alignment_is_told_where_streams_cut_the_data(made, published):
     # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
     cut = sweep("one").assign(streams=lambda rows: 1 + 7 * (rows["n"] >= 1_000_000))
     study = with_sweeps(made, one=cut)
@@ -393,17 +380,17 @@ def test_alignment_is_told_where_streams_cut_the_data(
     assert f"{gain:.3f} times as fast as the best other m" in here
 
 
-def test_the_page_is_made_of_them(page: list[Section]) -> None:
+def test_the_page_is_made_of_them(page):
     assert "The best sub-system size" in render("x", "x", page)
     assert "nan" not in render("x", "x", page, figures=False).lower()
 
 
-def test_too_few_sizes_have_no_trend(made: StudyData) -> None:
+def test_too_few_sizes_have_no_trend(made):
     few = {gpu: rows[rows["n"] <= 10_000] for gpu, rows in made.sweeps.items()}
     assert own(with_sweeps(made, **few), {}) == []
 
 
-def test_rows_of_other_designs_stay_out(made: StudyData) -> None:
+def test_rows_of_other_designs_stay_out(made):
     one = sweep("one")
     others = pd.concat([one.assign(m1=8), one.assign(n=one["n"] + 1)])
     narrow = made.settings.model_copy(update={"candidates": {"m1": [0], "m": [4, 16]}})

@@ -1,7 +1,5 @@
 """Speed-up of streams and its bound, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,7 +18,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
 Line = tuple[int, int, float, str, float]  # n, streams, time (ms), status, error
 
 
-def runs(*lines: Line, stage_ms: float = 0.5) -> pd.DataFrame:
+def runs(*lines, stage_ms=0.5):
     """Rows of a sweep; each of the four overlapped stages takes ``stage_ms`` with one stream."""
     columns = ["n", "streams", "time_ms", "status", "error"]
     table = pd.DataFrame(list(lines), columns=columns)
@@ -34,12 +32,12 @@ def runs(*lines: Line, stage_ms: float = 0.5) -> pd.DataFrame:
     return table
 
 
-def only(table: pd.DataFrame) -> pd.Series:
+def only(table):
     (place,) = table.index
     return table.loc[place]
 
 
-def test_gain_and_bound_by_hand() -> None:
+def test_gain_and_bound_by_hand():
     found = only(gain_table(runs((10, 1, 10.0, "ok", 0.003), (10, 4, 9.0, "ok", 0.004))))
     assert (found["rows"], found["single_launches"], found["well_measured"]) == (2, 0, True)
     assert (found["best_streams"], found["best_ms"], found["saved_ms"]) == (4, 9.0, 1.0)
@@ -50,15 +48,15 @@ def test_gain_and_bound_by_hand() -> None:
     assert not found["above_bound"]
 
 
-def test_the_fastest_of_several_counts_and_the_first_of_equals() -> None:
-    lines: list[Line] = [(10, s, t, "ok", 0.01) for s, t in ((8, 9.0), (1, 10.0), (4, 9.0))]
+def test_the_fastest_of_several_counts_and_the_first_of_equals():
+    lines = [(10, s, t, "ok", 0.01) for s, t in ((8, 9.0), (1, 10.0), (4, 9.0))]
     assert only(gain_table(runs(*lines)))["best_streams"] == 4
     slower = only(gain_table(runs((10, 1, 9.0, "ok", 0.1), (10, 2, 10.0, "ok", 0.1))))
     assert (slower["gain"], slower["best_streams"], slower["gain_error"]) == (1.0, 1, 0.0)
 
 
-def test_a_single_launch_is_no_gain() -> None:
-    lucky: list[Line] = [(10, 1, 10.0, "ok", 0.0), (10, 2, 9.9, "ok", 0.0)]
+def test_a_single_launch_is_no_gain():
+    lucky = [(10, 1, 10.0, "ok", 0.0), (10, 2, 9.9, "ok", 0.0)]
     found = only(gain_table(runs(*lucky, (10, 16, 5.0, "slow", math.nan))))
     assert not found["well_measured"]
     assert found[list(GAIN_COLUMNS)].isna().all()
@@ -69,7 +67,7 @@ def test_a_single_launch_is_no_gain() -> None:
     assert (found["well_measured"], found["best_streams"]) == (True, 2)
 
 
-def judged(*lines: tuple[Line, float, str]) -> pd.DataFrame:
+def judged(*lines):
     """Rows with judged times; with each the time in the sweep, and what judged it."""
     table = runs(*(line for line, _, _ in lines))
     table["sweep_ms"] = [time for _, time, _ in lines]
@@ -77,7 +75,7 @@ def judged(*lines: tuple[Line, float, str]) -> pd.DataFrame:
     return table.assign(error=table["error"].mask(table["basis"] == "pairs", 0.01))
 
 
-def test_times_of_pairs_are_compared_with_times_of_pairs() -> None:
+def test_times_of_pairs_are_compared_with_times_of_pairs():
     # In the sweep one stream took 12 ms and four took 9; in pairs one took 10 and eight 9.9.
     rows = judged(
         ((10, 1, 10.0, "ok", 0.5), 12.0, "pairs"),
@@ -91,7 +89,7 @@ def test_times_of_pairs_are_compared_with_times_of_pairs() -> None:
     assert (found["rows"], found["single_launches"], found["well_measured"]) == (3, 1, True)
 
 
-def test_without_one_stream_in_pairs_the_sweep_tells() -> None:
+def test_without_one_stream_in_pairs_the_sweep_tells():
     rows = judged(
         ((10, 1, 10.0, "ok", 0.003), 10.0, "sweep"),
         ((10, 4, 8.0, "ok", 0.004), 9.5, "pairs"),
@@ -105,7 +103,7 @@ def test_without_one_stream_in_pairs_the_sweep_tells() -> None:
     assert (found.loc[20, "best_streams"], found.loc[20, "gain"]) == (1, 1.0)
 
 
-def test_without_a_repeated_time_of_one_stream_there_is_no_gain() -> None:
+def test_without_a_repeated_time_of_one_stream_there_is_no_gain():
     once = gain_table(runs((10, 1, 10.0, "slow", math.nan), (10, 2, 5.0, "ok", 0.0)))
     never = gain_table(runs((10, 2, 10.0, "ok", 0.0), (10, 4, 5.0, "ok", 0.0)))
     assert not once["well_measured"].any()
@@ -114,7 +112,7 @@ def test_without_a_repeated_time_of_one_stream_there_is_no_gain() -> None:
 
 
 @pytest.mark.parametrize(("error", "flagged"), [(0.02, True), (0.03, False)])
-def test_a_gain_above_its_bound_is_flagged_beyond_two_errors(error: float, flagged: bool) -> None:
+def test_a_gain_above_its_bound_is_flagged_beyond_two_errors(error, flagged):
     # 10 / 7.58 is 1.319, 5.3 % above the bound of 1.25: beyond 2 * 2 %, within 2 * 3 %.
     table = gain_table(runs((10, 1, 10.0, "ok", 0.0), (10, 4, 7.58, "ok", error)))
     found = only(table)
@@ -123,13 +121,13 @@ def test_a_gain_above_its_bound_is_flagged_beyond_two_errors(error: float, flagg
     assert largest_gain(table) is None
 
 
-def test_stages_that_take_longer_than_a_run_give_no_bound() -> None:
+def test_stages_that_take_longer_than_a_run_give_no_bound():
     found = only(gain_table(runs((10, 1, 2.0, "ok", 0.0), (10, 2, 1.9, "ok", 0.0), stage_ms=0.5)))
     assert math.isnan(found["bound"])
     assert not found["above_bound"]
 
 
-def test_a_stage_without_a_time_gives_no_bound() -> None:
+def test_a_stage_without_a_time_gives_no_bound():
     rows = runs((10, 1, 10.0, "ok", 0.0), (10, 2, 9.0, "ok", 0.0))
     rows[STAGES[2]] = math.nan
     found = only(gain_table(rows))
@@ -137,7 +135,7 @@ def test_a_stage_without_a_time_gives_no_bound() -> None:
     assert found["gain"] == pytest.approx(10 / 9)
 
 
-def test_sizes_are_sorted_and_named_by_several_columns() -> None:
+def test_sizes_are_sorted_and_named_by_several_columns():
     first = runs((20, 1, 10.0, "ok", 0.0), (20, 2, 9.0, "ok", 0.0)).assign(batch=3)
     second = runs((10, 1, 10.0, "ok", 0.0), (10, 2, 8.0, "ok", 0.0)).assign(batch=3)
     found = gain_table(pd.concat([first, second], ignore_index=True), ("batch", "n"))
@@ -145,10 +143,10 @@ def test_sizes_are_sorted_and_named_by_several_columns() -> None:
     assert gain_table(first.iloc[:0], ("batch", "n")).empty
 
 
-def test_the_sentence_counts_what_it_leaves_out() -> None:
-    honest: list[Line] = [(10, 1, 10.0, "ok", 0.001), (10, 2, 9.0, "ok", 0.001)]
-    lucky: list[Line] = [(20, 1, 20.0, "ok", 0.001), (20, 2, 10.0, "slow", math.nan)]
-    noisy: list[Line] = [(30, 1, 30.0, "ok", 0.001), (30, 2, 20.0, "ok", 0.001)]
+def test_the_sentence_counts_what_it_leaves_out():
+    honest = [(10, 1, 10.0, "ok", 0.001), (10, 2, 9.0, "ok", 0.001)]
+    lucky = [(20, 1, 20.0, "ok", 0.001), (20, 2, 10.0, "slow", math.nan)]
+    noisy = [(30, 1, 30.0, "ok", 0.001), (30, 2, 20.0, "ok", 0.001)]
     assert sentence(gain_table(runs(*honest, *lucky, *noisy))) == (
         "speed-up of up to 1.11x (± 0.1 %) over one stream, at n = 10 (overlap can give at most "
         "1.25x there); faster than one stream by more than 2 standard errors, and within the "

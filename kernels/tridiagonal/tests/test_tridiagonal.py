@@ -1,13 +1,10 @@
 """The tridiagonal kernels' own sources on the CPU, held against SciPy's banded solver."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +30,10 @@ from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.device import Launch
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.sampling import Draws
-from launchwise.workloads.space import Configuration, Problem, baseline
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows, memory_of
-from tests.support.mistakes import Mistake, mistakes, with_mistake
+from tests.support.mistakes import mistakes, with_mistake
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
@@ -45,10 +42,10 @@ FACTS = {
     "gpu_max_threads_per_block": 1024,
     "gpu_shared_per_block_bytes": 232448,
 }
-SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
+SMALL = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
 
 
-def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndarray]:
+def system(rows, dtype, seed, empty=0.0):
     """A row-dominant system; a share ``empty`` of the couplings is zero.
 
     What stands before the first row and behind the last is NaN: nobody may look at it.
@@ -60,7 +57,7 @@ def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndar
     return [each.astype(dtype) for each in (a, b, c, dice.uniform(-1, 1, rows))]
 
 
-def expected(arrays: list[np.ndarray]) -> np.ndarray:
+def expected(arrays):
     """The solution by elimination with pivoting, in float64."""
     a, b, c, d = (each.astype(float) for each in arrays)
     if len(b) == 1:
@@ -70,19 +67,12 @@ def expected(arrays: list[np.ndarray]) -> np.ndarray:
     return np.asarray(solve_banded((1, 1), bands, d))
 
 
-def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
+def error(found, arrays):
     right = expected(arrays)
     return float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
 
 
-def on_device(
-    device: HostDevice,
-    arrays: list[np.ndarray],
-    sizes: list[int],
-    layout: str,
-    threads: int,
-    last_m: int = 0,
-) -> np.ndarray:
+def on_device(device, arrays, sizes, layout, threads, last_m=0):
     dtype, rows = arrays[0].dtype, len(arrays[0])
     choice = Choice(layout, tuple(sizes), last_m, threads)
     solution = DeviceSolution(device, dtype, rows, choice)
@@ -115,16 +105,8 @@ TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
     seed=st.integers(0, 1000),
 )
 def test_any_cut_of_any_system_is_solved(
-    device: HostDevice,
-    layout: str,
-    rows: int,
-    sizes: list[int],
-    threads: int,
-    last_m: int,
-    dtype: str,
-    empty: float,
-    seed: int,
-) -> None:
+    device, layout, rows, sizes, threads, last_m, dtype, empty, seed
+):
     arrays = system(rows, dtype, seed, empty)
     found = on_device(device, arrays, sizes, layout, threads, last_m)
     assert error(found, arrays) < TOLERANCE[dtype]
@@ -146,7 +128,7 @@ def test_any_cut_of_any_system_is_solved(
         (6000, [33, 8, 4, 3]),
     ],
 )
-def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: list[int]) -> None:
+def test_the_edges_of_a_cut(device, layout, rows, sizes):
     arrays = system(rows, "float64", rows)
     assert error(on_device(device, arrays, sizes, layout, 64), arrays) < 1e-14
 
@@ -155,9 +137,7 @@ def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: l
 @pytest.mark.parametrize("stage2", ["host", "thomas", "cores", "device"])
 @pytest.mark.parametrize("streams", [1, 3, 32])
 @pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
-def test_the_host_takes_part(
-    device: HostDevice, sizes: list[int], streams: int, stage2: str, layout: str
-) -> None:
+def test_the_host_takes_part(device, sizes, streams, stage2, layout):
     finish_on_host = stage2 != "device"
     arrays = system(1003, "float64", 5)
     dtype, rows = arrays[0].dtype, len(arrays[0])
@@ -184,9 +164,7 @@ def test_the_host_takes_part(
 @pytest.mark.parametrize("threads", [32, 256, 1024])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("m", [3, 4, 35, 100, 129, 512, 1024, 4096])
-def test_a_scratch_array_has_room_for_any_m(
-    device: HostDevice, m: int, dtype: str, threads: int
-) -> None:
+def test_a_scratch_array_has_room_for_any_m(device, m, dtype, threads):
     rows = 5 * 1024 + 77
     arrays = system(rows, dtype, m)
     choice = Choice("strided_scratch", (m,), threads=threads, finish_on_host=True)
@@ -197,7 +175,7 @@ def test_a_scratch_array_has_room_for_any_m(
     )
 
 
-def test_streams_and_levels_keep_to_their_own_scratch(device: HostDevice) -> None:
+def test_streams_and_levels_keep_to_their_own_scratch(device):
     rows = 40_009
     choice = Choice("strided_scratch", (16, 8), threads=32, streams=5, finish_on_host=True)
     solution = DeviceSolution(device, np.dtype("float64"), rows, choice)
@@ -205,7 +183,7 @@ def test_streams_and_levels_keep_to_their_own_scratch(device: HostDevice) -> Non
     system_arrays = Arrays(*buffers[:4])
     work = HostSolution(solution, system_arrays, buffers[4], None, choice)
 
-    def place(buffer: Any) -> tuple[int, int]:
+    def place(buffer):
         begin = memory_of(buffer, buffer.nbytes).ctypes.data
         return begin, begin + buffer.nbytes
 
@@ -235,9 +213,7 @@ extern "C" __global__ void KERNEL(offsets)(
 
 @pytest.mark.parametrize("m", [3, 4, 35, 4096])
 @pytest.mark.parametrize("rows", [5000, 10**9 - 1, 10**9])
-def test_offsets_of_large_systems(
-    tmp_path: Path, kernel_cache: Path, spec: Spec, rows: int, m: int
-) -> None:
+def test_offsets_of_large_systems(tmp_path, kernel_cache, spec, rows, m):
     folder = tmp_path / "tridiagonal"
     shutil.copytree(FOLDER, folder)
     (folder / "offsets.cu").write_text(OFFSETS)
@@ -268,17 +244,13 @@ def test_offsets_of_large_systems(
     assert len(np.unique(found[rows_seen, 1])) == len(rows_seen)
 
 
-def rows_of(
-    device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
-) -> list[dict[str, Any]]:
+def rows_of(device, folder, spec, problem, some):
     return measured_rows(device, folder, spec, problem, some, METHOD)
 
 
 @pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_drawn_configurations_are_right_and_say_their_stages(
-    device: HostDevice, spec: Spec, memory: str, dtype: str
-) -> None:
+def test_drawn_configurations_are_right_and_say_their_stages(device, spec, memory, dtype):
     problem = {**SMALL, "memory": memory, "dtype": dtype}
     drawn = Draws(spec, problem, FACTS, 0).sample(random.Random(memory + dtype), 15)
     rows = rows_of(device, FOLDER, spec, problem, [baseline(spec), *drawn])
@@ -302,16 +274,14 @@ def test_drawn_configurations_are_right_and_say_their_stages(
 
 
 class Losing(HostDevice):
-    def download(self, buffer: Any, array: np.ndarray, stream: Any = None) -> None:
+    def download(self, buffer, array, stream=None):
         """All but what takes the place of a poisoned solution."""
         if array.size != SMALL["n"] * SMALL["batch"] or not np.isnan(array).all():
             super().download(buffer, array, stream)
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
-def test_a_solution_that_does_not_reach_the_host_is_wrong(
-    spec: Spec, kernel_cache: Path, memory: str
-) -> None:
+def test_a_solution_that_does_not_reach_the_host_is_wrong(spec, kernel_cache, memory):
     losing = Losing(FOLDER, spec.headers, cache=kernel_cache)
     (row,) = rows_of(losing, FOLDER, spec, {**SMALL, "memory": memory}, [baseline(spec)])
     assert row["status"] == "wrong"
@@ -319,11 +289,11 @@ def test_a_solution_that_does_not_reach_the_host_is_wrong(
 
 @pytest.mark.parametrize("hiccups", [1, 10**6])
 def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
-    device: HostDevice, spec: Spec, monkeypatch: pytest.MonkeyPatch, hiccups: int
-) -> None:
+    device, spec, monkeypatch, hiccups
+):
     run, runs = HostSolution.run, []
 
-    def stumbling(self: HostSolution) -> None:
+    def stumbling(self):
         # Every run sleeps, so that "20 times slower" begins at .4 s: a busy machine adds less.
         time.sleep(0.02)
         if self._solution.cuts[0].m == 20:
@@ -350,9 +320,7 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
 
 
 @pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
-def test_a_mistake_in_the_method_is_found(
-    tmp_path: Path, kernel_cache: Path, mistake: Mistake
-) -> None:
+def test_a_mistake_in_the_method_is_found(tmp_path, kernel_cache, mistake):
     folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)

@@ -1,11 +1,8 @@
 """The solver as a library function, with its kernels' own sources on the CPU."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,23 +15,22 @@ from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
 from kernels.tridiagonal.solver.plans import Plan, PlanCache, Shape
 from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
-from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
 FITS = {"float64": 1e-14, "float32": 1e-5}
 
 
 @pytest.fixture
-def machine(device: HostDevice) -> HostMachine:
+def machine(device):
     return HostMachine(device)
 
 
 @pytest.fixture
-def solver(machine: HostMachine) -> DeviceSolver:
+def solver(machine):
     return DeviceSolver(lambda number: machine, lambda pointer: 0, lambda device, stream: None)
 
 
-def on_device(array: np.ndarray, **facts: Any) -> Any:
+def on_device(array, **facts):
     return SimpleNamespace(
         __cuda_array_interface__={
             "shape": array.shape,
@@ -48,20 +44,20 @@ def on_device(array: np.ndarray, **facts: Any) -> Any:
     )
 
 
-def batch_of(n: int, batch: int, dtype: str) -> list[np.ndarray]:
+def batch_of(n, batch, dtype):
     systems = [system(n, dtype, number) for number in range(batch)]
     stacked = [np.stack(each) for each in zip(*systems, strict=True)]
     stacked[0][:, 0] = stacked[2][:, -1] = 0
     return stacked
 
 
-def interleaved_of(stacked: list[np.ndarray]) -> list[np.ndarray]:
+def interleaved_of(stacked):
     return [np.ascontiguousarray(each.T) for each in stacked]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [2, 3, 1000, 20011])
-def test_one_system(solver: DeviceSolver, rows: int, dtype: str) -> None:
+def test_one_system(solver, rows, dtype):
     arrays, x = system(rows, dtype, rows), np.full(rows, np.nan, dtype)
     place = on_device(x)
     assert solver.solve(*map(on_device, arrays), place, check=True) is place
@@ -70,9 +66,7 @@ def test_one_system(solver: DeviceSolver, rows: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "batch"), [(2, 3), (5, 200), (64, 7), (65, 7), (131, 5), (3000, 2)])
-def test_both_orders_of_a_batch_give_the_same(
-    solver: DeviceSolver, n: int, batch: int, dtype: str
-) -> None:
+def test_both_orders_of_a_batch_give_the_same(solver, n, batch, dtype):
     stacked = batch_of(n, batch, dtype)
     x = np.full((batch, n), np.nan, dtype)
     solver.solve(*map(on_device, stacked), on_device(x), check=True)
@@ -87,14 +81,14 @@ def test_both_orders_of_a_batch_give_the_same(
         assert error(other[:, number], arrays) < FITS[dtype]
 
 
-def test_few_interleaved_systems_are_cut_into_parts() -> None:
+def test_few_interleaved_systems_are_cut_into_parts():
     assert [cut.n for cut in cuts_of(3000, 2)] == [3000, 186]
     assert cuts_of(3000, 16384) == []
     assert cuts_of(64, 1) == []
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_the_solution_may_take_the_place_of_d(solver: DeviceSolver, interleaved: bool) -> None:
+def test_the_solution_may_take_the_place_of_d(solver, interleaved):
     stacked = batch_of(300, 4, "float64")
     given = interleaved_of(stacked) if interleaved else stacked
     a, b, c, d = map(on_device, given)
@@ -105,7 +99,7 @@ def test_the_solution_may_take_the_place_of_d(solver: DeviceSolver, interleaved:
         assert error(found[number], [each[number] for each in whole]) < 1e-14
 
 
-def test_arrays_that_moved_use_the_same_plan(solver: DeviceSolver) -> None:
+def test_arrays_that_moved_use_the_same_plan(solver):
     for number in range(3):
         arrays, x = system(5003, "float64", number), np.full(5003, np.nan)
         solver.solve(*map(on_device, arrays), on_device(x))
@@ -113,7 +107,7 @@ def test_arrays_that_moved_use_the_same_plan(solver: DeviceSolver) -> None:
     assert len(solver.plans[0]) == 1
 
 
-def test_every_stream_has_its_plan(solver: DeviceSolver, machine: HostMachine) -> None:
+def test_every_stream_has_its_plan(solver, machine):
     arrays, x = [on_device(each) for each in system(100, "float64", 1)], np.empty(100)
     for stream in (0, 1, 5, 7, 5):
         solver.solve(*arrays, on_device(x), stream)
@@ -124,7 +118,7 @@ def test_every_stream_has_its_plan(solver: DeviceSolver, machine: HostMachine) -
     assert machine.queued[-1] == 9
 
 
-def test_the_per_thread_stream_is_another_one_in_every_thread(solver: DeviceSolver) -> None:
+def test_the_per_thread_stream_is_another_one_in_every_thread(solver):
     arrays, x = [on_device(each) for each in system(100, "float64", 1)], np.empty(100)
     solver.solve(*arrays, on_device(x), 2)
     thread = threading.Thread(target=lambda: solver.solve(*arrays, on_device(x), 2))
@@ -133,8 +127,8 @@ def test_the_per_thread_stream_is_another_one_in_every_thread(solver: DeviceSolv
     assert len(solver.plans[0]) == 2
 
 
-def test_writes_on_another_stream_are_waited_for(machine: HostMachine) -> None:
-    waited: list[tuple[int, int]] = []
+def test_writes_on_another_stream_are_waited_for(machine):
+    waited = []
     solver = DeviceSolver(
         lambda number: machine, lambda pointer: 0, lambda *which: waited.append(which)
     )
@@ -145,13 +139,11 @@ def test_writes_on_another_stream_are_waited_for(machine: HostMachine) -> None:
     assert waited == [(0, 4)]
 
 
-def test_the_cache_forgets_what_was_not_used_for_longest(
-    machine: HostMachine, device: HostDevice
-) -> None:
+def test_the_cache_forgets_what_was_not_used_for_longest(machine, device):
     free = device.free_bytes
     plans = PlanCache(machine, most_plans=2)
 
-    def find(rows: int) -> Plan:
+    def find(rows):
         shape = Shape(rows, 1, np.dtype("float64"), False)
         problem = {"n": rows, "batch": 1, "dtype": "float64", "memory": "device"}
         return plans.find(rows, lambda: (shape, usual_choice(problem), 0))
@@ -168,7 +160,7 @@ def test_the_cache_forgets_what_was_not_used_for_longest(
     assert device.free_bytes == free
 
 
-def test_the_cache_is_bounded_by_its_memory(machine: HostMachine) -> None:
+def test_the_cache_is_bounded_by_its_memory(machine):
     shape = Shape(1000, 4, np.dtype("float64"), True)
     plans = PlanCache(machine, most_bytes=100_000)
     made = [plans.find(each, lambda: (shape, None, 0)) for each in range(5)]
@@ -176,9 +168,7 @@ def test_the_cache_is_bounded_by_its_memory(machine: HostMachine) -> None:
     assert not made[-1].closed
 
 
-def test_too_little_memory_says_how_much_is_needed(
-    device: HostDevice, solver: DeviceSolver
-) -> None:
+def test_too_little_memory_says_how_much_is_needed(device, solver):
     stacked, x = batch_of(300, 100, "float64"), np.full((100, 300), 7.0)
     solver.solve(*map(on_device, stacked), on_device(x))
     solved, device.free_bytes = x.copy(), 1000
@@ -190,7 +180,7 @@ def test_too_little_memory_says_how_much_is_needed(
     assert np.array_equal(x, solved)
 
 
-def test_a_system_that_is_not_dominant_is_not_touched(solver: DeviceSolver) -> None:
+def test_a_system_that_is_not_dominant_is_not_touched(solver):
     stacked = batch_of(50, 3, "float64")
     stacked[1][2, 7] = 1e-3
     stacked[1][2, 9] = np.nan
@@ -206,7 +196,7 @@ def test_a_system_that_is_not_dominant_is_not_touched(solver: DeviceSolver) -> N
         assert (x == 7).all()
 
 
-def test_a_dominant_system_passes(solver: DeviceSolver) -> None:
+def test_a_dominant_system_passes(solver):
     arrays, x = system(1000, "float32", 1), np.empty(1000, np.float32)
     # Equality is enough, and what stands outside the system does not count.
     arrays[0][0] = arrays[2][-1] = 0
@@ -217,7 +207,7 @@ def test_a_dominant_system_passes(solver: DeviceSolver) -> None:
     solver.solve(*map(on_device, arrays), on_device(x), check_dominance=True)
 
 
-def test_a_coupled_batch_is_found(solver: DeviceSolver) -> None:
+def test_a_coupled_batch_is_found(solver):
     stacked = batch_of(50, 3, "float64")
     stacked[0][1, 0] = 0.01
     x = np.full((3, 50), 7.0)
@@ -230,7 +220,7 @@ def test_a_coupled_batch_is_found(solver: DeviceSolver) -> None:
 
 
 @pytest.mark.parametrize("check", [True, "sample"])
-def test_an_inaccurate_solution_is_found(solver: DeviceSolver, check: Any) -> None:
+def test_an_inaccurate_solution_is_found(solver, check):
     # b of 1e-9 before couplings of 1: elimination without pivots loses everything.
     rows = 4000
     a, c, b = np.ones(rows), np.ones(rows), np.full(rows, 1e-9)
@@ -240,7 +230,7 @@ def test_an_inaccurate_solution_is_found(solver: DeviceSolver, check: Any) -> No
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_samples_look_at_all_rows_in_time(machine: HostMachine, interleaved: bool) -> None:
+def test_samples_look_at_all_rows_in_time(machine, interleaved):
     n, batch = 130, 63
     stacked = batch_of(n, batch, "float64")
     arrays = interleaved_of(stacked) if interleaved else stacked
@@ -288,13 +278,7 @@ def test_samples_look_at_all_rows_in_time(machine: HostMachine, interleaved: boo
         ({}, {"stream": -1}, "stream= takes a stream or its handle"),
     ],
 )
-def test_bad_input_is_said_and_nothing_changes(
-    solver: DeviceSolver,
-    machine: HostMachine,
-    changed: dict[int, np.ndarray],
-    options: dict[str, Any],
-    said: str,
-) -> None:
+def test_bad_input_is_said_and_nothing_changes(solver, machine, changed, options, said):
     arrays = [*system(10, "float64", 1), np.full(10, 7.0)]
     for number, array in changed.items():
         arrays[number] = array
@@ -304,7 +288,7 @@ def test_bad_input_is_said_and_nothing_changes(
     assert machine.queued == []
 
 
-def test_arrays_elsewhere_are_refused(solver: DeviceSolver) -> None:
+def test_arrays_elsewhere_are_refused(solver):
     a, b, c, d = system(10, "float64", 1)
     x = np.empty(10)
     with pytest.raises(ValueError, match="a is in host memory"):
@@ -319,7 +303,7 @@ def test_arrays_elsewhere_are_refused(solver: DeviceSolver) -> None:
         solver.solve(*map(on_device, (a, b, c, d)))
 
 
-def test_arrays_of_two_devices_are_refused(machine: HostMachine) -> None:
+def test_arrays_of_two_devices_are_refused(machine):
     a, b, c, d = system(10, "float64", 1)
     x = np.empty(10)
     solver = DeviceSolver(
@@ -332,7 +316,7 @@ def test_arrays_of_two_devices_are_refused(machine: HostMachine) -> None:
 
 
 @pytest.mark.parametrize("onto", [0, 1, 2])
-def test_an_overlapping_place_is_refused(solver: DeviceSolver, onto: int) -> None:
+def test_an_overlapping_place_is_refused(solver, onto):
     arrays = [on_device(each) for each in system(10, "float64", 1)]
     with pytest.raises(ValueError, match="x may be d"):
         solver.solve(*arrays, arrays[onto])
@@ -342,7 +326,7 @@ def test_an_overlapping_place_is_refused(solver: DeviceSolver, onto: int) -> Non
         solver.solve(a, b, c, on_device(memory[:10]), on_device(memory[5:]))
 
 
-def test_a_capsule_is_read() -> None:
+def test_a_capsule_is_read():
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     for each in (array, array[:, 1:3], array[1]):
         tensor = read_capsule(each.__dlpack__())
@@ -363,20 +347,20 @@ def test_a_capsule_is_read() -> None:
 class Exported:
     """Memory of the CPU that says it is on a device, by DLPack alone."""
 
-    def __init__(self, array: np.ndarray, kind: int = 2) -> None:
+    def __init__(self, array, kind=2):
         self._array = array
         self._kind = kind
-        self.asked: list[int] = []
+        self.asked = []
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self):
         return self._kind, 0
 
-    def __dlpack__(self, *, stream: int) -> Any:
+    def __dlpack__(self, *, stream):
         self.asked.append(stream)
         return self._array.__dlpack__()
 
 
-def test_memory_of_the_host_is_refused_by_dlpack(solver: DeviceSolver) -> None:
+def test_memory_of_the_host_is_refused_by_dlpack(solver):
     b = Exported(np.ones(10))
     assert solver.libraries.of(b) is not solver.libraries.host
     assert solver.libraries.of(Exported(np.ones(10), 1)) is solver.libraries.host
@@ -386,7 +370,7 @@ def test_memory_of_the_host_is_refused_by_dlpack(solver: DeviceSolver) -> None:
     assert b.asked == [1]
 
 
-def test_streams_of_libraries_have_handles() -> None:
+def test_streams_of_libraries_have_handles():
     assert stream_handle(SimpleNamespace(ptr=17)) == 17
     assert stream_handle(SimpleNamespace(cuda_stream=17)) == 17
     assert stream_handle(SimpleNamespace(handle=SimpleNamespace(value=None))) == 0
@@ -394,10 +378,10 @@ def test_streams_of_libraries_have_handles() -> None:
     assert stream_handle(1) == stream_handle(0) == 0
 
 
-def test_two_threads_share_a_plan(solver: DeviceSolver) -> None:
-    wrong: list[float] = []
+def test_two_threads_share_a_plan(solver):
+    wrong = []
 
-    def work(seed: int) -> None:
+    def work(seed):
         for number in range(5):
             arrays, x = system(3001, "float64", 10 * seed + number), np.full(3001, np.nan)
             solver.solve(*map(on_device, arrays), on_device(x))
@@ -413,7 +397,7 @@ def test_two_threads_share_a_plan(solver: DeviceSolver) -> None:
     assert len(solver.plans[0]) == 1
 
 
-def test_host_arrays_take_no_stream() -> None:
+def test_host_arrays_take_no_stream():
     arrays = system(10, "float64", 1)
     with pytest.raises(ValueError, match="stream= is for arrays on a device"):
         solve(*arrays, stream=0)

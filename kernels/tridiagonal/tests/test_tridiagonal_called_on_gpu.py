@@ -1,12 +1,7 @@
 """The solver as a library function on a real GPU: streams, threads, arrays of other libraries."""
 
-from __future__ import annotations
-
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +19,7 @@ from kernels.tridiagonal.solver import (
 pytestmark = pytest.mark.gpu
 
 
-def system(n: int, dtype: str = "float64", seed: int = 0, batch: int = 1) -> list[np.ndarray]:
+def system(n, dtype="float64", seed=0, batch=1):
     """Row-dominant systems, shape (n,), or (batch, n) for more than one."""
     dice = np.random.default_rng(seed)
     shape = (n,) if batch == 1 else (batch, n)
@@ -34,66 +29,66 @@ def system(n: int, dtype: str = "float64", seed: int = 0, batch: int = 1) -> lis
     return [each.astype(dtype) for each in (a, b, c, d)]
 
 
-def fits(arrays: list[np.ndarray], x: np.ndarray) -> bool:
+def fits(arrays, x):
     """Whether x solves the systems: arrays of shape (n,) or (batch, n)."""
     flat = [each.reshape(-1) for each in arrays]
     return backward_error(flat, x.reshape(-1)) <= allowed_error(arrays[0].dtype)
 
 
 class Cupy:
-    def __init__(self) -> None:
+    def __init__(self):
         self.module = pytest.importorskip("cupy")
 
-    def array(self, values: np.ndarray) -> Any:
+    def array(self, values):
         return self.module.asarray(values)
 
-    def host(self, array: Any) -> np.ndarray:
+    def host(self, array):
         return array.get()
 
-    def stream(self) -> Any:
+    def stream(self):
         return self.module.cuda.Stream(non_blocking=True)
 
-    def on(self, stream: Any) -> AbstractContextManager[Any]:
+    def on(self, stream):
         return stream
 
-    def done(self, stream: Any) -> bool:
+    def done(self, stream):
         return bool(stream.done)
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         self.module.cuda.Device().synchronize()
 
 
 class Torch:
-    def __init__(self) -> None:
+    def __init__(self):
         self.module = pytest.importorskip("torch")
 
-    def array(self, values: np.ndarray) -> Any:
+    def array(self, values):
         return self.module.as_tensor(values, device="cuda")
 
-    def host(self, array: Any) -> np.ndarray:
+    def host(self, array):
         return array.cpu().numpy()
 
-    def stream(self) -> Any:
+    def stream(self):
         return self.module.cuda.Stream()
 
-    def on(self, stream: Any) -> AbstractContextManager[Any]:
+    def on(self, stream):
         return self.module.cuda.stream(stream)
 
-    def done(self, stream: Any) -> bool:
+    def done(self, stream):
         return bool(stream.query())
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         self.module.cuda.synchronize()
 
 
 @pytest.fixture(params=[Cupy, Torch])
-def gpu(request: pytest.FixtureRequest) -> Any:
+def gpu(request):
     return request.param()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [2, 3, 1000, 2049, 10**4 + 1, 300_001, 10**6 + 1])
-def test_systems_of_all_sizes(gpu: Any, n: int, dtype: str) -> None:
+def test_systems_of_all_sizes(gpu, n, dtype):
     arrays = system(n, dtype)
     x = solve(*map(gpu.array, arrays), check=True)
     assert type(x) is type(gpu.array(arrays[1]))
@@ -102,7 +97,7 @@ def test_systems_of_all_sizes(gpu: Any, n: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "batch"), [(2, 5), (100, 1000), (5001, 33), (70, 20_000)])
-def test_both_orders_of_a_batch(gpu: Any, n: int, batch: int, dtype: str) -> None:
+def test_both_orders_of_a_batch(gpu, n, batch, dtype):
     arrays = system(n, dtype, 1, batch)
     assert fits(arrays, gpu.host(solve(*map(gpu.array, arrays), check=True)))
     turned = [np.ascontiguousarray(each.T) for each in arrays]
@@ -111,7 +106,7 @@ def test_both_orders_of_a_batch(gpu: Any, n: int, batch: int, dtype: str) -> Non
 
 
 @pytest.mark.parametrize("how", ["current", "stream", "handle"])
-def test_work_runs_in_the_order_of_its_stream(gpu: Any, how: str) -> None:
+def test_work_runs_in_the_order_of_its_stream(gpu, how):
     arrays = system(10**5)
     a, b, c, d = map(gpu.array, arrays)
     late, x = gpu.array(np.full(10**5, np.nan)), gpu.array(np.full(10**5, np.nan))
@@ -120,7 +115,7 @@ def test_work_runs_in_the_order_of_its_stream(gpu: Any, how: str) -> None:
     handle = stream.ptr if hasattr(stream, "ptr") else stream.cuda_stream
     named = {"current": {}, "stream": {"stream": stream}, "handle": {"stream": handle}}[how]
 
-    def queue() -> None:
+    def queue():
         if how == "current":
             with gpu.on(stream):
                 solve(a, b, c, late, x, **named)
@@ -145,7 +140,7 @@ def test_work_runs_in_the_order_of_its_stream(gpu: Any, how: str) -> None:
     assert np.array_equal(gpu.host(twice), 2 * gpu.host(x))
 
 
-def test_the_solution_is_made_for_the_named_stream(gpu: Any) -> None:
+def test_the_solution_is_made_for_the_named_stream(gpu):
     arrays = system(1000)
     given, stream = [gpu.array(each) for each in arrays], gpu.stream()
     gpu.synchronize()
@@ -154,11 +149,11 @@ def test_the_solution_is_made_for_the_named_stream(gpu: Any) -> None:
     assert fits(arrays, gpu.host(x))
 
 
-def run_threads(work: Callable[[int], None], count: int) -> None:
+def run_threads(work, count):
     """Run ``work`` in threads, and raise what one of them raises."""
-    errors: list[BaseException] = []
+    errors = []
 
-    def guarded(number: int) -> None:
+    def guarded(number):
         try:
             work(number)
         except BaseException as error:
@@ -174,14 +169,14 @@ def run_threads(work: Callable[[int], None], count: int) -> None:
 
 
 @pytest.mark.parametrize("streams", ["own", "default"])
-def test_threads_do_not_disturb_each_other(gpu: Any, streams: str) -> None:
+def test_threads_do_not_disturb_each_other(gpu, streams):
     systems = [system(20_000, seed=number) for number in range(4)]
     given = [[gpu.array(each) for each in arrays] for arrays in systems]
     places = [[gpu.array(np.full(20_000, np.nan)) for _ in range(50)] for _ in systems]
     own = [gpu.stream() for _ in systems]
     gpu.synchronize()
 
-    def work(number: int) -> None:
+    def work(number):
         named = {"stream": own[number]} if streams == "own" else {}
         for place in places[number]:
             solve(*given[number], place, **named)
@@ -194,7 +189,7 @@ def test_threads_do_not_disturb_each_other(gpu: Any, streams: str) -> None:
         assert all(np.array_equal(gpu.host(each), first) for each in found)
 
 
-def test_arrays_may_move(gpu: Any) -> None:
+def test_arrays_may_move(gpu):
     clear_plans()
     kept = []
     for number in range(5):
@@ -206,7 +201,7 @@ def test_arrays_may_move(gpu: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [1000, 10**4, 10**6])
-def test_repeated_calls_read_their_arrays_anew(gpu: Any, n: int) -> None:
+def test_repeated_calls_read_their_arrays_anew(gpu, n):
     arrays = system(n)
     a, b, c, d = map(gpu.array, arrays)
     places = [solve(a, b, c, d) for _ in range(2)]
@@ -221,7 +216,7 @@ def test_repeated_calls_read_their_arrays_anew(gpu: Any, n: int) -> None:
         assert fits([*arrays[:3], right], gpu.host(x))
 
 
-def test_more_shapes_than_plans(gpu: Any) -> None:
+def test_more_shapes_than_plans(gpu):
     clear_plans()
     for n in range(100, 100 + 2 * library.MOST_PLANS):
         arrays = system(n)
@@ -230,29 +225,29 @@ def test_more_shapes_than_plans(gpu: Any) -> None:
 
 
 class ByDlpack:
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array):
         self._array = array
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self):
         return self._array.__dlpack_device__()
 
-    def __dlpack__(self, *, stream: Any = None) -> Any:
+    def __dlpack__(self, *, stream=None):
         return self._array.__dlpack__(stream=stream)
 
 
 class ByInterface:
     """An array that has ``__cuda_array_interface__`` alone."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array):
         self._array = array
 
     @property
-    def __cuda_array_interface__(self) -> Any:
+    def __cuda_array_interface__(self):
         return self._array.__cuda_array_interface__
 
 
 @pytest.mark.parametrize("kind", [ByDlpack, ByInterface])
-def test_general_interfaces(gpu: Any, kind: Any) -> None:
+def test_general_interfaces(gpu, kind):
     arrays = system(5000)
     x = gpu.array(np.full(5000, np.nan))
     given = [kind(gpu.array(each)) for each in arrays]
@@ -263,11 +258,11 @@ def test_general_interfaces(gpu: Any, kind: Any) -> None:
         solve(*given)
 
 
-def test_bad_input_is_said_and_nothing_changes(gpu: Any) -> None:
+def test_bad_input_is_said_and_nothing_changes(gpu):
     host = system(100)
     a, b, c, d = map(gpu.array, host)
     x = gpu.array(np.full(100, 7.0))
-    wrong: list[tuple[Any, str]] = [
+    wrong = [
         ((host[0], b, c, d, x), "a is in host memory"),
         ((a, b, c, gpu.array(np.ones(100, np.float32)), x), "must be alike"),
         ((a, b, c, gpu.array(np.ones(99)), x), "must be alike"),
@@ -283,14 +278,14 @@ def test_bad_input_is_said_and_nothing_changes(gpu: Any) -> None:
     assert fits(host, gpu.host(solve(a, b, c, d)))
 
 
-def test_what_requires_a_gradient_is_refused() -> None:
+def test_what_requires_a_gradient_is_refused():
     gpu = Torch()
     a, b, c, d = map(gpu.array, system(100))
     with pytest.raises(ValueError, match="d requires a gradient"):
         solve(a, b, c, d.requires_grad_())
 
 
-def test_checks_on_the_device(gpu: Any) -> None:
+def test_checks_on_the_device(gpu):
     arrays = system(50, batch=30)
     a, b, c, d = map(gpu.array, arrays)
     x = gpu.array(np.full((30, 50), 7.0))
@@ -310,7 +305,7 @@ def test_checks_on_the_device(gpu: Any) -> None:
 
 
 @pytest.mark.times
-def test_too_little_memory_says_how_much_is_needed() -> None:
+def test_too_little_memory_says_how_much_is_needed():
     gpu = Cupy()
     cupy = gpu.module
     clear_plans()
@@ -330,7 +325,7 @@ def test_too_little_memory_says_how_much_is_needed() -> None:
     clear_plans()
 
 
-def test_host_arrays() -> None:
+def test_host_arrays():
     pytest.importorskip("pycuda")
     for batch, interleaved in ((1, False), (3, False), (3, True)):
         arrays = system(1000, batch=batch)
@@ -339,7 +334,7 @@ def test_host_arrays() -> None:
         assert fits(arrays, np.ascontiguousarray(x.T) if interleaved else x)
 
 
-def test_a_warm_call_does_not_wait(gpu: Any) -> None:
+def test_a_warm_call_does_not_wait(gpu):
     arrays = [gpu.array(each) for each in system(10**7)]
     x = solve(*arrays)
     gpu.synchronize()

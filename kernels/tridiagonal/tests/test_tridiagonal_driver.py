@@ -1,13 +1,10 @@
 """What the solver hands to the CUDA driver, and its kernels as nvcc compiles them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,7 +65,7 @@ solver.clear()
 
 
 @pytest.fixture
-def bundle(tmp_path: Path) -> Path:
+def bundle(tmp_path):
     dtype = np.dtype("float64")
     named = {build(layout, dtype): ("reduce", "substitute") for layout in LAYOUTS}
     named[build("finish", dtype)] = ("finish",)
@@ -92,7 +89,7 @@ def bundle(tmp_path: Path) -> Path:
     return path
 
 
-def logged(program: str, bundle: Path, folder: Path, *streams: int) -> tuple[list[str], list[str]]:
+def logged(program, bundle, folder, *streams):
     """Launches that a driver without a GPU writes down for a program, and what that prints."""
     stub, log = folder / "libcuda.so.1", folder / "log"
     command = ["cc", "-O1", "-shared", "-fPIC", "-o", str(stub)]
@@ -137,7 +134,7 @@ solver.clear()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_repeated_calls_are_replayed(bundle: Path, tmp_path: Path) -> None:
+def test_repeated_calls_are_replayed(bundle, tmp_path):
     calls = logged(REPEATED, bundle, tmp_path, STREAM, CAPTURED)[0]
     assert len(calls) == 11 * 3
     each = [calls[3 * number : 3 * number + 3] for number in range(11)]
@@ -154,7 +151,7 @@ def test_repeated_calls_are_replayed(bundle: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_driver_is_given_whole_addresses(bundle: Path, tmp_path: Path) -> None:
+def test_the_driver_is_given_whole_addresses(bundle, tmp_path):
     launches, printed = logged(CHILD, bundle, tmp_path, STREAM)
     facts, memory, refused = printed
     assert facts == "sm_90 132 232448 2"
@@ -188,7 +185,7 @@ KERNELS = {
 
 @pytest.mark.nvcc
 @needs_nvcc
-def test_kernels_beside_the_measured_ones_are_compiled(tmp_path: Path) -> None:
+def test_kernels_beside_the_measured_ones_are_compiled(tmp_path):
     builds = [
         Build.of(source, real_macro(np.dtype(dtype).name))
         for source in KERNELS
@@ -204,9 +201,7 @@ def test_kernels_beside_the_measured_ones_are_compiled(tmp_path: Path) -> None:
 
 @pytest.mark.nvcc
 @needs_nvcc
-def test_an_architecture_without_a_kernel_is_said_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_architecture_without_a_kernel_is_said_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(UserError) as caught:
         kernels("sm_20")

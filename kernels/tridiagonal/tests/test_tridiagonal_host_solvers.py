@@ -1,7 +1,5 @@
 """The compiled Thomas algorithm, and the partition method on the host's cores, against LAPACK."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from kernels.tridiagonal.host.interface_solvers import (
 )
 from kernels.tridiagonal.host.thomas import SOURCE, thomas
 from kernels.tridiagonal.host.workload import inputs
-from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
@@ -35,7 +33,7 @@ from tests.support.host_device import METHOD, HostDevice, measured_rows
     empty=st.sampled_from([0.0, 0.3, 1.0]),
     seed=st.integers(0, 1000),
 )
-def test_it_solves_what_lapack_solves(rows: int, dtype: str, empty: float, seed: int) -> None:
+def test_it_solves_what_lapack_solves(rows, dtype, empty, seed):
     # a[0] and c[-1] are NaN: nobody may look at them.
     arrays = system(rows, dtype, seed, empty)
     found = solve_by_thomas(*(each.copy() for each in arrays))
@@ -47,7 +45,7 @@ def test_it_solves_what_lapack_solves(rows: int, dtype: str, empty: float, seed:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_batch_has_nothing_between_its_systems(dtype: str) -> None:
+def test_a_batch_has_nothing_between_its_systems(dtype):
     n, batch = 57, 40
     whole = inputs(n, batch, dtype, 3)
     together = solve_by_thomas(*(each.copy() for each in whole))
@@ -57,7 +55,7 @@ def test_a_batch_has_nothing_between_its_systems(dtype: str) -> None:
         assert np.array_equal(together[own], alone)
 
 
-def test_it_works_in_place_and_leaves_a_and_b() -> None:
+def test_it_works_in_place_and_leaves_a_and_b():
     arrays = system(100, "float64", 1)
     a, b, c, d = (each.copy() for each in arrays)
     assert solve_by_thomas(a, b, c, d) is d
@@ -66,14 +64,14 @@ def test_it_works_in_place_and_leaves_a_and_b() -> None:
 
 
 @pytest.mark.parametrize("row", [1, 2, 7])
-def test_a_zero_pivot_is_said(row: int) -> None:
+def test_a_zero_pivot_is_said(row):
     a, b, c, d = (np.zeros(7), np.ones(7), np.zeros(7), np.ones(7))
     b[row - 1] = 0
     with pytest.raises(SingularSystem, match=f"row {row} of 7 .* zero pivot"):
         solve_by_thomas(a, b, c, d)
 
 
-def test_arrays_that_it_cannot_take_are_refused() -> None:
+def test_arrays_that_it_cannot_take_are_refused():
     ones = np.ones(8)
     with pytest.raises(ValueError, match="one type"):
         thomas(ones, ones, ones, ones.astype("float32"))
@@ -86,20 +84,18 @@ def test_arrays_that_it_cannot_take_are_refused() -> None:
 
 
 @pytest.fixture
-def not_loaded() -> object:
+def not_loaded():
     library.cache_clear()
     yield
     library.cache_clear()
 
 
-def test_a_missing_compiler_fails_its_own_rows_alone(
-    kernel_cache: Path, monkeypatch: pytest.MonkeyPatch, not_loaded: object
-) -> None:
+def test_a_missing_compiler_fails_its_own_rows_alone(kernel_cache, monkeypatch, not_loaded):
     spec = load_spec(FOLDER)
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     monkeypatch.setattr(compiling, "COMPILERS", ("no-such-compiler",))
     monkeypatch.delenv("CC", raising=False)
-    problem: Problem = {**SMALL, "memory": "pinned"}
+    problem = {**SMALL, "memory": "pinned"}
     tried = [{**baseline(spec), "stage2": "thomas"}, baseline(spec)]
     rows = measured_rows(device, FOLDER, spec, problem, tried, METHOD)
     found = {row["stage2"]: row for row in rows}
@@ -111,15 +107,13 @@ def test_a_missing_compiler_fails_its_own_rows_alone(
 @pytest.mark.parametrize(
     ("text", "said"), [("false", "cannot compile thomas.c"), ("/no/such/cc", "No such file")]
 )
-def test_a_compiler_that_fails_is_named(
-    monkeypatch: pytest.MonkeyPatch, not_loaded: object, text: str, said: str
-) -> None:
+def test_a_compiler_that_fails_is_named(monkeypatch, not_loaded, text, said):
     monkeypatch.setenv("CC", text)
     with pytest.raises(NoCompiler, match=said):
         library(SOURCE)
 
 
-def test_cc_may_have_options(monkeypatch: pytest.MonkeyPatch, not_loaded: object) -> None:
+def test_cc_may_have_options(monkeypatch, not_loaded):
     monkeypatch.setenv("CC", "cc -DNOTHING")
     arrays = system(50, "float64", 2)
     assert error(solve_by_thomas(*(each.copy() for each in arrays)), arrays) < 1e-14
@@ -134,9 +128,7 @@ def test_cc_may_have_options(monkeypatch: pytest.MonkeyPatch, not_loaded: object
     fewest=st.sampled_from([2, 5, 64]),
     seed=st.integers(0, 1000),
 )
-def test_cores_solve_what_lapack_solves(
-    rows: int, dtype: str, empty: float, number: int, fewest: int, seed: int
-) -> None:
+def test_cores_solve_what_lapack_solves(rows, dtype, empty, number, fewest, seed):
     # a[0] and c[-1] are NaN: nobody may compute with them.
     arrays = system(rows, dtype, seed, empty)
     with pytest.MonkeyPatch.context() as patch:
@@ -151,7 +143,7 @@ def test_cores_solve_what_lapack_solves(
 
 @settings(max_examples=20)
 @given(lengths=st.lists(st.integers(2, 3000), min_size=1, max_size=8), seed=st.integers(0, 1000))
-def test_pieces_may_come_one_after_the_other(lengths: list[int], seed: int) -> None:
+def test_pieces_may_come_one_after_the_other(lengths, seed):
     arrays = system(sum(lengths), "float64", seed)
     here = [np.full_like(each, np.nan) for each in arrays]
     bounds = list(itertools.accumulate(lengths, initial=0))
@@ -168,7 +160,7 @@ def test_pieces_may_come_one_after_the_other(lengths: list[int], seed: int) -> N
     assert np.array_equal(here[1], arrays[1])
 
 
-def test_short_pieces_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_pieces_are_not_cut(monkeypatch):
     monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(16)))
     assert parts_of(2) == parts_of(LANES * cores.FEWEST_ROWS - 1) == 1
     assert parts_of(LANES * cores.FEWEST_ROWS) == LANES
@@ -176,18 +168,18 @@ def test_short_pieces_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("row", [0, 1, 700, 2999])
-def test_a_zero_pivot_of_cores_is_said(row: int) -> None:
+def test_a_zero_pivot_of_cores_is_said(row):
     a, b, c, d = (np.zeros(3000), np.ones(3000), np.zeros(3000), np.ones(3000))
     b[row] = 0
     with pytest.raises(SingularSystem, match=r"zero pivot|pivot is zero"):
         solve_on_cores(a, b, c, d)
 
 
-def test_lanes_are_those_of_the_source() -> None:
+def test_lanes_are_those_of_the_source():
     assert f"#define LANES {LANES}\n" in Path(cores.SOURCE).read_text()
 
 
-def test_a_compiler_without_openmp_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_without_openmp_is_named(monkeypatch):
     monkeypatch.setenv("CC", "false")
     library.cache_clear()
     with pytest.raises(NoCompiler, match=r"false cannot compile partition\.c"):

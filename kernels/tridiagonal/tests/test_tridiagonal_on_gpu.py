@@ -1,41 +1,33 @@
 """The tridiagonal workload, its stages and its scratch arrays on a real GPU."""
 
-from __future__ import annotations
-
 import statistics
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gpu_runs import described, measured
 from test_tridiagonal import FOLDER, error, system
 
-from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution, solution_with_host
+from kernels.tridiagonal.host.host_solution import HostArrays, solution_with_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.solver import solve
-from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.device import Allocations
-from launchwise.workloads.space import Problem
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="session")
-def profile() -> GpuProfile:
+def profile():
     return described(None)
 
 
 @pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "batch"), [(1003, 1), (777, 1300), (10**6 + 7, 1)])
-def test_drawn_configurations_are_right(
-    profile: GpuProfile, tmp_path: Path, n: int, batch: int, dtype: str, memory: str
-) -> None:
-    problem: Problem = {"n": n, "dtype": dtype, "memory": memory, "batch": batch}
+def test_drawn_configurations_are_right(profile, tmp_path, n, batch, dtype, memory):
+    problem = {"n": n, "dtype": dtype, "memory": memory, "batch": batch}
     strategy = {"kind": "random", "budget": 40}
     rows = measured(FOLDER, profile, [problem], tmp_path, strategy=strategy)
     assert len(rows) == 40
@@ -51,7 +43,7 @@ def test_drawn_configurations_are_right(
 
 
 @contextmanager
-def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
+def opened(rows, choice):
     from kernels.tridiagonal.solver.from_host import open_host_solver
 
     device = open_host_solver().device
@@ -69,7 +61,7 @@ def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
 
 @pytest.mark.times
 @pytest.mark.parametrize("rows", [1000, 100_000, 4_000_000])
-def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
+def test_stages_of_one_stream_add_up_to_the_run(rows):
     with opened(rows, Choice("strided", (10,), threads=256, finish_on_host=True)) as work:
         times = []
         for _ in range(30):
@@ -85,7 +77,7 @@ def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
 
 
 @pytest.mark.times
-def test_stages_of_many_streams_do_not_overlap() -> None:
+def test_stages_of_many_streams_do_not_overlap():
     found = []
     for streams in (1, 8):
         how = Choice("strided", (10,), threads=256, finish_on_host=True, streams=streams)
@@ -104,7 +96,7 @@ def test_stages_of_many_streams_do_not_overlap() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [32, 1024])
 @pytest.mark.parametrize("sizes", [(4,), (35,), (1024,), (1024, 16), (8, 100, 8)])
-def test_large_subsystems_and_blocks(sizes: tuple[int, ...], threads: int, dtype: str) -> None:
+def test_large_subsystems_and_blocks(sizes, threads, dtype):
     arrays = system(1_000_003, dtype, 1)
     how = {"layout": "strided_scratch", "sizes": sizes, "threads": threads, "last_m": 0}
     for streams, solver in ((1, "lapack"), (7, "lapack"), (1, "cores"), (7, "cores")):

@@ -1,7 +1,5 @@
 """Levels of the partition method: what each leaves and takes; files that decide rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +21,7 @@ sizes = st.lists(st.integers(3, 40), max_size=5)
 
 
 @given(st.integers(1, 10**9), sizes, st.sampled_from([1, 2, 32, 256]))
-def test_every_level_leaves_fewer_rows_than_it_had(
-    rows: int, wanted: list[int], joined: int
-) -> None:
+def test_every_level_leaves_fewer_rows_than_it_had(rows, wanted, joined):
     cuts = levels(rows, wanted, joined, joined)
     left = rows
     for level in cuts:
@@ -43,7 +39,7 @@ def test_every_level_leaves_fewer_rows_than_it_had(
 
 
 @given(st.integers(10**5, 10**8), st.integers(8, 64), st.sampled_from([1, 32, 128]))
-def test_interfaces_take_little_memory(rows: int, m: int, joined: int) -> None:
+def test_interfaces_take_little_memory(rows, m, joined):
     cuts = levels(rows, [m] * 6, joined, joined)
     # A geometric row with ratio 2 / m, of four words for each two rows in m; joined ones leave two
     # rows for all of them, and two more of a last group that is not whole, on each level.
@@ -58,9 +54,7 @@ def test_interfaces_take_little_memory(rows: int, m: int, joined: int) -> None:
     st.lists(st.sampled_from([4, 5, 8, 16, 64, 128]), min_size=1, max_size=5),
     st.sampled_from([0, 4, 32]),
 )
-def test_the_spec_counts_rows_as_the_solver_does(
-    rows: int, layout: str, threads: int, wanted: list[int], last_m: int
-) -> None:
+def test_the_spec_counts_rows_as_the_solver_does(rows, layout, threads, wanted, last_m):
     problem = {"n": rows, "dtype": "float64", "memory": "device", "batch": 1}
     names = ("m", "m1", "m2", "m3", "m4")
     configuration = {
@@ -79,7 +73,7 @@ def test_the_spec_counts_rows_as_the_solver_does(
         assert most_shared_bytes(rows, choice, 8) <= limit["gpu_shared_per_block_bytes"]
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="m = 2 is below 3"):
         levels(100, [2])
     with pytest.raises(ValueError, match="one row at least"):
@@ -87,9 +81,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 
 @given(st.integers(3, 5000), st.integers(3, 40), st.sampled_from([1, 3, 32]), st.integers(1, 40))
-def test_chunks_hold_every_subsystem_once_and_stay_alike(
-    rows: int, m: int, joined: int, count: int
-) -> None:
+def test_chunks_hold_every_subsystem_once_and_stay_alike(rows, m, joined, count):
     level = Level(max(rows, m), m, joined)
     found = chunks(level, list(range(count)))
     every_row, every_interface = range(level.rows), range(level.interface_rows)
@@ -105,7 +97,7 @@ def test_chunks_hold_every_subsystem_once_and_stay_alike(
 
 
 @given(st.integers(1, 300), st.integers(3, 20))
-def test_interleaving_loses_no_row(rows: int, m: int) -> None:
+def test_interleaving_loses_no_row(rows, m):
     values = np.arange(rows)
     stored = interleaved(values, m)
     assert sorted(stored) == sorted(values)
@@ -114,7 +106,7 @@ def test_interleaving_loses_no_row(rows: int, m: int) -> None:
         assert stored[1] == m
 
 
-def test_the_host_says_where_a_system_has_no_solution() -> None:
+def test_the_host_says_where_a_system_has_no_solution():
     zeros = [np.zeros(4) for _ in range(3)]
     with pytest.raises(SingularSystem, match=r"row 1 of 4 .* zero pivot"):
         solve_on_host(*zeros, np.ones(4))
@@ -122,7 +114,7 @@ def test_the_host_says_where_a_system_has_no_solution() -> None:
         solve_on_host(*(np.zeros(1) for _ in range(3)), np.ones(1))
 
 
-def test_host_code_that_the_workload_imports_decides_as_well() -> None:
+def test_host_code_that_the_workload_imports_decides_as_well():
     found = deciding_files(ROOT / "kernels" / "tridiagonal")
     host = "kernels/tridiagonal/host"
     # How streams are driven is half of what is measured; calling the solver from Python is not.

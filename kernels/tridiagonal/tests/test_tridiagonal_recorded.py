@@ -1,10 +1,5 @@
 """Recorded counters of the launches of the solver, and recorded pairs beside the usual choice."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,32 +12,31 @@ from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import counters_schema, pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, usual_configuration
 from tests.support.profiled import LOG, Switch, Watched
 
 FOLDER = ROOT / "kernels" / "tridiagonal"
 
 
-def made(spec: Spec, variant: str, **changes: Any) -> dict[str, Any]:
+def made(spec, variant, **changes):
     """A configuration with m = 10 and 64 threads."""
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
     return {"variant": variant, **neutral, "m": 10, "threads": 64, "stage2": "device", **changes}
 
 
-def problem(n: int, memory: str = "device") -> dict[str, Any]:
+def problem(n, memory="device"):
     """One float64 system."""
     return {"n": n, "dtype": "float64", "memory": memory, "batch": 1}
 
 
 @pytest.fixture
-def device(spec: Spec, tmp_path: Path) -> Watched:
+def device(spec, tmp_path):
     found = Watched(FOLDER, spec.headers, cache=tmp_path)
     found.switch, found.seen = Switch(), []
     return found
 
 
-def test_only_the_launches_of_a_run_are_profiled(spec: Spec, device: Watched) -> None:
+def test_only_the_launches_of_a_run_are_profiled(spec, device):
     runs = [
         {"problem": problem(1000), "configuration": made(spec, "staged")},
         {"problem": problem(1000), "configuration": made(spec, "interleaved")},
@@ -66,7 +60,7 @@ def test_only_the_launches_of_a_run_are_profiled(spec: Spec, device: Watched) ->
     assert device.free_bytes == free
 
 
-def test_a_real_log_is_read(spec: Spec, device: Watched) -> None:
+def test_a_real_log_is_read(spec, device):
     runs = [
         {"problem": problem(1000), "configuration": made(spec, "staged")},
         {"problem": problem(20000), "configuration": made(spec, "blockwise")},
@@ -82,14 +76,14 @@ def test_a_real_log_is_read(spec: Spec, device: Watched) -> None:
     assert other["achieved_occupancy"] == pytest.approx(0.0309)
 
 
-def test_counters_that_were_recorded_before_one_was_added_are_read(spec: Spec) -> None:
+def test_counters_that_were_recorded_before_one_was_added_are_read(spec):
     path = ROOT / "data" / "recorded" / "h200" / "tridiagonal_device.counters.parquet"
     found = read_table(path, counters_schema(spec))
     assert found["instructions_per_cycle"].isna().all()
     assert found["dram_throughput"].notna().any()
 
 
-def test_the_fastest_of_every_value_is_profiled(spec: Spec) -> None:
+def test_the_fastest_of_every_value_is_profiled(spec):
     rows = pd.DataFrame(
         [
             {**problem(n), **made(spec, "staged", threads=threads, m=m), "time_ms": time}
@@ -118,19 +112,19 @@ ANOTHER = {"n": 10**5, "dtype": "float64"}  # a problem whose rule these tests c
 
 
 @pytest.fixture(scope="module")
-def recorded(spec: Spec) -> pd.DataFrame:
+def recorded(spec):
     return read_table(RECORDED / "tridiagonal_device.pairs.parquet", pairs_schema(spec))
 
 
-def rows_of(table: pd.DataFrame, **problem: Any) -> pd.DataFrame:
+def rows_of(table, **problem):
     return table[np.all([table[name] == value for name, value in problem.items()], axis=0)]
 
 
-def is_usual(table: pd.DataFrame) -> pd.Series:
+def is_usual(table):
     return table["roles"].str.split("+").map(lambda roles: "usual" in roles).astype(bool)
 
 
-def rule_for(row: pd.Series, spec: Spec) -> list[Usual]:
+def rule_for(row, spec):
     """Rules that call a row's configuration usual, and for other problems those of the workload."""
     (own,) = row.to_frame().T.infer_objects().to_dict("records")
     problem = " and ".join(f"{name} == {own[name]!r}" for name in spec.problem_columns)
@@ -141,13 +135,11 @@ def rule_for(row: pd.Series, spec: Spec) -> list[Usual]:
     return [first, *spec.usual]
 
 
-def without_lists(table: pd.DataFrame) -> pd.DataFrame:
+def without_lists(table):
     return table.drop(columns=["times_ms", "clocks_mhz"])
 
 
-def test_recorded_pairs_stand_beside_what_is_usual_today(
-    recorded: pd.DataFrame, spec: Spec
-) -> None:
+def test_recorded_pairs_stand_beside_what_is_usual_today(recorded, spec):
     found = beside_usual(recorded, spec, spec.usual, TOLERANCE)
     for values, rows in found.groupby(spec.problem_columns):
         problem = dict(zip(spec.problem_columns, values, strict=True))
@@ -173,7 +165,7 @@ def test_recorded_pairs_stand_beside_what_is_usual_today(
     assert found["improvement"].equals(recorded["improvement"])
 
 
-def test_gains_have_the_interval_of_their_own_ratios(recorded: pd.DataFrame, spec: Spec) -> None:
+def test_gains_have_the_interval_of_their_own_ratios(recorded, spec):
     members = rows_of(recorded, **ANOTHER)
     other = members[~is_usual(members)].iloc[0]
     found = rows_of(beside_usual(recorded, spec, rule_for(other, spec), TOLERANCE), **ANOTHER)
@@ -185,9 +177,7 @@ def test_gains_have_the_interval_of_their_own_ratios(recorded: pd.DataFrame, spe
         assert ratios[0] <= row["gain_low"] <= row["gain"] <= row["gain_high"] <= ratios[-1]
 
 
-def test_what_did_not_run_beside_the_usual_choice_is_judged_by_the_sweep(
-    recorded: pd.DataFrame, spec: Spec
-) -> None:
+def test_what_did_not_run_beside_the_usual_choice_is_judged_by_the_sweep(recorded, spec):
     members = rows_of(recorded, **ANOTHER)
     other = members[~is_usual(members)].iloc[0]
     without = recorded.drop(index=other.name).reset_index(drop=True)
@@ -200,7 +190,7 @@ def test_what_did_not_run_beside_the_usual_choice_is_judged_by_the_sweep(
     assert set(judged["basis"]) == {"sweep"}
 
 
-def test_rounds_of_a_hindered_card_say_no_gain(recorded: pd.DataFrame, spec: Spec) -> None:
+def test_rounds_of_a_hindered_card_say_no_gain(recorded, spec):
     members = rows_of(recorded, **ANOTHER)
     other = members[~is_usual(members)].iloc[0]
     hot = recorded.copy()
@@ -209,7 +199,7 @@ def test_rounds_of_a_hindered_card_say_no_gain(recorded: pd.DataFrame, spec: Spe
     assert found[GAIN].isna().all(axis=None)
 
 
-def test_libraries_stand_beside_the_same_usual_choice(recorded: pd.DataFrame, spec: Spec) -> None:
+def test_libraries_stand_beside_the_same_usual_choice(recorded, spec):
     path = RECORDED / "tridiagonal_device.peers.parquet"
     peers = read_table(path, peers_schema(spec))
     found = peers_beside_usual(peers, recorded, spec, spec.usual, TOLERANCE)
@@ -222,7 +212,7 @@ def test_libraries_stand_beside_the_same_usual_choice(recorded: pd.DataFrame, sp
     assert found["speedup"].equals(peers["speedup"])
 
 
-def test_new_pairs_stay_as_they_are(recorded: pd.DataFrame, spec: Spec) -> None:
+def test_new_pairs_stay_as_they_are(recorded, spec):
     once = beside_usual(recorded, spec, spec.usual, TOLERANCE)
     again = beside_usual(once, spec, spec.usual, TOLERANCE)
     pd.testing.assert_frame_equal(without_lists(again), without_lists(once))

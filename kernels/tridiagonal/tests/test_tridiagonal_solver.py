@@ -1,9 +1,5 @@
 """The solver as Python calls it, with the kernels' own sources on the CPU."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -16,19 +12,17 @@ from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
 from kernels.tridiagonal.solver.from_host import HostSolver
 from kernels.tridiagonal.solver.solving import TYPES, Choice, usual_choice
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import usual_configuration
-from tests.support.host_device import HostDevice
 
 
 @pytest.fixture
-def solver(device: HostDevice) -> HostSolver:
+def solver(device):
     return HostSolver(device, shared_limit=232448)
 
 
 @pytest.mark.parametrize("rows", [2, 3, 16, 17, 1000, 20011])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_system_from_host_memory(solver: HostSolver, rows: int, dtype: str) -> None:
+def test_one_system_from_host_memory(solver, rows, dtype):
     arrays = system(rows, dtype, rows)
     before = [each.copy() for each in arrays]
     found = solver.solve(*arrays, check=True)
@@ -47,13 +41,13 @@ def test_one_system_from_host_memory(solver: HostSolver, rows: int, dtype: str) 
         {"sizes": (200,), "layout": "strided_scratch", "finish_on_host": True},
     ],
 )
-def test_whatever_is_named_is_not_chosen(solver: HostSolver, how: dict[str, Any]) -> None:
+def test_whatever_is_named_is_not_chosen(solver, how):
     arrays = system(3000, "float64", 1)
     for _ in range(2):
         assert error(solver.solve(*arrays, check=True, **how), arrays) < 1e-14
 
 
-def test_a_batch_is_many_systems_with_nothing_between_them(solver: HostSolver) -> None:
+def test_a_batch_is_many_systems_with_nothing_between_them(solver):
     batch = [system(131, "float64", number) for number in range(7)]
     stacked = [np.stack(each) for each in zip(*batch, strict=True)]
     found = solver.solve(*stacked, check=True)
@@ -62,7 +56,7 @@ def test_a_batch_is_many_systems_with_nothing_between_them(solver: HostSolver) -
         assert error(found[number], arrays) < 1e-14
 
 
-def test_a_system_that_needs_pivots_is_refused_when_checked(solver: HostSolver) -> None:
+def test_a_system_that_needs_pivots_is_refused_when_checked(solver):
     # b of 1e-9 before couplings of 1: elimination without pivots loses everything.
     rows = 64
     a, c = np.ones(rows), np.ones(rows)
@@ -82,9 +76,7 @@ def test_a_system_that_needs_pivots_is_refused_when_checked(solver: HostSolver) 
         ({}, {"streams": 0}, "must be positive"),
     ],
 )
-def test_bad_input_is_said(
-    solver: HostSolver, changed: dict[int, np.ndarray], how: dict[str, Any], said: str
-) -> None:
+def test_bad_input_is_said(solver, changed, how, said):
     arrays = system(10, "float64", 1)
     for number, array in changed.items():
         arrays[number] = array
@@ -92,7 +84,7 @@ def test_bad_input_is_said(
         solver.solve(*arrays, **how)
 
 
-def test_a_place_for_the_solution_must_fit(solver: HostSolver) -> None:
+def test_a_place_for_the_solution_must_fit(solver):
     arrays = system(10, "float64", 1)
     with pytest.raises(ValueError, match="x is float32"):
         solver.solve(*arrays, np.empty(10, np.float32))
@@ -100,7 +92,7 @@ def test_a_place_for_the_solution_must_fit(solver: HostSolver) -> None:
         solver.solve(*arrays, np.empty(20)[::2])
 
 
-def test_what_no_block_can_hold_is_said_before_anything_runs(device: HostDevice) -> None:
+def test_what_no_block_can_hold_is_said_before_anything_runs(device):
     small = HostSolver(device, shared_limit=48 * 1024)
     arrays = system(3000, "float64", 1)
     with pytest.raises(ValueError, match="bytes of shared memory a block, 49152 are there"):
@@ -112,7 +104,7 @@ def test_what_no_block_can_hold_is_said_before_anything_runs(device: HostDevice)
         )
 
 
-def test_memory_is_given_back(device: HostDevice, solver: HostSolver) -> None:
+def test_memory_is_given_back(device, solver):
     free = device.free_bytes
     for rows in (100, 5000, 100):
         solver.solve(*system(rows, "float64", 1))
@@ -122,7 +114,7 @@ def test_memory_is_given_back(device: HostDevice, solver: HostSolver) -> None:
 
 @pytest.mark.parametrize("n", [3, 1024, 1025, 10**6, 1_400_000, 10**8])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_usual_choice_leaves_one_block_little(n: int, dtype: str) -> None:
+def test_the_usual_choice_leaves_one_block_little(n, dtype):
     choice = usual_choice({"n": n, "dtype": dtype, "memory": "device", "batch": 1})
     left = remaining_rows(n, choice.levels(n))
     assert left <= 2048
@@ -135,9 +127,7 @@ def test_the_usual_choice_leaves_one_block_little(n: int, dtype: str) -> None:
 @example(n=700_000, dtype="float32")
 @example(n=1_400_000, dtype="float32")
 @example(n=1_400_001, dtype="float32")
-def test_the_solver_chooses_what_the_workload_calls_usual(
-    tridiagonal_spec: Spec, n: int, dtype: str
-) -> None:
+def test_the_solver_chooses_what_the_workload_calls_usual(tridiagonal_spec, n, dtype):
     problem = {"n": n, "dtype": dtype, "memory": "device", "batch": 1}
     found = usual_configuration(tridiagonal_spec.usual, problem, tridiagonal_spec)
     assert found is not None
@@ -145,7 +135,7 @@ def test_the_solver_chooses_what_the_workload_calls_usual(
 
 
 @pytest.mark.parametrize(("gpu", "mean", "least"), [("h200", 0.97, 0.9), ("h100", 0.95, 0.88)])
-def test_the_usual_choice_is_near_the_fastest_in_pairs(gpu: str, mean: float, least: float) -> None:
+def test_the_usual_choice_is_near_the_fastest_in_pairs(gpu, mean, least):
     """Compared in pairs, 10^4 to 10^8 rows; the rule was made for the H200."""
     found = device_choices()[gpu]
     assert found["problems"] == 18
@@ -153,7 +143,7 @@ def test_the_usual_choice_is_near_the_fastest_in_pairs(gpu: str, mean: float, le
     assert found["mean"] > found["least"] >= least
 
 
-def test_a_recommended_configuration_becomes_a_choice() -> None:
+def test_a_recommended_configuration_becomes_a_choice():
     configuration = {
         **{"variant": "strided", "m": 32, "m1": 8, "m2": 0, "m3": 0, "m4": 0, "last_m": 0},
         **{"threads": 256, "streams": 4, "stage2": "host"},
@@ -161,7 +151,7 @@ def test_a_recommended_configuration_becomes_a_choice() -> None:
     assert Choice.of(configuration) == Choice("strided", (32, 8), 0, 256, 4, True)
 
 
-def test_the_backward_error_sees_a_wrong_row() -> None:
+def test_the_backward_error_sees_a_wrong_row():
     arrays = system(40, "float64", 2)
     x = np.linalg.solve(dense(arrays), arrays[3])
     assert backward_error(arrays, x) < 1e-15
@@ -169,6 +159,6 @@ def test_the_backward_error_sees_a_wrong_row() -> None:
     assert backward_error(arrays, x) > 1e-8
 
 
-def dense(arrays: list[np.ndarray]) -> np.ndarray:
+def dense(arrays):
     a, b, c, _ = arrays
     return np.diag(b) + np.diag(c[:-1], 1) + np.diag(a[1:], -1)

@@ -1,12 +1,7 @@
 """Times of the stages of a run, with the kernels' own sources on the CPU."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,39 +11,37 @@ from kernels.tridiagonal.host import stage_times
 from kernels.tridiagonal.host.host_solution import (
     STAGES,
     HostArrays,
-    HostSolution,
     solution_with_host,
 )
 from kernels.tridiagonal.host.interface_solvers import solve_on_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
-from launchwise.workloads.device import Buffer, Launch
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice
 
 
 class Recorder(HostDevice):
-    def __init__(self, *args: Any, **how: Any) -> None:
+    def __init__(self, *args, **how):
         super().__init__(*args, **how)
-        self.calls: list[str] = []
+        self.calls = []
 
-    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+    def upload(self, buffer, array, stream=None):
         self.calls.append("upload")
         super().upload(buffer, array, stream)
 
-    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+    def download(self, buffer, array, stream=None):
         self.calls.append("download")
         super().download(buffer, array, stream)
 
-    def launch(self, launch: Launch, stream: Any = None) -> None:
+    def launch(self, launch, stream=None):
         self.calls.append(launch.kernel)
         super().launch(launch, stream)
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         self.calls.append("wait")
 
-    def event(self, stream: Any = None) -> float:
+    def event(self, stream=None):
         """See HostDevice; on no stream: an event after the work of all of them."""
         assert stream is None
         self.calls.append("event")
@@ -56,12 +49,12 @@ class Recorder(HostDevice):
 
 
 @pytest.fixture
-def recorder(kernel_cache: Path) -> Recorder:
+def recorder(kernel_cache):
     return Recorder(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @contextmanager
-def opened(device: HostDevice, choice: Choice) -> Iterator[tuple[HostSolution, HostArrays]]:
+def opened(device, choice):
     arrays = system(20_011, "float64", 1)
     solution = DeviceSolution(device, arrays[0].dtype, len(arrays[0]), choice)
     each = [device.allocate(array.nbytes) for array in (*arrays, arrays[0])]
@@ -81,9 +74,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_the_clock_adds_no_wait_but_the_one_before_it_begins(
-    recorder: Recorder, choice: Choice
-) -> None:
+def test_the_clock_adds_no_wait_but_the_one_before_it_begins(recorder, choice):
     with opened(recorder, choice) as (work, _):
         recorder.calls.clear()
         work.run()
@@ -100,7 +91,7 @@ def test_the_clock_adds_no_wait_but_the_one_before_it_begins(
     assert without.count("wait") == run.count("wait")
 
 
-def test_stages_end_in_order(recorder: Recorder) -> None:
+def test_stages_end_in_order(recorder):
     with opened(recorder, CHOICES[0]) as (work, _):
         recorder.calls.clear()
         work._staged_once()
@@ -116,7 +107,7 @@ def test_stages_end_in_order(recorder: Recorder) -> None:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_the_stages_of_a_run_add_up_to_it(recorder: Recorder, choice: Choice) -> None:
+def test_the_stages_of_a_run_add_up_to_it(recorder, choice):
     with opened(recorder, choice) as (work, host):
         work.run()  # Compiles the kernels.
         shares = []
@@ -131,10 +122,8 @@ def test_the_stages_of_a_run_add_up_to_it(recorder: Recorder, choice: Choice) ->
         assert error(host.x, [host.a, host.b, host.c, host.d]) < 1e-14
 
 
-def test_host_work_belongs_to_its_own_stage(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def slow(*arrays: np.ndarray) -> np.ndarray:
+def test_host_work_belongs_to_its_own_stage(recorder, monkeypatch):
+    def slow(*arrays):
         time.sleep(0.2)
         return solve_on_host(*arrays)
 
@@ -147,7 +136,7 @@ def test_host_work_belongs_to_its_own_stage(
     assert all(delayed[name] < 150 for name in STAGES if name != "t2_h")
 
 
-def test_stages_of_one_name_add_up(recorder: Recorder) -> None:
+def test_stages_of_one_name_add_up(recorder):
     clock = EventClock(recorder)
     for stage in ("in", "out", "in"):
         time.sleep(0.02)
@@ -158,14 +147,14 @@ def test_stages_of_one_name_add_up(recorder: Recorder) -> None:
     assert spent["none"] == 0
 
 
-def test_cheap_runs_are_repeated_and_their_median_taken() -> None:
+def test_cheap_runs_are_repeated_and_their_median_taken():
     times = iter([9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0])
     assert median_times(lambda: {"a": next(times), "b": 1.0}) == {"a": 5.0, "b": 1.0}
     assert next(times, None) is None
     assert MOST_RUNS == 9
 
 
-def test_a_long_run_is_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_is_timed_once(monkeypatch):
     clock = iter([0.0, 1.01e-3 * BUDGET_MS])
     monkeypatch.setattr(stage_times.time, "perf_counter", lambda: next(clock))
     times = iter([3.0])
