@@ -50,7 +50,7 @@ def _shown(folder: Path, one: Material, table: Table) -> None:
     table.same("baseline", configurations[head["baseline"]], _used(one, one.baseline))
     shown: dict[tuple[Any, ...], list[Any]] = {}
     for gpu in head["gpus"]:
-        for entry in read_script(folder / f"data/answers/{one.name}/{gpu}.js"):
+        for entry in read_script(folder / f"data/answers/{one.name}/{gpu}.js")["entries"]:
             shown[head["gpus"][entry[0]], *head["problems"][entry[1]]] = entry
     table.same("problems", sorted(map(str, shown)), sorted(map(str, one.answers)))
     for case, entry in shown.items():
@@ -69,7 +69,7 @@ def _entry(
     one: Material,
     table: Table,
 ) -> None:
-    _, _, basis, chosen, usual, *numbers, paired, blind, others = entry
+    _, _, basis, chosen, usual, *numbers, paired, blind, others, scale, alike = entry
     known = "datasheet" if answer["gpu"] in one.described else answer["basis"]
     begins = BASES[known]
     table.same(f"{place}, basis", head["bases"][basis][: len(begins)], begins)
@@ -79,6 +79,7 @@ def _entry(
     names += [f"{ratio}{end}" for ratio in RATIOS for end in ("", "_low", "_high")]
     table.rounded(place, numbers, [answer[name] for name in names], DIGITS)
     table.same(f"{place}, in pairs", [paired, blind], [answer["paired"], answer["blind"]])
+    table.same(f"{place}, scale, alike", [scale, alike], [answer["scale"], answer["alike"]])
     table.same(f"{place}, others", len(others), len(answer["others"]))
     for (at, *times), other in zip(others, answer["others"], strict=False):
         table.same(f"{place}, other", configurations[at], _used(one, other["configuration"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -188,9 +188,35 @@ class Material:
     @cached_property
     def answers(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         """GPU and problem to the product's answer."""
-        given = (self.json(f"lookup/{self.name}.json") or {"answers": []})["answers"]
+        given = self.json(f"lookup/{self.name}.json") or {"entries": []}
+        found = (self._named(given, one) for one in given["entries"])
         return {
-            (one["gpu"], *(one["problem"][name] for name in self.problem)): one for one in given
+            (one["gpu"], *(one["problem"][name] for name in self.problem)): one for one in found
+        }
+
+    @staticmethod
+    def _named(table: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+        """An entry of the product's table by names, with an end of each interval by itself."""
+        chosen = table["configurations"]
+
+        def ends(limits: Sequence[float] | None, unit: str, of: str) -> dict[str, float | None]:
+            low, high = limits or (None, None)
+            return {f"{of}_low{unit}": low, f"{of}_high{unit}": high}
+
+        return {
+            **{name: entry[name] for name in ("basis", "paired", "blind", "scale", "alike")},
+            **{name: entry[name] for name in ("time_ms", "gain", "improvement")},
+            "gpu": table["devices"][entry["device"]]["name"],
+            "problem": dict(zip(table["parameters"], entry["problem"], strict=True)),
+            "configuration": chosen[entry["choice"]],
+            "usual": chosen[entry["usual"]],
+            **ends(entry["interval_ms"], "_ms", "time"),
+            **ends(entry["gain_interval"], "", "gain"),
+            **ends(entry["improvement_interval"], "", "improvement"),
+            "others": [
+                {"configuration": chosen[place], "time_ms": time_ms, **ends(limits, "_ms", "time")}
+                for place, time_ms, limits in entry["others"]
+            ],
         }
 
     def usual_ms(self, case: tuple[Any, ...]) -> float | None:

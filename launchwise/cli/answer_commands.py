@@ -186,8 +186,8 @@ def export(
 ) -> None:
     """Write a study's answers as a file that does not depend on this project.
 
-    Prints and runs the target export_STUDY. The file answers measured sizes and sizes between
-    them; other sizes get the answer of the nearest size, unknown devices the usual choice.
+    Prints and runs the target export_STUDY. Any size has the answer that recommend gives; wisdom,
+    t4, triton and config-files hold listed sizes alone. Unknown devices get the usual choice.
     """
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.recommending import exported

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from launchwise.cli.studies import (
 )
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Study
+from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
@@ -42,6 +43,7 @@ from launchwise.workloads.space import used
 from launchwise.workloads.spec import Spec
 
 FINAL = Path("results", "final")
+LOOKUP = Path("results", "lookup")
 COMMAND = "recommend"
 
 
@@ -96,8 +98,28 @@ def answered(
     nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)
-    least = least_gain or experiment.settings.least_gain
-    return answers(final, [case], top, least)[0], final.spec
+    table = read_answer_table(experiment.root / LOOKUP / f"{study}.json", final.domain)
+    return answer_of(table, final, case, top, least_gain), final.spec
+
+
+def answer_of(
+    table: AnswerTable, final: Final, case: Case, top: int, least_gain: float | None
+) -> Answer:
+    """The answer of a product: the table's, on a GPU that it does not know the model's. Further
+    suggestions are the model's.
+
+    ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
+    of the table.
+    """
+    least = least_gain or table.stored.least_gain
+    found = table.answer(case.gpu, case.problem, least)
+    if found is None:
+        return answers(final, [case], top, least)[0]
+    first = found.suggestions[0]
+    more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []
+    others = [one for one in more if one.configuration != first.configuration][: top - 1]
+    ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
+    return replace(found, suggestions=[first, *ranked])
 
 
 def loaded(
@@ -128,6 +150,8 @@ def as_json_text(found: Answer, spec: Spec) -> str:
 def as_text(found: Answer, spec: Spec) -> str:
     """Lines for a terminal: configurations, what to launch, gains and basis."""
     lines = [f"{assigned(found.problem)} on {found.gpu}: {BASES[found.basis]}"]
+    if found.outside > 1:
+        lines.append(f"outside of the measured sizes by a factor of {found.outside:.3g}")
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{named(each.configuration)}")

@@ -70,7 +70,7 @@ def wisdom_text(table: AnswerTable) -> str:
                 continue
             seen.add((device, *sizes))
             line = {
-                "config": list(entry.configuration),
+                "config": list(table.configurations[entry.choice]),
                 "problem_size": sizes,
                 "time": entry.time_ms,
                 "environment": {"device_name": device},
@@ -98,7 +98,7 @@ def _result(table: AnswerTable, entry: Entry) -> dict[str, Any]:
     problem = dict(zip(table.parameters, entry.problem, strict=True))
     measurement = {"name": "time", "value": entry.time_ms, "unit": "milliseconds"}
     return {
-        "configuration": {**problem, **table.configuration(entry)},
+        "configuration": {**problem, **table.configuration(entry.choice)},
         "times": {"runtimes": [entry.time_ms]},
         "invalidity": "correct",
         "correctness": 1,

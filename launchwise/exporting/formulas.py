@@ -1,4 +1,4 @@
-"""What exported code computes by itself: the usual choice, and how a configuration is launched.
+"""What exported code computes by itself: the usual choice, what fits a problem, and launches.
 
 Expressions of a workload leave the project if every language can write them: integers of 64 bits
 and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
@@ -8,11 +8,13 @@ and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
-from launchwise.base.expressions import Formulas, names_in
+from launchwise.base.expressions import Formulas, names_in, parsed
 from launchwise.base.nested import COMPARISONS, nested
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
@@ -20,6 +22,9 @@ from launchwise.workloads.parts import GPU_NAMES, Value, Variant
 from launchwise.workloads.spec import Spec
 
 Kind = Literal["number", "text", "condition"]
+
+Ratio = tuple[str, str]
+"""Two whole-number expressions, of which the first is divided by the second."""
 
 INTEGER_FUNCTIONS = {
     **{"+": 2, "-": 2, "*": 2, "//": 2, "%": 2, "negative": 1},
@@ -55,6 +60,17 @@ class ExportedFormulas:
     usual: tuple[UsualRule, ...] = ()
     # Variant to its kernels; none where host code computes them or they cannot be exported.
     launches: Mapping[str, tuple[LaunchExpressions, ...]] = field(default_factory=dict)
+    # Variant to what must hold of a problem, a configuration of it and a GPU's facts: whether an
+    # answer to one problem may run another.
+    fits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Tunables that follow from the problem, and their values.
+    follows: tuple[tuple[str, str], ...] = ()
+    # Work of a problem, by which times may be scaled: its least bytes, FLOP and items.
+    work: tuple[str, ...] = ()
+
+    @cached_property
+    def _formulas(self) -> Formulas:
+        return Formulas(dict(self.derived))
 
     @classmethod
     def of(cls, domain: Domain) -> ExportedFormulas:
@@ -67,12 +83,27 @@ class ExportedFormulas:
             for name, variant in spec.variants.items()
             if (kernels := _launches(variant, kinds))
         }
-        texts = [one.when for one in usual]
+        fits = {name: _fits(domain, name, kinds) for name in spec.recommendable.variants}
+        follows = {name: text for name, text in domain.following.items() if kind_of(text, kinds)}
+        features = exported_features(spec, kinds)
+        every = (spec.work.bytes, spec.work.flop, spec.work.items)
+        work = [text for text in every if text and kind_of(text, kinds) == "number"]
+        texts = [*follows.values(), *work, *(text for both in features for text in both)]
+        texts += [text for some in fits.values() for text in some]
+        texts += [one.when for one in usual]
         texts += [text for one in usual for text in one.conditions]
         texts += [text for one in usual for _, text in one.configuration]
         texts += [text for kernels in launches.values() for one in kernels for text in one.texts]
         derived = _needed(texts, spec.derived)
-        return cls(tuple(derived.items()), {name: kinds[name] for name in derived}, usual, launches)
+        return cls(
+            tuple(derived.items()),
+            {name: kinds[name] for name in derived},
+            usual,
+            launches,
+            fits,
+            tuple(follows.items()),
+            tuple(dict.fromkeys(work)),
+        )
 
     def usual_choice(
         self, problem: Mapping[str, Value], neutral: Mapping[str, Value]
@@ -81,7 +112,7 @@ class ExportedFormulas:
 
         ``neutral``: value of every tunable where nothing sets it.
         """
-        formulas = Formulas(dict(self.derived))
+        formulas = self._formulas
         for rule in self.usual:
             chosen: dict[str, Value] = dict(neutral)
             if not formulas.value(rule.when, {**problem, **chosen}):
@@ -93,10 +124,36 @@ class ExportedFormulas:
             return chosen if allowed else None
         return None
 
+    def moved(
+        self,
+        configuration: Mapping[str, Value],
+        problem: Mapping[str, Value],
+        facts: Mapping[str, int],
+    ) -> dict[str, Value] | None:
+        """An answer to another problem with what follows from this one; None if it may not run.
+
+        ``facts``: those of the GPU (:data:`launchwise.workloads.parts.GPU_NAMES`).
+        """
+        formulas = self._formulas
+        found = dict(configuration)
+        for name, text in self.follows:
+            found[name] = formulas.value(text, {**problem, **found})
+        names = {**problem, **found, **facts}
+        fits = self.fits.get(str(found["variant"]), ())
+        return found if all(formulas.value(text, names) for text in fits) else None
+
+    def ratio(self, parts: Ratio, names: Mapping[str, Value]) -> float:
+        """The first number over the second; 1 of an empty text, and in place of a second of 0."""
+        over, under = (
+            float(self._formulas.value(text, names)) if text not in ("", "1") else 1.0
+            for text in parts
+        )
+        return over / (under or 1.0)
+
 
 def name_kinds(spec: Spec) -> dict[str, Kind]:
     """Names that expressions may read, of which derived ones only if they can be exported."""
-    kinds: dict[str, Kind] = {"variant": "text"}
+    kinds: dict[str, Kind] = {"variant": "text", **dict.fromkeys(GPU_NAMES, "number")}
     for name, one in spec.problem.items():
         kinds[name] = "text" if isinstance((one.values or [0])[0], str) else "number"
     for name, tunable in spec.tunables.items():
@@ -105,6 +162,35 @@ def name_kinds(spec: Spec) -> dict[str, Kind]:
         if kind := kind_of(text, kinds):
             kinds[name] = kind
     return kinds
+
+
+def exported_features(spec: Spec, kinds: Mapping[str, Kind]) -> list[Ratio]:
+    """What the trees compare: the workload's own features as far as every language has them, its
+    parameters, tunables and derived names. Trees compare, so that a logarithm is its argument."""
+    found: list[Ratio] = [
+        ratio for text in spec.features.values() if (ratio := _ratio(text, kinds))
+    ]
+    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in GPU_NAMES]
+    found += [(name, "1") for name in numbers]
+    listed: dict[str, Any] = {name: one.values for name, one in spec.problem.items()}
+    listed |= {name: one.values for name, one in spec.tunables.items()}
+    for name, values in {**listed, "variant": list(spec.recommendable.variants)}.items():
+        if kinds.get(name) == "text":
+            found += [(f"1 if {name} == {value!r} else 0", "1") for value in values or ()]
+    return list(dict.fromkeys(found))
+
+
+def _ratio(text: str, kinds: Mapping[str, Kind]) -> Ratio | None:
+    node = parsed(text)
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log2":
+        node = node.args[0]
+    over, under = ast.unparse(node), "1"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        over, under = ast.unparse(node.left), ast.unparse(node.right)
+        if kind_of(under, kinds) != "number":
+            # Facts of a GPU are the same for all candidates.
+            under = "1"
+    return (over, under) if kind_of(over, kinds) == "number" else None
 
 
 def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
@@ -162,7 +248,7 @@ def _kind(node: Any, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def _has_truth(node: Any, kinds: Mapping[str, Kind]) -> bool:
-    if isinstance(node, list) and node[0] in ("and", "or"):
+    if isinstance(node, list) and node[0] in ("and", "or", "if"):
         return all(_has_truth(one, kinds) for one in node[1:])
     return _kind(node, kinds) != "text"
 
@@ -201,6 +287,16 @@ def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, 
         for one in found
     )
     return tuple(found) if exported else ()
+
+
+def _fits(domain: Domain, variant: str, kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """Conditions of a variant that hold of some problems alone; others hold wherever it ran."""
+    spec = domain.spec
+    every = (*spec.constraints, *spec.variants[variant].constraints, *domain.constraints)
+    named = ((text, {*spec.formulas.raw_names(text)}) for text in dict.fromkeys(every))
+    return tuple(
+        text for text, names in named if names & {*spec.problem} and is_condition(text, kinds)
+    )
 
 
 def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[LaunchExpressions, ...]:

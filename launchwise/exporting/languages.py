@@ -14,9 +14,10 @@ from launchwise.base.expressions import parsed
 from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
 from launchwise.base.nested import COMPARISONS, INFIX, nested
+from launchwise.exporting.decision import SQUARINGS
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, Answer
-from launchwise.workloads.parts import Value
+from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec
 
 KEYWORDS = frozenset(
@@ -158,12 +159,15 @@ def cpp_header(table: AnswerTable) -> str:
     conditions = _conditions(table, members)
     members |= {name: f"chosen.{cpp_name(name)}" for name in table.tunables}
     members |= {name: f"derived_{cpp_name(name)}()" for name, _ in table.formulas.derived}
+    members |= {name: f"gpu.{name}" for name in GPU_NAMES}
     return rendered(
         "answers.hpp",
         table,
         formula=lambda text: cpp_expression(text, members, _view),
         conditions=conditions,
         most_kernels=max([1, *map(len, table.formulas.launches.values())]),
+        facts=GPU_NAMES,
+        squarings=SQUARINGS,
     )
 
 
@@ -224,6 +228,8 @@ def python_module(table: AnswerTable) -> str:
         table,
         formula=lambda text: f"lambda names: {python_expression(text, derived)}",
         measured={one.name: one.measured for one in table.devices},
+        facts=GPU_NAMES,
+        squarings=SQUARINGS,
         devices=[one.names for one in table.devices],
         conditions=" and ".join(f"({one})" for one in table.limits.texts) or "True",
     )

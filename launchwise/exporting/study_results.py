@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.scripting import log
-from launchwise.base.storage import digest, digest_files, write_sealed_json
+from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import Strict
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Study
-from launchwise.exporting.lookup import lookup_entries
+from launchwise.exporting.building import answer_table
+from launchwise.exporting.table import write_answer_table
 from launchwise.learning.evaluation import write_evaluation
 from launchwise.learning.features import Domain, read_domain
 from launchwise.learning.learn import Asked, Learning, learn, origin
@@ -138,15 +139,24 @@ def evaluate_study(
     times = read_tables(asked.gpus, judged, times_schema(domain.spec))
     truth = Truth.read(asked.gpus, sweeps, times, domain)
     folds = read_folds(files.splits)
-    draws = Study.model_validate(asked.entry).random_draws
+    study = Study.model_validate(asked.entry)
     evaluation = files.rows, files.curves, files.summary
     intervals = write_evaluation(
-        asked.name, said, folds, truth, domain, draws, asked.answering, evaluation, processes
+        asked.name,
+        said,
+        folds,
+        truth,
+        domain,
+        study.random_draws,
+        asked.answering,
+        evaluation,
+        processes,
     )
     product = write_product(
         files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
     )
-    entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
-    write_sealed_json(files.lookup, {"answers": entries})
-    log.info("%d answers on %d GPUs", len(entries), len(asked.answered))
+    declared = study.blind.parameters if study.blind else None
+    table = answer_table(product, asked.name, asked.answered, asked.least_gain, processes, declared)
+    write_answer_table(files.lookup, table)
+    log.info("%d answers on %d GPUs", len(table.entries), len(asked.answered))
     predict_published(files.published, product, asked.own_folder, cards, asked.described)

@@ -1,64 +1,87 @@
 """A table of answers that any language can look up: problems, configurations, and a default.
 
-Lookup, the same in every exported form:
-
-1. the device by its name in the settings or by what CUDA calls it;
-2. of its entries those with the same texts (such as a type);
-3. of these the one nearest in size, the first of equal ones
-   (:func:`launchwise.exporting.lookup.distance`);
-4. without any, the usual choice for the problem; where nothing is usual, the default.
+A study's product has one (``results/lookup/<study>.json``); ``recommend``, the report and exported
+files answer from it, by the rule of :mod:`launchwise.exporting.lookup`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
 import launchwise
-from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.lookup import asked_cases, distance
-from launchwise.learning.answering import answers
-from launchwise.learning.answers import Answer, Interval
-from launchwise.learning.final import Final
-from launchwise.workloads.launch_shapes import LaunchShape, Limits, launch_shapes
-from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline
+from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
+from launchwise.base.storage import read_sealed_json, write_sealed_json
+from launchwise.base.typed import Strict, validated
+from launchwise.exporting.decision import Judge, Ratio, growth
+from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
+from launchwise.exporting.lookup import around, distance, outside
+from launchwise.learning.answers import (
+    BASES,
+    MEASURED,
+    NEW_GPU,
+    Answer,
+    Interval,
+    Suggestion,
+)
+from launchwise.learning.features import Domain
+from launchwise.workloads.launch_shapes import Limits, launch_shapes
+from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer."""
+    """An answer; configurations by their places in :attr:`Stored.configurations`."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     device: int  # number of its device
     problem: tuple[Value, ...]  # values in the order of the parameters
-    configuration: tuple[Value, ...]  # values in the order of the tunables, the variant first
+    choice: int
+    usual: int  # the usual choice for the problem
     # Measured or expected, and over the usual choice; None where nothing is known.
     time_ms: float | None
     gain: float | None
     basis: str  # see `launchwise.learning.answers.BASES`
-    # How its kernels are launched; none where host code decides.
-    launches: tuple[LaunchShape, ...] = ()
     # Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
     interval_ms: Interval | None = None
     gain_interval: Interval | None = None
-    # The usual choice for the problem, likewise in the order of the tunables.
-    usual: tuple[Value, ...] = ()
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON values."""
-        # asdict copies every value of thousands of entries.
-        return {**vars(self), "launches": tuple(asdict(one) for one in self.launches)}
+    improvement: float | None = None  # over the baseline
+    improvement_interval: Interval | None = None
+    paired: bool = False  # whether the gains were measured in pairs
+    blind: bool = False  # whether a blind test alone measured it
+    # Measured configurations that cannot be told apart from it, itself among them.
+    alike: int | None = None
+    why: str = ""  # one sentence
+    # What to try next, in order: configuration, its time and limits.
+    others: tuple[tuple[int, float | None, Interval | None], ...] = ()
+    # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
+    # is scaled for another problem; 0: it is not.
+    scale: int = 0
 
 
 @dataclass(frozen=True)
 class Device:
     """A GPU that has entries."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     name: str  # in the settings
     cuda_names: tuple[str, ...]  # what CUDA calls it
+    facts: tuple[int, ...]  # in the order of `launchwise.workloads.parts.GPU_NAMES`
+    # What judges candidates for a problem without an entry; None where the model judged none.
+    judge: Judge | None = None
+    # Limits of what is stated of such a problem, as factors of it; None where unknown.
+    between_ms: Interval | None = None
+    between_gain: Interval | None = None
     # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
     toolkits: tuple[str, ...] = ()
@@ -81,25 +104,78 @@ class Device:
         )
 
 
+class Stored(Strict):
+    """What a product's file holds of a table: the rest follows from the study."""
+
+    workload: str
+    parameters: tuple[str, ...]  # names of the problem's parameters
+    commits: tuple[str, ...]  # commits at which it was measured
+    least_gain: float | None  # gain over the usual choice that must be sure; see the settings
+    devices: tuple[Device, ...]  # in the order of their numbers
+    # Every configuration of the entries once: the variant, and every tunable that it has.
+    configurations: tuple[dict[str, Value], ...]
+    candidates: tuple[int, ...]  # places of those that are judged
+    features: tuple[Ratio, ...]  # what the trees of judges compare
+    entries: tuple[Entry, ...]  # sorted by device, then by problem
+
+
 @dataclass(frozen=True)
 class AnswerTable:
-    """Everything that an exported file holds."""
+    """Answers of a study."""
 
-    study: str  # what the answers are of
-    workload: str
-    title: str
-    commits: tuple[str, ...]  # commits at which it was measured
-    parameters: tuple[str, ...]  # names
-    tunables: tuple[str, ...]  # names, the variant first
-    texts: frozenset[str]  # those of them whose values are texts
-    devices: tuple[Device, ...]  # in the order of their numbers
-    version: str  # version of launchwise
-    default: tuple[Value, ...]  # configuration where nothing else is known
-    entries: tuple[Entry, ...]  # sorted by device, then by problem
+    study: str
+    spec: Spec
+    stored: Stored
     limits: Limits  # problems that have an answer
-    neutral: tuple[Value, ...]  # value of each tunable where nothing sets it, the variant's empty
-    # The usual choice for a problem, and how a configuration is launched.
+    # The usual choice for a problem, what fits it, and how a configuration is launched.
     formulas: ExportedFormulas
+
+    version = launchwise.__version__
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Commits at which it was measured."""
+        return self.stored.commits
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """GPUs that have entries, in the order of their numbers."""
+        return self.stored.devices
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Answers, sorted by device, then by problem."""
+        return self.stored.entries
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the problem's parameters."""
+        return self.stored.parameters
+
+    @property
+    def tunables(self) -> tuple[str, ...]:
+        """Names of the tunables, the variant first."""
+        return tuple(self.spec.tunable_columns)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Names of parameters and tunables whose values are texts."""
+        spec = self.spec
+        found = {name for name, one in spec.tunables.items() if isinstance(one.neutral, str)}
+        for name, one in spec.problem.items():
+            if one.values is not None and any(isinstance(value, str) for value in one.values):
+                found.add(name)
+        return frozenset({"variant", *found})
+
+    @property
+    def default(self) -> tuple[Value, ...]:
+        """Configuration where nothing else is known."""
+        return tuple(baseline(self.spec).values())
+
+    @property
+    def neutral(self) -> tuple[Value, ...]:
+        """Value of each tunable where nothing sets it, the variant's empty."""
+        return ("", *self.spec.neutral.values())
 
     @property
     def day(self) -> str:
@@ -107,115 +183,321 @@ class AnswerTable:
         day of their own: equal measurements give equal files."""
         return max([day for one in self.devices for day in one.days], default="")
 
-    def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
-        """The entry that answers; None where none does."""
-        numbers = [place for place, one in enumerate(self.devices) if device in one.names]
-        asked = [problem[name] for name in self.parameters]
-        best: Entry | None = None
-        least = float("inf")
+    @cached_property
+    def _listed(self) -> dict[tuple[Any, ...], list[Entry]]:
+        """Entries by the number of the device and the texts of the problem."""
+        found: dict[tuple[Any, ...], list[Entry]] = {}
         for entry in self.entries:
-            if not numbers or entry.device != numbers[0]:
-                continue
-            far = distance(asked, entry.problem)
-            if far < least:
-                best, least = entry, far
-        return best
+            found.setdefault((entry.device, *texts_of(entry.problem)), []).append(entry)
+        return found
 
-    def configuration(self, entry: Entry | None) -> dict[str, Value]:
-        """Configuration of an entry, or the default, with every tunable in it."""
-        values = self.default if entry is None else entry.configuration
-        return dict(zip(self.tunables, values, strict=True))
+    def named_by(self, cuda_names: Mapping[str, Sequence[str]]) -> AnswerTable:
+        """With what CUDA calls the cards, by their names in ``data/cards.csv``: the profile of a
+        datasheet-only GPU names its card."""
+        devices = []
+        for one in self.devices:
+            (own,) = one.cuda_names
+            names = tuple(dict.fromkeys(cuda_names.get(own, [own])))
+            devices.append(replace(one, cuda_names=names))
+        changed = {"devices": tuple(devices)}
+        return replace(self, stored=self.stored.model_copy(update=changed))
+
+    def number(self, device: str) -> int | None:
+        """Number of a device, by one of its names; None for an unknown one."""
+        return next((n for n, one in enumerate(self.devices) if device in one.names), None)
+
+    def problem(self, values: Sequence[Value]) -> dict[str, Value]:
+        """A problem by the names of its parameters."""
+        return dict(zip(self.parameters, values, strict=True))
+
+    @cached_property
+    def configurations(self) -> tuple[tuple[Value, ...], ...]:
+        """Configurations by their places: values of the tunables, neutral without one."""
+        whole = ({**self.spec.neutral, **one} for one in self.stored.configurations)
+        return tuple(tuple(one[name] for name in self.tunables) for one in whole)
+
+    def configuration(self, place: int) -> dict[str, Value]:
+        """A configuration of the entries, every tunable by its name."""
+        return dict(zip(self.tunables, self.configurations[place], strict=True))
 
     def usual_choice(self, problem: Mapping[str, Value]) -> dict[str, Value] | None:
-        """The usual choice for a problem, with every tunable; None where nothing is usual."""
+        """The usual choice for a problem, with every tunable; None where nothing is usual, or it
+        cannot be exported."""
         neutral = dict(zip(self.tunables, self.neutral, strict=True))
         return self.formulas.usual_choice(problem, neutral)
 
+    def answer(
+        self, device: str, problem: Mapping[str, Value], least_gain: float | None = None
+    ) -> Answer | None:
+        """The answer for a problem on a device; None where no entry answers.
+
+        ``least_gain``: gain over the usual choice that must be sure; None: that of the table.
+        """
+        asked = tuple(problem[name] for name in self.parameters)
+        own = self._listed.get((self.number(device), *texts_of(asked)), [])
+        entry = next((one for one in own if one.problem == asked), None)
+        found = self._of_entry(entry) if entry else self._between(own, asked)
+        return None if found is None else self._sure(found, least_gain or self.stored.least_gain)
+
+    def _of_entry(self, entry: Entry) -> Answer:
+        problem = self.problem(entry.problem)
+        first = Suggestion(
+            rank=1,
+            configuration=used(self.configuration(entry.choice), self.spec),
+            expected_ms=entry.time_ms,
+            interval_ms=entry.interval_ms,
+            gain=entry.gain,
+            gain_interval=entry.gain_interval,
+            improvement=entry.improvement,
+            improvement_interval=entry.improvement_interval,
+            is_usual=entry.choice == entry.usual,
+            paired=entry.paired,
+        )
+        return Answer(
+            gpu=self.devices[entry.device].name,
+            problem=problem,
+            basis=entry.basis,
+            suggestions=[first],
+            usual=used(self.configuration(entry.usual), self.spec),
+            why=entry.why,
+            blind=entry.blind,
+            alike=entry.alike,
+            answered_for=problem,
+        )
+
+    def _between(self, own: Sequence[Entry], asked: tuple[Value, ...]) -> Answer | None:
+        """The answer for a problem by entries of a device with the same texts, of which none is of
+        it; None where nothing may run it."""
+        if not own:
+            return None
+        problem, usual = self.problem(asked), self.usual_choice(self.problem(asked))
+        near = sorted(own, key=lambda one: distance(asked, one.problem))
+        device, entry = self.devices[near[0].device], near[0]
+        facts = dict(zip(GPU_NAMES, device.facts, strict=True))
+        places = self.stored.candidates if device.judge else [one.choice for one in near]
+        moved = (self._moved(place, problem, facts) for place in places)
+        named = [usual, *moved] if device.judge else moved
+        candidates = [one for one in named if one is not None]
+        if not candidates:
+            return None
+        chosen = candidates[0]
+        kept = usual or self._moved(entry.usual, problem, facts)
+        gain = 1.0 if chosen == kept else None
+        if device.judge:
+            losses = [self._loss(device.judge, one, problem, facts) for one in candidates]
+            chosen = candidates[losses.index(min(losses))]
+            if kept is not None:
+                gain = growth(self._loss(device.judge, kept, problem, facts) - min(losses))
+        far = outside(asked, [one.problem for one in own if one.basis == MEASURED])
+        time_ms = self._time(entry, problem)
+        first = Suggestion(
+            rank=1,
+            configuration=used(chosen, self.spec),
+            expected_ms=time_ms,
+            interval_ms=around(time_ms, device.between_ms, far),
+            gain=gain,
+            gain_interval=None if chosen == kept else around(gain, device.between_gain, far),
+            improvement=None,
+            improvement_interval=None,
+            is_usual=chosen == kept,
+        )
+        within = "within" if far == 1 else "beyond"
+        answered_for = self.problem(entry.problem)
+        return Answer(
+            gpu=device.name,
+            problem=problem,
+            basis=entry.basis if entry.basis == NEW_GPU else within,
+            suggestions=[first],
+            usual=used(kept or self.configuration(entry.usual), self.spec),
+            why=f"its time is scaled from {assigned(answered_for)}, the nearest with an answer",
+            answered_for=answered_for,
+            outside=far,
+        )
+
+    def _moved(
+        self, place: int, problem: Mapping[str, Value], facts: Mapping[str, int]
+    ) -> dict[str, Value] | None:
+        return self.formulas.moved(self.configuration(place), problem, facts)
+
+    def _loss(
+        self,
+        judge: Judge,
+        configuration: Mapping[str, Value],
+        problem: Mapping[str, Value],
+        facts: Mapping[str, int],
+    ) -> float:
+        """Log time over that of the best candidate, as a judge expects it."""
+        names = {**problem, **configuration, **facts}
+        return judge.sum([self.formulas.ratio(each, names) for each in self.stored.features])
+
+    def _time(self, entry: Entry, problem: Mapping[str, Value]) -> float | None:
+        """The time of an entry, scaled to another problem: ms."""
+        if entry.time_ms is None:
+            return None
+        work = ("", *self.formulas.work)[entry.scale], "1"
+        known = self.formulas.ratio(work, self.problem(entry.problem))
+        return entry.time_ms * (self.formulas.ratio(work, problem) / known) if known else None
+
+    def _sure(self, found: Answer, least_gain: float | None) -> Answer:
+        """The usual choice in place of an answer whose gain is not sure to be enough."""
+        first = found.suggestions[0]
+        measured = found.basis == MEASURED
+        sure = first.gain if measured else (first.gain_interval or (0.0,))[0]
+        enough = (measured and sure is None) or (sure or 0.0) >= (least_gain or 0.0)
+        if least_gain is None or first.is_usual or enough:
+            return found
+        time_ms = first.expected_ms and first.gain and first.expected_ms * first.gain
+        kept = Suggestion(1, found.usual, time_ms, None, 1.0, None, None, None, is_usual=True)
+        return replace(found, suggestions=[kept], why=f"no gain of {least_gain:g} and more is sure")
+
     def plain(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON values, with what to launch for each entry."""
         return {
-            **asdict(replace(self, entries=())),
-            "entries": tuple(one.plain() for one in self.entries),
-            "day": self.day,
+            "study": self.study,
+            "title": self.spec.title,
+            **{name: getattr(self, name) for name in ("version", "day", "tunables")},
+            **self.stored.model_dump(exclude={"entries", "configurations", "candidates"}),
+            "candidates": [self.configurations[place] for place in self.stored.candidates],
             "texts": sorted(self.texts),
+            "default": self.default,
+            "neutral": self.neutral,
+            "limits": asdict(self.limits),
+            "formulas": asdict(self.formulas),
+            "entries": [self._plain_entry(one) for one in self.entries],
+        }
+
+    def _plain_entry(self, entry: Entry) -> dict[str, Any]:
+        configuration = used(self.configuration(entry.choice), self.spec)
+        shapes = launch_shapes(self.spec, self.problem(entry.problem), configuration)
+        # asdict copies every value of thousands of entries.
+        own = {name: value for name, value in vars(entry).items() if name not in _INSIDE}
+        return {
+            **own,
+            "configuration": self.configurations[entry.choice],
+            "usual": self.configurations[entry.usual],
+            "launches": [asdict(one) for one in shapes],
         }
 
 
-def answer_table(
-    final: Final,
-    study: str,
-    gpus: Iterable[str] = (),
-    least_gain: float | None = None,
-    processes: int = 1,
-    cuda_names: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> AnswerTable:
-    """Answers for what was measured, and for sizes between, on every GPU of a product.
+_INSIDE = ("choice", "usual", "others")
+"""What an entry holds by places, or for the report alone."""
 
-    ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
-    ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
-    ``cuda_names``: card of ``data/cards.csv`` to what CUDA calls its devices.
+
+def texts_of(values: Iterable[Value]) -> list[str]:
+    """The texts among the values of a problem."""
+    return [value for value in values if isinstance(value, str)]
+
+
+def table_of(domain: Domain, study: str, stored: Stored) -> AnswerTable:
+    """A table of a study that asks as ``domain`` says."""
+    spec = domain.spec
+    return AnswerTable(study, spec, stored, Limits.of(spec), ExportedFormulas.of(domain))
+
+
+def write_answer_table(path: Path, table: AnswerTable) -> None:
+    """Write a product's table."""
+    write_sealed_json(path, table.stored.model_dump())
+
+
+def read_answer_table(path: Path, domain: Domain) -> AnswerTable:
+    """Read a product's table. Raises UserError when it cannot be read, was changed, or is not what
+    it must be."""
+    stored = read_stored(path)
+    spec = domain.spec
+    if (stored.workload, [*stored.parameters]) != (spec.workload, spec.problem_columns):
+        raise UserError(path, "workload", f"is of {stored.workload}, not of {spec.workload}")
+    if unknown := next((one for one in stored.configurations if not _is_of(one, spec)), None):
+        raise UserError(path, "configurations", f"are of another workload: {assigned(unknown)}")
+    kinds = name_kinds(spec)
+    if any(kind_of(text, kinds) != "number" for both in stored.features for text in both):
+        raise UserError(path, "features", "are of another workload")
+    table = table_of(domain, path.stem, stored)
+    texts = [name in table.texts for name in stored.parameters]
+    for one in stored.entries:
+        strange = [
+            value
+            for value, text in zip(one.problem, texts, strict=True)
+            if isinstance(value, str) != text or (not text and int(value) < 0)
+        ]
+        if strange or not 0 <= one.scale <= len(table.formulas.work):
+            raise UserError(path, "entries", f"are of another workload: {one.problem}")
+    return table
+
+
+def _is_of(configuration: Mapping[str, Value], spec: Spec) -> bool:
+    """Whether a workload has a variant with these tunables, of these kinds of values."""
+    variant = spec.variants.get(str(configuration.get("variant")))
+    if variant is None or configuration.keys() != {"variant", *variant.tunables}:
+        return False
+    kinds = {name: isinstance(value, str) for name, value in configuration.items()}
+    return all(
+        kinds[name] == isinstance(spec.tunables[name].neutral, str) for name in variant.tunables
+    )
+
+
+def read_stored(path: Path) -> Stored:
+    """Read a product's table without its study; errors as of :func:`read_answer_table`."""
+    stored = validated(Stored, read_sealed_json(path), path)
+    for key, complaint in _strange(stored):
+        raise UserError(path, key, complaint)
+    return stored
+
+
+def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
+    """Keys of a table whose values do not belong together, and why."""
+    count, known = len(stored.configurations), len(stored.devices)
+    places = [*stored.candidates]
+    for one in stored.entries:
+        places += [one.choice, one.usual, *(place for place, *_ in one.others)]
+        if not 0 <= one.device < known or len(one.problem) != len(stored.parameters):
+            yield "entries", "are of other devices or parameters"
+        if one.basis not in BASES:
+            yield "entries", f"{one.basis!r} is no basis"
+    if any(not 0 <= place < count for place in places):
+        yield "configurations", "some are missing"
+    for each in stored.devices:
+        if len(each.facts) != len(GPU_NAMES):
+            yield "devices", f"{each.name}: needs {len(GPU_NAMES)} facts"
+        if each.judge and not each.judge.is_whole(len(stored.features)):
+            yield "devices", f"{each.name}: its trees have other nodes"
+
+
+def named_answers(stored: Stored) -> list[dict[str, Any]]:
+    """Entries with names, for the report.
+
+    Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
+    ``blind`` (a blind test alone measured it), ``alike`` (measured configurations that cannot be
+    told apart from it, itself among them); ``configuration`` (the variant and the tunables that
+    it has), ``is_usual``, ``usual`` (that of the usual choice); ``time_ms``, ``gain`` over the
+    usual choice and ``improvement`` over the baseline, each with ``_low`` and ``_high``, None where
+    nothing is known; ``paired`` (the gains were measured in pairs); ``others``: configurations to
+    try next, in order, with their times; ``scale`` as in the entry.
     """
-    spec, domain = final.spec, final.domain
-    names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
-    cases = asked_cases(final, names)
-    found = answers(final, cases, least_gain=least_gain, processes=processes)
-    return AnswerTable(
-        study=study,
-        workload=spec.workload,
-        title=spec.title,
-        commits=tuple(final.facts["commits"]),
-        parameters=tuple(spec.problem_columns),
-        tunables=tuple(spec.tunable_columns),
-        texts=frozenset(_texts(spec)),
-        devices=tuple(_device(gpu, final, cuda_names) for gpu in names),
-        version=launchwise.__version__,
-        default=tuple(baseline(spec).values()),
-        entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
-        limits=Limits.of(spec),
-        neutral=("", *spec.neutral.values()),
-        formulas=ExportedFormulas.of(domain),
-    )
+    configurations = stored.configurations
 
+    def ends(name: str, value: float | None, limits: Interval | None) -> dict[str, float | None]:
+        low, high = limits or (None, None)
+        return {name: value, f"{name}_low": low, f"{name}_high": high}
 
-def _device(gpu: str, final: Final, cuda_names: Mapping[str, Sequence[str]]) -> Device:
-    """A profile made of a datasheet names the card, which CUDA may call several names."""
-    own = final.domain.profiles[gpu].device_name
-    # Products of earlier versions do not say when.
-    told = final.facts.get("measurements", {}).get(gpu, {})
-    return Device(
-        gpu,
-        tuple(dict.fromkeys(cuda_names.get(own, [own]))),
-        **{name: tuple(told.get(name, ())) for name in ("drivers", "toolkits", "days")},
-    )
+    def times(value: float | None, limits: Interval | None) -> dict[str, float | None]:
+        low, high = limits or (None, None)
+        return {"time_ms": value, "time_low_ms": low, "time_high_ms": high}
 
-
-def _texts(spec: Spec) -> set[str]:
-    found = {name for name, one in spec.tunables.items() if isinstance(one.neutral, str)}
-    found |= {
-        name
-        for name, one in spec.problem.items()
-        if one.values is not None and any(isinstance(value, str) for value in one.values)
-    }
-    return {"variant", *found}
-
-
-def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
-    first = answer.suggestions[0]
-    return Entry(
-        device=device,
-        problem=tuple(answer.problem[name] for name in spec.problem_columns),
-        configuration=_in_order(first.configuration, spec),
-        time_ms=first.expected_ms,
-        gain=first.gain,
-        basis=answer.basis,
-        launches=tuple(launch_shapes(spec, answer.problem, first.configuration)),
-        interval_ms=first.interval_ms,
-        gain_interval=first.gain_interval,
-        usual=_in_order(answer.usual, spec),
-    )
-
-
-def _in_order(configuration: Mapping[str, Value], spec: Spec) -> tuple[Value, ...]:
-    """Values of every tunable; neutral where the variant does not have it."""
-    whole = {**spec.neutral, **configuration}
-    return tuple(whole[name] for name in spec.tunable_columns)
+    return [
+        {
+            "gpu": stored.devices[one.device].name,
+            "problem": dict(zip(stored.parameters, one.problem, strict=True)),
+            **{name: getattr(one, name) for name in ("basis", "blind", "alike", "paired", "scale")},
+            "configuration": configurations[one.choice],
+            "usual": configurations[one.usual],
+            "is_usual": one.choice == one.usual,
+            **times(one.time_ms, one.interval_ms),
+            **ends("gain", one.gain, one.gain_interval),
+            **ends("improvement", one.improvement, one.improvement_interval),
+            "others": [
+                {"configuration": configurations[place], **times(time_ms, limits)}
+                for place, time_ms, limits in one.others
+            ],
+        }
+        for one in stored.entries
+    ]

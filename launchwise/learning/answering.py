@@ -59,6 +59,7 @@ def answers(
     top: int = 1,
     least_gain: float | None = None,
     processes: int = 1,
+    judged: list[pd.DataFrame] | None = None,
 ) -> list[Answer]:
     """Answers for problems on GPUs, in order.
 
@@ -72,6 +73,8 @@ def answers(
         of the 90 % interval. What does not reach it, or has no interval, is answered by the usual
         choice.
     ``processes``: the model is asked in so many processes at once; answers do not depend on it.
+    ``judged``: takes every candidate that the model was asked about, with ``loss``: log time
+        relative to the usual choice.
     """
     domain = final.domain
     # Asked twice, a problem's candidates would be there twice.
@@ -87,15 +90,23 @@ def answers(
     if asked.any():
         groups = of_case // CASES_AT_ONCE
 
-        def of_group(group: int) -> list[dict[str, Any]]:
+        def of_group(group: int) -> tuple[list[dict[str, Any]], np.ndarray]:
             rows = choices[asked & (groups == group)].reset_index(drop=True)
-            return records_of(_suggestions(final, rows, top, least_gain))
+            suggestions, losses = _suggestions(final, rows, top, least_gain)
+            return records_of(suggestions), losses
 
         # Loaded here once, not in each process.
         assert final.recommender
-        for rows in in_parallel(of_group, np.unique(groups[asked]).tolist(), processes):
+        numbers = np.unique(groups[asked]).tolist()
+        losses = np.full(len(choices), np.nan)
+        for number, (rows, own) in zip(
+            numbers, in_parallel(of_group, numbers, processes), strict=True
+        ):
+            losses[asked & (groups == number)] = own
             for row in rows:
                 suggested.setdefault(_key(row, final.spec), []).append(row)
+        if judged is not None:
+            judged.append(choices[asked].assign(loss=losses[asked]))
     measured = _measured_rows(final, defaults)
     found = []
     for case in cases:
@@ -109,8 +120,9 @@ def answers(
 
 def _suggestions(
     final: Final, choices: pd.DataFrame, top: int, least_gain: float | None
-) -> pd.DataFrame:
-    """The first choices of each case by the fitted model, with what is expected of them.
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """The first choices of each case by the fitted model, with what is expected of them; and the
+    log time of every candidate relative to the usual choice, NaN where none is expected.
 
     ``choices``: every candidate of the cases.
     """
@@ -140,7 +152,10 @@ def _suggestions(
     basis = situations[taken]
     limits = np.maximum(_time_limits(final, rows, times, basis), shortest[:, None])
     limits[unlike[taken]] = np.nan
-    return rows.assign(
+    losses = (
+        np.full(len(choices), np.nan) if ranking.gains is None else -np.log(ranking.gains[:, 0])
+    )
+    found = rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
         **{f"time_{place}": limits[:, place] for place in range(2)},
@@ -150,6 +165,7 @@ def _suggestions(
         unknown_link=unknown[taken],
         basis=basis,
     )
+    return found, losses
 
 
 def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from launchwise.workloads.parts import Value
 
 MEASURED = "measured"
+NEW_GPU = "new_gpu"
 
 
 BASES = {
     MEASURED: "measured on this GPU",
     "within": "between measured sizes",
     "beyond": "beyond the measured sizes",
-    "new_gpu": "no measurement on this GPU",
+    NEW_GPU: "no measurement on this GPU",
 }
 """Basis of an answer, and its words."""
 
@@ -67,6 +68,10 @@ class Answer:
     blind: bool = False  # whether a blind test alone measured the problem
     # Measured configurations that cannot be told apart from the first, itself among them.
     alike: int | None = None
+    # Problem of the table whose answer this is: what was asked where that has one of its own.
+    answered_for: dict[str, Value] = field(default_factory=dict)
+    # How far what was asked lies outside of the measured sizes: the product of ratios, 1 within.
+    outside: float = 1.0
 
     @property
     def percent(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def distinct_problems(
     most = MOST_DRAWS * blind.problems
     moved = MOST_MOVED * blind.problems if spec.problem_constraints else 0
     for number in range(most + moved):
-        problem = _problem(blind, spec, dice, move=number >= most)
+        problem = drawn_problem(blind, spec, dice, move=number >= most)
         key = tuple((problem or {}).values())
         if problem is None or key in used:
             continue
@@ -107,7 +107,7 @@ def distinct_problems(
             yield problem
 
 
-def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Problem | None:
+def drawn_problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Problem | None:
     """A drawn problem; None for one that breaks a constraint of the problem.
 
     ``move``: whether the nearest problem that fits stands for one that breaks a constraint. Raises
@@ -151,14 +151,19 @@ def freeze(
     seed: int,
     commit: str,
     frozen_at: str,
+    answered: Callable[[Case], Answer] | None = None,
 ) -> Frozen:
     """Answer the problems of a blind test and write the answers down. Raises UserError when one of
-    the problems was measured on any GPU of the product."""
+    the problems was measured on any GPU of the product.
+
+    ``answered``: function that answers, :data:`LISTED` suggestions each; by default the model.
+    """
     spec = final.spec
     known = set(final.fastest[spec.problem_columns].itertuples(index=False, name=None))
     if seen := [each for each in problems if tuple(each.values()) in known]:
         raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
-    found = answers(final, [Case(gpu, dict(each)) for each in problems], LISTED)
+    cases = [Case(gpu, dict(each)) for each in problems]
+    found = [answered(each) for each in cases] if answered else answers(final, cases, LISTED)
     content = {
         "study": name,
         "workload": spec.workload,

@@ -166,21 +166,21 @@ class Domain:
         return table[columns]
 
     @cached_property
-    def _following(self) -> dict[str, str]:
+    def following(self) -> dict[str, str]:
         return following_tunables(self.spec, self.constraints)
 
     @cached_property
     def choice_columns(self) -> list[str]:
         """Tunables that are chosen: all but those that follow from the problem. Configurations of
         different problems are the same choice where they agree in these."""
-        return [name for name in self.spec.tunable_columns if name not in self._following]
+        return [name for name in self.spec.tunable_columns if name not in self.following]
 
     def follows(self, rows: pd.DataFrame) -> np.ndarray:
         """Which rows have what follows from their problem: booleans, shape (rows,)."""
         found = np.ones(len(rows), dtype=bool)
-        if self._following and len(rows):
+        if self.following and len(rows):
             columns = Columns(self.spec.derived, arrays(rows, self.spec))
-            for name, text in self._following.items():
+            for name, text in self.following.items():
                 found &= np.asarray(columns.value(f"{name} == ({text})"), dtype=bool)
         return found
 
@@ -188,7 +188,7 @@ class Domain:
         """Rows that yield to others of the same score: booleans, shape (rows,). The baseline comes
         first; but not the one that has another value than what follows from the problem, beside its
         twin that has it."""
-        return ~self.is_baseline(rows) if not self._following else ~self.follows(rows)
+        return ~self.is_baseline(rows) if not self.following else ~self.follows(rows)
 
     @cached_property
     def narrowed(self) -> Spec:

@@ -14,6 +14,7 @@ import pandas as pd
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.exporting.table import AnswerTable, named_answers
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
@@ -75,7 +76,7 @@ class StudyData:
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     curves: pd.DataFrame | None = None  # quality against number of measurements
-    answers: Sequence[Mapping[str, Any]] | None = None  # of the product: exporting.lookup
+    table: AnswerTable | None = None  # answers of the product
     left_out: Sequence[str] = ()  # GPUs that limited_to left out
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -114,6 +115,11 @@ class StudyData:
         parts |= {name: of(getattr(self, name)) for name in TABLES}
         left_out = [gpu for gpu in self.gpus if gpu not in kept]
         return replace(self, **parts, left_out=left_out, _known={})
+
+    @cached_property
+    def answers(self) -> list[dict[str, Any]]:
+        """Answers of the product by names (:func:`launchwise.exporting.table.named_answers`)."""
+        return named_answers(self.table.stored) if self.table else []
 
     def evaluated(self, split: str, gpu: str, model: str) -> pd.DataFrame:
         """Rows of the evaluation of one model on the problems of a split and GPU."""

@@ -26,7 +26,7 @@ BELOW = {
     "cuda": GENERAL | {"measuring"},
     "learning": GENERAL | {"search"},
     "exporting": GENERAL | {"learning"},
-    "report": GENERAL | {"measuring", "learning"},
+    "report": GENERAL | {"measuring", "learning", "exporting"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
     "cli": GENERAL
     | {

@@ -10,8 +10,6 @@ from products import product
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.nested import nested
-from launchwise.exporting.lookup import SUGGESTIONS
-from launchwise.learning.answering import answers
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
@@ -22,7 +20,7 @@ from tests.support.report_pages import RUN, write
 
 pytestmark = pytest.mark.browser
 
-DRAWS, SEED = 200, 22
+DRAWS, SEED = 500, 22
 PARTS = {
     "granger_time": {"dtype": ["float32"], "countx": [5]},
     "tridiagonal_streams": {"memory": ["pinned"]},
@@ -76,10 +74,9 @@ def drawn(one, random):
     return Case(one.table.devices[entry.device].name, problem)
 
 
-def test_200_answers_are_those_of_the_recommender(opened, products):
+def test_500_answers_are_those_of_recommend(opened, products):
     random = np.random.default_rng(SEED)
-    told = Counter()
-    asked = {name: [] for name in PARTS}
+    told: Counter[str] = Counter()
     for _ in range(DRAWS):
         name = str(random.choice(list(PARTS)))
         one = products[name]
@@ -89,31 +86,32 @@ def test_200_answers_are_those_of_the_recommender(opened, products):
         if "broken" in found:
             told["refused"] += 1
             continue
-        if not found["exact"]:
-            # No model runs in a page: any other size has the answer of the nearest, as in every
-            # exported file, and the page says so.
-            entry = one.table.lookup(case.gpu, case.problem)
-            assert entry is not None
-            assert found["entry"][1] == list(entry.problem)
-            case = Case(case.gpu, dict(zip(case.problem, entry.problem, strict=True)))
-        told["exact" if found["exact"] else "nearest"] += 1
-        asked[name].append((case, found))
-    assert min(told["exact"], told["nearest"]) > 50
+        answer = one.table.answer(case.gpu, case.problem)
+        assert answer is not None
+        told[answer.basis] += 1
+        first, entry = answer.suggestions[0], found["entry"]
+        assert found["configuration"] == first.configuration
+        assert found["near"][1] == [*answer.answered_for.values()]
+        assert found["far"] == answer.outside
+        assert (entry[3] == entry[4]) == first.is_usual
+        limits = [first.interval_ms or (None, None), first.gain_interval or (None, None)]
+        said = [first.expected_ms, *limits[0], first.gain, *limits[1]]
+        # The page rounds what it holds to five digits.
+        shown = [value or 0 for value in entry[5:11]]
+        assert shown == pytest.approx([value or 0 for value in said], rel=1e-4)
+    assert min(told["measured"], told["within"], told["beyond"]) > 50
     assert told["refused"] > 0
-    for name, each in asked.items():
-        found_by_model = answers(products[name].final, [case for case, _ in each], SUGGESTIONS)
-        for (_, found), answer in zip(each, found_by_model, strict=True):
-            first = answer.suggestions[0]
-            assert found["configuration"] == first.configuration
-            entry = found["entry"]
-            assert (entry[3] == entry[4]) == first.is_usual
-            assert entry[5] == pytest.approx(first.expected_ms, rel=1e-4)
-            if first.interval_ms is None:
-                assert entry[6:8] == [None, None]
-            else:
-                assert entry[6:8] == pytest.approx(list(first.interval_ms), rel=1e-4)
-            next_ms = [one.expected_ms for one in answer.suggestions[1:]]
-            assert [one[1] for one in entry[16]] == pytest.approx(next_ms, rel=1e-4)
+
+
+def test_what_is_no_whole_number_is_one_line(opened, products):
+    gpu = products["granger_time"].study.gpus[0]
+    opened.execute_script(
+        "location.hash = arguments[0]",
+        f"find?study=granger_time&gpu={gpu}&county=3.5&countx=3&rows=128&cols=8&dtype=float32",
+    )
+    opened.execute_async_script("setTimeout(arguments[arguments.length - 1], 100)")
+    said = str(opened.execute_script("return document.querySelector('.answer').innerText"))
+    assert said == "county must be a whole number of 1 or more."
 
 
 def test_the_page_names_the_limit_that_a_problem_breaks(opened, products):

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from launchwise.learning.answers import UNORDERED
+from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from tests.support.axe import in_scheme, violations
 from tests.support.browsing import load, wait_for_answer
+from tests.support.named_tables import named_table
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import KERNEL, settings, study
 
@@ -234,14 +236,19 @@ def test_the_lookup_answers_as_the_product_does(front):
     for entry in made.answers:
         asked = [entry["problem"][name] for name in made.problem_columns]
         found = front.execute_async_script(LOOK, made.name, entry["gpu"], asked)
-        assert found["exact"]
+        assert found["near"] == found["entry"]
         assert found["configuration"] == entry["configuration"]
         assert found["entry"][5] == entry["time_ms"]
-    # Between two answers that differ: the nearer one, by the ratio of sizes; beyond them: the last.
-    for n, near, inside in ((160, 152, True), (190, 202, True), (2000, 202, False)):
+    # Any other size has the time of the nearest by the ratio of sizes, scaled.
+    assert made.table
+    for n, near in ((160, 152), (190, 202), (2000, 202)):
         found = front.execute_async_script(LOOK, made.name, "big", [n, "float32", 2])
-        assert (found["exact"], found["inside"]) == (False, inside)
-        assert found["entry"][1][0] == near
+        assert found["near"][1][0] == near
+        answer = made.table.answer("big", {"n": n, "dtype": "float32", "order": 2})
+        assert answer is not None
+        assert found["far"] == answer.outside
+        assert found["configuration"] == answer.suggestions[0].configuration
+        assert found["entry"][5] == pytest.approx(answer.suggestions[0].expected_ms)
     assert front.execute_async_script(LOOK, made.name, "big", [102, "float64", 2]) is None
 
 
@@ -285,20 +292,22 @@ def test_the_lookup_says_what_an_answer_rests_on(front):
         in between
     )
     assert "between measured sizes" in between
-    # What is taken over from another size has no time and no gain, as in every exported form.
-    for n, near, words in (
-        (120, 102, "It is the answer for both sizes around it: n = 102"),
-        (190, 202, "The answers for the sizes around it differ"),
-        (2000, 202, "the nearest problem with an answer"),
+    # Any other size has a scaled time, as at every other door.
+    for n, near, basis in (
+        (120, 102, "between measured sizes"),
+        (190, 202, "between measured sizes"),
+        (2000, 202, "beyond the measured sizes"),
     ):
         other = choose(front, "p-n", str(n))
-        assert f"Basis: nearest, taken over from n = {near}, " in other
-        assert words in other
+        assert f"Basis: {basis}" in other
+        assert f"; its time is scaled from n = {near}, " in other
+        outside = "outside of the measured sizes by a factor of 9.86"
+        assert (outside in other) == (n == 2000)
+        assert "The command line gives the same answer:" in other
         assert f"launchwise recommend acoustic_tile --gpu big n={n} dtype=float32 order=2" in other
-        assert " ms" not in other
-        assert "times the speed" not in other
+        assert " ms" in other
     assert "n <= 2048 does not hold" in choose(front, "p-n", "5000")
-    assert "must be 1 or more" in choose(front, "p-n", "0")
+    assert "n must be a whole number of 1 or more." in choose(front, "p-n", "0")
     choose(front, "p-n", "102")
     assert "2 times the speed of the baseline." in choose(front, "beside", "baseline")
     assert choose(front, "gpu", "big.sm4").startswith("Use block3d 64×2×1 row_padding=0")
@@ -308,7 +317,8 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(brows
     """As ``recommend``: later ranks may have shorter times; held-out GPUs say how sure it is."""
     made = study(name="acoustic_tile")
     assert made.answers
-    entry = next(each for each in made.answers if each["basis"] != "measured")
+    found = made.answers
+    entry = next(each for each in found if each["basis"] != "measured")
     faster = {**entry, "configuration": entry["usual"], "time_ms": 2.25}
     entry |= {"basis": "new_gpu", "others": [faster]}
     split = {"kind": "leave_one_gpu_out", "title": "held-out GPUs"}
@@ -316,6 +326,7 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(brows
         made,
         settings=settings(splits={"sizes": split}),
         models={"tree": {"kind": COMMITTEE}},
+        table=named_table(found, Domain(made.spec, made.profiles), made.name),
     )
     write(files_of(judged), tmp_path)
     load(browser, tmp_path / "index.html")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from command_line import complaint, launchwise
+from named_tables import write_lookup
 from samples import SAXPY, STENCIL
 from stencil import slice_of_card, sweep
 from studies import fit_final
@@ -35,7 +36,7 @@ SETTINGS = {"workloads": ["kernels"], "gpus": {GPU: {"source": "recorded"}}}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A project of two workloads, with the product of a study."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(STENCIL, root / "kernels" / "stencil")
@@ -67,18 +68,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = root / "results" / "final" / STUDY
     times = {GPU: judged_times(rows, None, spec)}
     fit_final(asked, "chosen", entry, domain, {GPU: rows}, times, [], 1, place)
+    write_lookup(place, domain)
     return root
 
 
 @pytest.fixture
-def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(made, tmp_path, monkeypatch):
     root = tmp_path / "project"
     shutil.copytree(made, root, symlinks=True)
     monkeypatch.chdir(root)
     return root
 
 
-def asked(project: Path, *words: str) -> tuple[str, set[str]]:
+def asked(project, *words):
     """What a command says, and the packages that it imported."""
     code = (
         "import json, sys\nfrom launchwise.cli.app import main\n"
@@ -96,26 +98,24 @@ HEAVY = {"sklearn", "lightgbm", "xgboost", "optuna", "plotly", "snakemake", "pyc
 
 
 @pytest.fixture(scope="module")
-def cold(made: Path) -> Cold:
+def cold(made):
     """What a new process recommends for each question, and the packages that it imported."""
     return {words: asked(made, "recommend", STUDY, *words) for words in (MEASURED, BETWEEN)}
 
 
-def test_an_answer_imports_no_library_that_it_does_not_need(project: Path, cold: Cold) -> None:
+def test_an_answer_imports_no_library_that_it_does_not_need(project, cold):
     said, packages = cold[MEASURED]
     assert "measured on this GPU" in said
     assert not packages & {*HEAVY, "scipy"}
     said, packages = cold[BETWEEN]
     assert "between measured sizes" in said
-    assert not packages & HEAVY
+    assert not packages & {*HEAVY, "scipy"}
     said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
     assert "cost model" in said
     assert not packages & {*HEAVY, "scipy"}
 
 
-def test_answers_are_those_of_a_process_that_has_imported_everything(
-    project: Path, cold: Cold, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_are_those_of_a_process_that_has_imported_everything(project, cold, capsys):
     import sklearn.ensemble
 
     assert sklearn.ensemble
@@ -125,19 +125,51 @@ def test_answers_are_those_of_a_process_that_has_imported_everything(
         assert capsys.readouterr().out.strip() == said.strip()
 
 
-def test_a_measured_problem_needs_no_model(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_suggestion_needs_no_model(project, capsys):
     shutil.rmtree(project / "results" / "final" / STUDY / "recommender")
-    assert main(["recommend", STUDY, *MEASURED]) == 0
-    assert "measured on this GPU" in capsys.readouterr().out
-    assert main(["recommend", STUDY, *BETWEEN]) == 2
+    for words, said in ((MEASURED, "measured on this GPU"), (BETWEEN, "between measured sizes")):
+        assert main(["recommend", STUDY, *words]) == 0
+        assert said in capsys.readouterr().out
+    assert main(["recommend", STUDY, *BETWEEN, "--top", "2"]) == 2
     assert "recommender.json: cannot be read" in capsys.readouterr().err
 
 
-def test_a_question_about_a_study_reads_no_other(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_far_outside_of_the_measured_sizes_a_problem_lies_is_said(project, capsys):
+    far = ["recommend", STUDY, "n=1025", *BETWEEN[1:]]
+    assert main(far) == 0
+    said = capsys.readouterr().out
+    assert "beyond the measured sizes\noutside of the measured sizes by a factor of 2\n" in said
+    assert main([*far, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["basis"], content["outside"]) == ("beyond", 1026 / 513)
+    assert content["answered_for"]["n"] <= 512
+    assert main(["recommend", STUDY, *BETWEEN]) == 0
+    assert "outside" not in capsys.readouterr().out
+    assert main(["recommend", STUDY, *MEASURED, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["answered_for"], content["outside"]) == (content["problem"], 1)
+
+
+def test_further_suggestions_follow_the_one_of_the_table(project, capsys):
+    said = {}
+    for top in ("1", "3"):
+        assert main(["recommend", STUDY, *BETWEEN, "--top", top, "--json"]) == 0
+        said[top] = json.loads(capsys.readouterr().out)["suggestions"]
+    assert said["3"][:1] == said["1"]
+    assert [one["rank"] for one in said["3"]] == [1, 2, 3]
+    chosen = [tuple(one["configuration"].items()) for one in said["3"]]
+    assert len({*chosen}) == 3
+
+
+def test_a_product_without_its_table_is_one_line(project, capsys):
+    (project / "results" / "lookup" / f"{STUDY}.json").unlink()
+    assert main(["recommend", STUDY, *MEASURED]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"results/lookup/{STUDY}.json" in said
+
+
+def test_a_question_about_a_study_reads_no_other(project, capsys):
     assert main(["recommend", "stencil_blocks", *MEASURED]) == 2
     assert "unknown study 'stencil_blocks', did you mean 'stencil_block'?" in (
         capsys.readouterr().err
@@ -154,9 +186,7 @@ def test_a_question_about_a_study_reads_no_other(
     assert "study.yaml: strange: unknown key 'strange'" in capsys.readouterr().err
 
 
-def test_a_study_that_is_left_out_is_unknown(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_that_is_left_out_is_unknown(project, capsys):
     settings = yaml.safe_load((project / "config.yaml").read_text())
     settings["studies"] = {STUDY: None}
     (project / "config.yaml").write_text(yaml.safe_dump(settings))
@@ -172,8 +202,6 @@ def test_a_study_that_is_left_out_is_unknown(
         ([*MEASURED, "--gpu", "cadr"], "recommend: gpu: unknown GPU or card 'cadr'"),
     ],
 )
-def test_a_mistake_in_the_question_needs_no_gpu_to_show(
-    project: Path, words: list[str], said: str
-) -> None:
+def test_a_mistake_in_the_question_needs_no_gpu_to_show(project, words, said):
     done = launchwise("recommend", STUDY, *words, "--measure", "3", folder=project)
     assert complaint(done).startswith(said)

@@ -6,9 +6,6 @@ import copy
 import json
 import random
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import line_of
@@ -19,22 +16,23 @@ from launchwise.cli.app import main
 
 MEMBERS = "gaussian_process, knn, forest, lightgbm, xgboost, nearest_size"
 ASKED = ["recommend", STUDY, "--gpu", "card.sm16", "dtype=float32", "order=8"]
-BETWEEN, MEASURED = [*ASKED, "n=400"], [*ASKED, "n=256"]
-STRANGE: tuple[Any, ...] = (
+# A second suggestion is the model's.
+BETWEEN, MEASURED = [*ASKED, "n=400", "--top", "2"], [*ASKED, "n=256"]
+STRANGE = (
     *(None, True, -1, 0.5, 1e308, 10**40, "x", "", "\n", [], {}, [[1]], [None], {"x": None}),
 )
 EDITS = 24
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     stencil_project(root, MEMBERS)
     return root
 
 
 @pytest.fixture
-def product(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def product(made, tmp_path, monkeypatch):
     """The product of a project that is the current folder."""
     root = tmp_path / "project"
     shutil.copytree(made, root)
@@ -42,7 +40,7 @@ def product(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return root / "results" / "final" / STUDY
 
 
-def keys(content: Any) -> Iterator[tuple[Any, ...]]:
+def keys(content):
     """Ways to each key, to the first entries of each list and of each long mapping."""
     if not isinstance(content, dict | list):
         return
@@ -52,10 +50,10 @@ def keys(content: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((key, *rest) for rest in keys(content[key]))
 
 
-def edited(content: dict[str, Any], way: tuple[Any, ...], strange: Any) -> dict[str, Any]:
+def edited(content, way, strange):
     """With another value at one key; without the key where the value is ``...``."""
     changed = copy.deepcopy(content)
-    inside: Any = changed
+    inside = changed
     for key in way[:-1]:
         inside = inside[key]
     if strange is ...:
@@ -92,13 +90,13 @@ def edited(content: dict[str, Any], way: tuple[Any, ...], strange: Any) -> dict[
     ],
 )
 def test_what_no_product_holds_is_named_with_its_file(
-    product: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    way: tuple[str, ...],
-    strange: Any,
-    said: str,
-) -> None:
+    product,
+    capsys,
+    name,
+    way,
+    strange,
+    said,
+):
     path = product / (f"{name}/recommender.json" if name else "final.json")
     write_sealed_json(path, edited(read_sealed_json(path), way, strange))
     line = line_of(capsys, *BETWEEN)
@@ -106,12 +104,48 @@ def test_what_no_product_holds_is_named_with_its_file(
     assert said in line
 
 
-def test_an_edit_that_is_sealed_anew_gives_no_traceback(
-    product: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("way", "strange", "said"),
+    [
+        (("workload",), "saxpy", "workload: is of saxpy, not of stencil"),
+        (("parameters",), ["n"], "entries: are of other devices or parameters"),
+        (("entries", 0, "device"), 7, "entries: are of other devices or parameters"),
+        (("entries", 0, "choice"), 10**6, "configurations: some are missing"),
+        (("entries", 0, "basis"), "guessed", "entries: 'guessed' is no basis"),
+        (("entries", 0, "problem"), [-1, "float32", 8], "entries: are of another workload"),
+        (("entries", 0, "scale"), 9, "entries: are of another workload"),
+        (("configurations", 0, "variant"), "x", "configurations: are of another workload"),
+        (("features", 0), ["color", "1"], "features: are of another workload"),
+        (("features", 0), ["n / 2", "1"], "features: are of another workload"),
+        (("devices", 1, "facts"), [1], "devices: card.sm72: needs"),
+        (("devices", 1, "judge", "left"), [0], "devices: card.sm72: its trees have other nodes"),
+        (("devices", 1, "judge", "left", 0), 0, "devices: card.sm72: its trees have other nodes"),
+        (("devices", 1, "judge", "feature", 0), 99, "card.sm72: its trees have other nodes"),
+    ],
+)
+def test_what_no_table_of_answers_holds_is_named_with_its_file(
+    product,
+    capsys,
+    way,
+    strange,
+    said,
+):
+    path = table_of(product)
+    write_sealed_json(path, edited(read_sealed_json(path), way, strange))
+    line = line_of(capsys, *MEASURED)
+    assert f"results/lookup/{STUDY}.json" in line
+    assert said in line
+
+
+def table_of(product):
+    return product.parents[1] / "lookup" / f"{STUDY}.json"
+
+
+def test_an_edit_that_is_sealed_anew_gives_no_traceback(product, capsys):
     # Facts of builds are a model's own file, which its recommender.json vouches for.
     files = sorted(path for path in product.rglob("*.json") if path.name != "builds.json")
-    contents = {path: read_sealed_json(path) for path in files}
+    files += [table_of(product)] * (len(files) // 3)
+    contents = {path: read_sealed_json(path) for path in {*files}}
     places = [(path, way) for path in files for way in keys(contents[path])]
     dice = random.Random(11)
     refused = 0
@@ -131,18 +165,14 @@ def test_an_edit_that_is_sealed_anew_gives_no_traceback(
     assert EDITS / 3 < refused < EDITS
 
 
-def test_a_key_that_is_given_twice_is_refused(
-    product: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_that_is_given_twice_is_refused(product, capsys):
     path = product / "final.json"
     path.write_text(path.read_text().replace('"kind":', '"kind": "knn", "kind":'))
     assert "final.json: is not JSON: 'kind' is given twice" in line_of(capsys, *MEASURED)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_what_is_no_number_is_refused(
-    product: Path, capsys: pytest.CaptureFixture[str], number: str
-) -> None:
+def test_what_is_no_number_is_refused(product, capsys, number):
     path = product / "final.json"
     write_json(path, {**json.loads(path.read_text()), "remark": "number"})
     path.write_text(path.read_text().replace('"number"', number))

@@ -6,7 +6,7 @@ from exported import GPUS, SIZES, UNKNOWN
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.table import answer_table
+from launchwise.exporting.building import answer_table
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
 

@@ -9,14 +9,8 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
-from launchwise.exporting.lookup import (
-    SUGGESTIONS,
-    asked_problems,
-    lookup_entries,
-    lookup_entry,
-    spread_problems,
-)
-from launchwise.exporting.table import answer_table
+from launchwise.exporting.building import SUGGESTIONS, answer_table
+from launchwise.exporting.table import named_answers
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED
@@ -43,7 +37,6 @@ def test_a_measured_problem_is_answered_by_its_fastest_row(final, sweeps):
     # By the errors of rows that were measured once, and it says so.
     assert 0 < (found.alike or 0) <= near.sum()
     assert "rests on one row of the sweep" in found.why
-    assert lookup_entry(found)["alike"] == found.alike
 
 
 @pytest.mark.parametrize(
@@ -144,17 +137,18 @@ def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final, least_gain):
     assert 0 < kept < len(cases)
 
 
-def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final):
+def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final, table):
     careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
     assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
-    assert all(each["is_usual"] for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
+    assert all(each["is_usual"] for each in named_answers(careful.stored))
     assert all(
         each.suggestions[0].is_usual
         for each in drawn_answers(final, "card", 20, "a seed", least_gain=100.0)
     )
     assert not drawn_answers(final, "card", 20, "a seed")[0].suggestions[0].is_usual
-    plain = answer_table(final, "tiles", [UNKNOWN])
-    assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
+    assert [(one.device, one.problem) for one in table.entries] == [
+        (one.device, one.problem) for one in careful.entries
+    ]
 
 
 def test_a_missing_or_damaged_product_is_one_line(folder, domain, tmp_path):
@@ -187,27 +181,28 @@ def test_an_edited_product_is_one_line(folder, domain, tmp_path, name):
     assert told > 40
 
 
-# The lookup of the report
+# The table of answers
 
 
-def test_every_entry_is_the_answer_to_its_problem(final):
-    entries = lookup_entries(final, [UNKNOWN])
-    asked = asked_problems(final)
-    # No sizes between where nothing was measured.
-    assert len(entries) == len(asked) * 2 + len(spread_problems(final))
+def test_every_entry_is_the_answer_to_its_problem(final, table):
+    entries = named_answers(table.stored)
     assert {entry["gpu"] for entry in entries} == {*GPUS, UNKNOWN}
     cases = [Case(entry["gpu"], entry["problem"]) for entry in entries]
     for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first, *rest = answer.suggestions
-        for name in ("gpu", "problem", "basis", "percent", "usual"):
+        for name in ("gpu", "problem", "basis", "blind", "usual", "alike"):
             assert entry[name] == getattr(answer, name)
-        for shown, one in zip([entry, *entry["others"]], answer.suggestions, strict=True):
+        # Of drawn problems, which are many, the page shows no others.
+        drawn = entry["basis"] == "within" and entry["gpu"] in GPUS
+        assert bool(entry["others"]) is not drawn
+        several = [entry, *entry["others"]]
+        for shown, one in zip(several, answer.suggestions[: len(several)], strict=True):
             assert shown["configuration"] == one.configuration
             ends = one.interval_ms or (None, None)
-            assert (shown["time_ms"], shown["time_low_ms"], shown["time_high_ms"]) == (
-                one.expected_ms, *ends
-            )  # fmt: skip
-        assert entry["gain"] == first.gain
+            assert [shown["time_ms"], shown["time_low_ms"], shown["time_high_ms"]] == (
+                pytest.approx([one.expected_ms, *ends])
+            )
+        assert entry["gain"] == pytest.approx(first.gain)
         assert len(rest) == SUGGESTIONS - 1
         assert first.configuration not in [one.configuration for one in rest]
 
@@ -228,13 +223,13 @@ def test_what_comes_after_a_measured_answer_was_measured_too(final, sweeps):
         assert not each.paired
 
 
-def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(final):
+def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(final, table):
     rows = final.fastest
     usual_ms, baseline_ms = (
         rows[rows[name]].set_index(["gpu", "n", "dtype"])["time_ms"]
         for name in ("is_usual", "is_baseline")
     )
-    for entry in lookup_entries(final):
+    for entry in named_answers(table.stored):
         if entry["basis"] != "measured" or entry["is_usual"]:
             continue
         key = (entry["gpu"], entry["problem"]["n"], entry["problem"]["dtype"])

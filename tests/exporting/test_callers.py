@@ -14,6 +14,8 @@ from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import macros_text
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
+from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
 
 CALLERS = ROOT / "docs" / "how-to" / "callers"
@@ -137,7 +139,8 @@ def test_a_project_of_cmake_finds_the_answers(table, tmp_path):
     for entry, problem in (asked[0], asked[-1]):
         device = table.devices[entry.device].name
         said = run(project / "build" / "program", device, str(problem["n"]), folder=project)
-        (launch,) = entry.launches
+        chosen = used(table.configuration(entry.choice), table.spec)
+        (launch,) = launch_shapes(table.spec, problem, chosen)
         sizes = (" ".join(map(str, size)) for size in (launch.block, launch.grid))
         assert said == "block {} grid {}\n".format(*sizes)
 

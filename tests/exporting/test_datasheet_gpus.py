@@ -9,9 +9,10 @@ from described_gpus import gpus_in_hosts
 from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
+from launchwise.exporting.asked import UNMEASURED
+from launchwise.exporting.building import SUGGESTIONS, answer_table
 from launchwise.exporting.files import wisdom_text
-from launchwise.exporting.lookup import SUGGESTIONS, UNMEASURED, lookup_entries
-from launchwise.exporting.table import answer_table
+from launchwise.exporting.table import named_answers
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK
@@ -55,11 +56,17 @@ def final(kernel, tmp_path_factory):
     return read_final(folder, replace(domain, profiles={**domain.profiles, **profiles}))
 
 
-def test_lookup_and_exports_hold_what_the_model_answers(kernel, final):
-    gpus = ["t4", "t4.pcie"]
-    entries = [each for each in lookup_entries(final, gpus) if each["gpu"] in gpus]
+DESCRIBED = ("t4", "t4.pcie")
+
+
+@pytest.fixture(scope="module")
+def table(final):
+    return answer_table(final, "tiles", DESCRIBED)
+
+
+def test_the_table_and_the_page_hold_what_the_model_answers(kernel, final, table):
+    entries = [each for each in named_answers(table.stored) if each["gpu"] in DESCRIBED]
     assert 0 < len(entries) <= 2 * UNMEASURED
-    table = answer_table(final, "tiles", gpus)
     cases = [Case(each["gpu"], each["problem"]) for each in entries]
     for shown, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first = answer.suggestions[0]
@@ -70,42 +77,37 @@ def test_lookup_and_exports_hold_what_the_model_answers(kernel, final):
         assert (shown["time_ms"], shown["gain"], shown["basis"]) == (
             first.expected_ms, first.gain, "new_gpu"
         )  # fmt: skip
-        exported = table.lookup(shown["gpu"], shown["problem"])
-        assert exported is not None
-        assert (exported.time_ms, exported.gain) == (shown["time_ms"], shown["gain"])
-        own = {name: shown["configuration"].get(name) for name in table.tunables}
-        whole = table.configuration(exported)
-        assert {name: whole[name] for name, value in own.items() if value is not None} == {
-            name: value for name, value in own.items() if value is not None
-        }
-    described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
+        said = table.answer(shown["gpu"], shown["problem"])
+        assert said is not None
+        assert said.suggestions == answer.suggestions[:1]
+    described = {gpu: final.domain.profiles[gpu] for gpu in DESCRIBED}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
-    study = replace(made, described=described, answers=entries)
-    drawn = finder.data(study)
+    drawn = finder.data(replace(made, described=described, table=table))
     datasheet = drawn["bases"].index(finder.WORDS["datasheet"])
-    assert {basis for _, _, basis, *_ in drawn["entries"]} == {datasheet}
-    chosen = [dict(drawn["configurations"][entry[3]]["values"]) for entry in drawn["entries"]]
+    own = [one for one in drawn["entries"] if drawn["gpus"][one[0]] in DESCRIBED]
+    assert {basis for _, _, basis, *_ in own} == {datasheet}
+    chosen = [dict(drawn["configurations"][entry[3]]["values"]) for entry in own]
     assert chosen == [each["configuration"] for each in entries]
 
 
-def test_a_card_is_found_by_what_cuda_calls_it(final):
-    table = answer_table(final, "tiles", ["t4", "t4.pcie"], cuda_names=cuda_names())
-    problem = next(one["problem"] for one in lookup_entries(final, ["t4"]) if one["gpu"] == "t4")
-    found = table.lookup("Tesla T4", problem)
+def test_a_card_is_found_by_what_cuda_calls_it(final, table):
+    table = table.named_by(cuda_names())
+    problem = next(one["problem"] for one in named_answers(table.stored) if one["gpu"] == "t4")
+    found = table.answer("Tesla T4", problem)
     assert found is not None
-    assert found == table.lookup("t4", problem)
-    assert (table.devices[found.device].name, found.basis) == ("t4", "new_gpu")
+    assert found == table.answer("t4", problem)
+    assert (found.gpu, found.basis) == ("t4", "new_gpu")
     # Measured ones keep the name that CUDA gave.
     assert table.devices[0].cuda_names == (
         final.domain.profiles[table.devices[0].name].device_name,
     )
-    assert table.lookup("NVIDIA B200", problem) is None
+    assert table.answer("NVIDIA B200", problem) is None
     lines = [json.loads(line) for line in wisdom_text(table).splitlines()[1:]]
     assert "Made-up GPU" in {line["environment"]["device_name"] for line in lines}
 
 
-def test_nothing_is_expected_of_copies_over_an_unknown_link(final):
-    every = [each["problem"] for each in lookup_entries(final)]
+def test_nothing_is_expected_of_copies_over_an_unknown_link(final, table):
+    every = [each["problem"] for each in named_answers(table.stored)]
     problems = [each for each in every if each["memory"] == "pinned"][:6]
     resident = next(each for each in every if each["memory"] == "device")
     assert answers(final, [Case("t4", resident)])[0].suggestions[0].expected_ms is not None

@@ -2,24 +2,24 @@
 
 import json
 import runpy
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import foreign
 import pytest
+from agreeing import changed
 from exported import GPUS, SIZES, STRICT, UNKNOWN, needs_gxx, problem, said_by_cpp
 from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.typed import read_yaml
+from launchwise.exporting.building import answer_table
 from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
 from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
-from launchwise.exporting.table import answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
-from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 
@@ -39,56 +39,29 @@ def test_the_table_holds_measured_sizes_and_sizes_between(table, final):
     assert {table.devices[entry.device].name for entry in table.entries} == {*GPUS, UNKNOWN}
 
 
-def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(table):
-    near = table.lookup("card", problem(10_000))
-    assert near is not None
-    assert near.problem[0] == 512
-    assert table.lookup("card", problem(300, "float16")) is None
-    assert table.lookup("no such card", problem(256)) is None
-    assert table.configuration(None) == space.baseline(final_spec(table))
+def test_an_unlisted_size_has_the_time_of_the_nearest_and_a_stranger_no_answer(
+    table,
+):
+    found = table.answer("card", problem(1000))
+    assert found is not None
+    assert (found.basis, found.outside) == ("beyond", 1001 / 513)
+    # No other entry is as large.
+    assert found.answered_for == problem(512)
+    assert table.answer("card", problem(300, "float16")) is None
+    assert table.answer("no such card", problem(256)) is None
+    assert table.default == tuple(space.baseline(table.spec).values())
 
 
-def final_spec(table):
-    assert table.workload == STENCIL.name
-    return load_spec(STENCIL)
-
-
-def asked(table):
-    """Every listed problem, and sizes and devices that are not listed."""
-    devices = [name for one in table.devices for name in one.names] + ["no such card"]
-    # Sizes below 20 and above 2048, and halves, are outside the ranges.
-    more = {1, 7, 33, 333, 2048, 4096, 10**6}
-    sizes = sorted({int(entry.problem[0]) for entry in table.entries} | more)
-    types = ["float32", "float64", "float16"]
-    return [(device, problem(n, dtype)) for device in devices for n in sizes for dtype in types]
-
-
-def expected(table, device, asked_for):
-    if not table.limits.hold(asked_for):
-        return None
-    entry = table.lookup(device, asked_for)
-    found = dict(time_ms=None, gain=None, basis="usual", problem=asked_for)
-    chosen = table.configuration(entry)
-    if entry is None:
-        chosen = usual = {**chosen, **USUAL}
-        assert table.usual_choice(asked_for) == usual
-    else:
-        known = dict(zip(table.parameters, entry.problem, strict=True))
-        found = {**found, "basis": "nearest", "problem": known}
-        if known == asked_for:
-            found |= {"time_ms": entry.time_ms, "gain": entry.gain, "basis": entry.basis}
-    shapes = launch_shapes(final_spec(table), asked_for, chosen)
-    launches = [{**asdict(one), "block": [*one.block], "grid": [*one.grid]} for one in shapes]
-    return {**chosen, **found, "launches": launches}
-
-
-def test_the_python_module_says_the_same_everywhere(table, tmp_path):
+def test_the_python_module_refuses_what_is_no_problem(table, tmp_path):
     write_answers(tmp_path / "out", table)
-    module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
-    for device, wanted in asked(table):
-        assert module["recommend"](device, **wanted) == expected(table, device, wanted)
-    with pytest.raises(TypeError, match="recommend"):
-        module["recommend"]("card", n=1)
+    recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
+    with pytest.raises(TypeError, match=r"recommend\(device, n, dtype, order\)"):
+        recommend("card", n=1)
+    for wrong in (341.5, "341", True):
+        with pytest.raises(ValueError, match="n must be a whole number"):
+            recommend("card", **{**problem(1), "n": wrong})
+    # Of either kind of number, a whole one is the same.
+    assert recommend("card", **problem(341)) == recommend("card", **{**problem(1), "n": 341.0})
 
 
 def test_the_python_module_is_indented_by_steps_of_four(table, tmp_path):
@@ -117,7 +90,8 @@ def few(table):
     """Few and far entries, all of one device."""
     assert table.parameters == ("n", "dtype", "order")
     one = table.entries[0]
-    return replace(table, entries=tuple(replace(one, problem=each) for each in NEAREST.values()))
+    entries = tuple(replace(one, problem=each, basis="within") for each in NEAREST.values())
+    return changed(table, entries=entries)
 
 
 def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
@@ -126,9 +100,9 @@ def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
     device = few.devices[few.entries[0].device].name
     for asked_for, nearest in NEAREST.items():
         wanted = dict(zip(few.parameters, asked_for, strict=True))
-        found = few.lookup(device, wanted)
+        found = few.answer(device, wanted)
         assert found is not None
-        assert found.problem == nearest
+        assert tuple(found.answered_for.values()) == nearest
         assert tuple(recommend(device, **wanted)["problem"].values()) == nearest
 
 
@@ -141,77 +115,12 @@ def test_the_nearest_size_of_the_header_is_nearest_in_proportion(few, tmp_path):
         for (n, dtype, order), nearest in NEAREST.items()
     )
     (tmp_path / "tiles.hpp").write_text(cpp_header(few))
-    head = '#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n'
-    said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n")
-
-
-def main_of(table, questions):
-    """A program that prints one answer per line."""
-    numbers = table.tunables[1:]
-    values = ", ".join(f"long(c.{name})" for name in numbers)
-    calls = "\n".join(
-        f'    show({json.dumps(device)}, {{{one["n"]}, "{one["dtype"]}", 2}});'
-        for device, one in questions
-    )
-    return f"""\
-#include "tiles.hpp"
-#include <cstdio>
-#include <string>
-namespace tiles = launchwise::tiles;
-static void show(const char *device, const tiles::problem &asked) {{
-    const auto answer = tiles::recommend(device, asked);
-    if (!answer) {{
-        std::puts("none");
-        return;
-    }}
-    const auto &found = *answer;
-    const auto &c = found.launch;
-    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s %ld", std::string(c.variant).c_str(),
-        {values}, found.time_ms, found.gain, std::string(found.basis).c_str(),
-        long(found.answered_for.n));
-    const auto run = tiles::launches_of(asked, c);
-    for (std::size_t i = 0; i < run.count; ++i) {{
-        const auto &one = run.kernels[i];
-        std::printf(" launch %ld %ld %ld %ld %ld %ld %ld", long(one.block[0]), long(one.block[1]),
-            long(one.block[2]), long(one.grid[0]), long(one.grid[1]), long(one.grid[2]),
-            one.shared_bytes ? long(*one.shared_bytes) : -1);
-    }}
-    std::puts("");
-}}
-static_assert(tiles::recommend("no such card", {{33, "float32", 2}})->time_ms == 0);
-static_assert(!tiles::recommend("no such card", {{1, "float32", 2}}));
-int main() {{
-{calls}
-}}
+    said += """
+static_assert(tiles::recommend("no such card", {33, "float32", 2})->time_ms == 0);
+static_assert(!tiles::recommend("no such card", {1, "float32", 2}));
 """
-
-
-@needs_gxx
-def test_the_header_compiles_alone_and_says_the_same_everywhere(table, tmp_path):
-    write_answers(tmp_path, table)
-    questions = asked(table)
-    said = said_by_cpp(tmp_path, main_of(table, questions), *STRICT)
-    found = [line.split() for line in said.splitlines()]
-    assert len(found) == len(questions)
-    for words, (device, wanted) in zip(found, questions, strict=True):
-        known = expected(table, device, wanted)
-        if known is None:
-            assert words == ["none"]
-            continue
-        *configuration, time_ms, gain, basis, taken_from, launches = known.values()
-        count = len(configuration)
-        assert words[:count] == [str(value) for value in configuration]
-        assert float(words[count]) == (time_ms or 0)
-        assert float(words[count + 1]) == (gain or 0)
-        assert words[count + 2] == basis
-        assert int(words[count + 3]) == taken_from.get("n", 0)
-        shapes = words[count + 4 :]
-        for one in launches:
-            shared = -1 if one["shared_bytes"] is None else one["shared_bytes"]
-            wanted_shape = map(str, [*one["block"], *one["grid"], shared])
-            assert shapes[:8] == ["launch", *wanted_shape]
-            shapes = shapes[8:]
-        assert not shapes
+    head = '#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n'
+    said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n", *STRICT)
 
 
 def test_names_that_cpp_reserves_are_changed():

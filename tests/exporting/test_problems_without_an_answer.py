@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 import yaml
 from exported import STRICT, needs_gxx, said_by_cpp
+from named_tables import write_lookup
 from samples import STENCIL
 from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
 
 from launchwise.cli.app import main
+from launchwise.exporting.building import answer_table
 from launchwise.exporting.files import write_answers
-from launchwise.exporting.lookup import lookup_entries
-from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.answering import why_none
 from launchwise.learning.features import Domain
@@ -52,6 +52,7 @@ def fits_folder(tmp_path_factory):
     found = root / "results" / "final" / "stencil_block"
     sources = [recorded / "stencil.parquet"]
     fit_product(found, domain, {"card": rows}, entry("knn"), sources=sources, splits=splits)
+    write_lookup(found, domain)
     return root
 
 
@@ -97,7 +98,6 @@ def test_exports_hold_no_answer_to_such_problems(fits, tmp_path):
     everything = answer_table(fits, "fits")
     assert everything.entries
     assert answer_table(bare, "fits").entries == ()
-    assert lookup_entries(bare) == []
     write_answers(tmp_path, everything)
     plain = json.loads((tmp_path / "fits.json").read_text())
     assert plain["limits"]["conditions"] == [RULE]

@@ -1,16 +1,13 @@
-"""Problems that exported tables and the lookup hold: sizes between, and fewer without a sweep."""
+"""Problems that a table of answers holds: drawn ones, and fewer without a sweep."""
 
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from launchwise.exporting.lookup import (
-    UNMEASURED,
-    asked_problems,
-    distance,
-    spread_problems,
-)
+from launchwise.experiment.study import Range
+from launchwise.exporting.asked import DRAWN, UNMEASURED, drawn_problems, spread_problems
+from launchwise.exporting.lookup import distance
 from launchwise.workloads.spec import Spec
 
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
@@ -36,22 +33,38 @@ def spec_with(own, variant):
 
 
 @pytest.mark.parametrize(
-    ("own", "variant", "between"),
-    [
-        ([], [], [1774]),
-        (["n % 256 == 0"], [], [1792]),
-        ([], ["n % (4 * threads) == 0"], [1792]),
-        (["n % 1024 == 0"], [], [2048]),
-        (["n in (1024, 3072)"], [], []),
-        (["n % (512 * k) == 0"], [], [2048]),
-    ],
+    ("own", "every"),
+    [([], 1), (["n % 256 == 0"], 256), (["n % (128 * k) == 0"], 256)],
 )
-def test_sizes_between_measured_ones_fit(own, variant, between):
+def test_drawn_problems_fit_and_nobody_measured_them(own, every):
     measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final = SimpleNamespace(spec=spec_with(own, variant), measured=measured)
-    found = asked_problems(final)
-    assert [problem["n"] for problem in found] == [1024, *between, 3072]
+    final = SimpleNamespace(spec=spec_with(own, []), measured=measured)
+    found = drawn_problems(final, None)
+    assert found == drawn_problems(final, None)
+    sizes = [int(problem["n"]) for problem in found]
     assert {problem["k"] for problem in found} == {2}
+    possible = {*range(1024, 3073, every)} - {1024, 3072}
+    assert 0 < len(sizes) == len({*sizes} & possible) == min(4 * DRAWN, len(possible))
+
+
+def test_nothing_is_drawn_where_nothing_else_fits():
+    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
+    for own, rows in ((["n in (1024, 3072)"], measured), ([], measured.iloc[:1])):
+        final = SimpleNamespace(spec=spec_with(own, []), measured=rows)
+        assert drawn_problems(final, None) == []
+
+
+def test_problems_are_drawn_from_what_a_study_declares():
+    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
+    final = SimpleNamespace(spec=spec_with([], []), measured=measured)
+    size = Range.model_validate({"minimum": 10, "maximum": 100_000, "scale": "logarithmic"})
+    found = drawn_problems(final, {"n": size, "k": [1, 2, 3]})
+    sizes = [int(problem["n"]) for problem in found]
+    assert {problem["k"] for problem in found} == {1, 2, 3}
+    # Three kinds of problems, thrice as many.
+    assert len(found) == 3 * 4 * DRAWN
+    assert 10 <= min(sizes) < 100
+    assert 10_000 < max(sizes) <= 100_000
 
 
 def test_without_measurements_few_problems_cover_all_that_were_measured():

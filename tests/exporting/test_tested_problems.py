@@ -7,8 +7,9 @@ import pytest
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.lookup import asked_cases, lookup_entries
-from launchwise.exporting.table import answer_table
+from launchwise.exporting.asked import drawn_problems, known_cases
+from launchwise.exporting.building import answer_table
+from launchwise.exporting.table import named_answers
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
@@ -64,25 +65,32 @@ def test_they_are_answered_by_their_fastest_configuration(final, times):
 def test_they_are_listed_for_their_gpu_alone(final):
     tested = {tuple(each) for each in final.tested[final.spec.problem_columns].to_numpy().tolist()}
     by_gpu = {GPU: set(), OTHER: set()}
-    for each in lookup_entries(final):
-        by_gpu[each["gpu"]].add((*each["problem"].values(),))
+    table = answer_table(final, "tiles")
+    for each in named_answers(table.stored):
+        if each["basis"] == MEASURED:
+            by_gpu[each["gpu"]].add((*each["problem"].values(),))
+            assert each["blind"] == ((*each["problem"].values(),) in tested)
     assert tested <= by_gpu[GPU]
     assert not tested & by_gpu[OTHER]
-    table = answer_table(final, "tiles")
     assert [(one.device, one.problem) for one in table.entries] == sorted(
         (one.device, one.problem) for one in table.entries
     )
 
 
-def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final):
-    asked = asked_cases(final, [GPU])
-    between = next(case.problem for case in asked if case.key not in final.places)
-    blind = final.tested.iloc[:1].assign(**between)
+def test_a_tested_problem_that_is_drawn_as_well_is_listed_once(final):
+    drawn = drawn_problems(final, None)[0]
+    blind = final.tested.iloc[:1].assign(**drawn)
     both = replace(final, fastest=pd.concat([final.fastest, blind], ignore_index=True))
     assert len(both.tested) == len(final.tested) + 1
-    assert [case.key for case in asked_cases(both, [GPU])] == [case.key for case in asked]
-    # Of no other GPU.
-    assert {case.gpu for case in asked_cases(both, [OTHER])} == {OTHER}
+    table = answer_table(both, "tiles")
+    own = [one for one in table.entries if table.problem(one.problem) == drawn]
+    assert [(table.devices[one.device].name, one.blind) for one in own] == [
+        (GPU, True),
+        (OTHER, False),
+    ]
+    keys = [(one.device, one.problem) for one in table.entries]
+    assert len({*keys}) == len(keys)
+    assert {case.gpu for case in known_cases(both) if case.problem == drawn} == {GPU}
 
 
 def test_what_was_swept_since_needs_no_blind_test(final, times):

@@ -7,7 +7,6 @@ import runpy
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -96,11 +95,13 @@ def test_every_size_has_the_answer_of_the_python_module(made, rows, n, dtype):
         for name in ("BLOCK", "num_warps"):
             assert own["configuration"][name] == theirs[name]
         assert own["configuration"]["HALF"] == theirs["BLOCK"] // 2
-        assert (own["basis"], own["time_ms"], own["gain"]) == (
-            theirs["basis"],
-            theirs["time_ms"],
-            theirs["gain"],
-        )
+        if own["basis"] == "nearest":
+            # The module's own time of another size, which it scales.
+            assert own["problem"] == theirs["problem"] != problem
+            assert (own["time_ms"], own["gain"]) == (None, None)
+            continue
+        said = ("basis", "time_ms", "gain")
+        assert [own[name] for name in said] == [theirs[name] for name in said]
 
 
 def module_of(table, path):
@@ -323,10 +324,10 @@ def test_the_decorator_loads_no_library_of_launchwise(made):
 def test_answers_with_another_language_are_refused(tmp_path):
     spec = scaled_spec(tmp_path / "scaled")
     table = scaled_table(spec)
-    first = replace(table.entries[0], configuration=("cuda", 64, 1))
-    changed = replace(table, entries=(first, *table.entries[1:]))
+    changed = plain(table)
+    changed["entries"][0]["configuration"][0] = "cuda"
     with pytest.raises(UserError, match="scaled_sizes answers with others than Triton: cuda 1"):
-        write_triton(tmp_path / "out", plain(changed), spec)
+        write_triton(tmp_path / "out", changed, spec)
 
 
 class Heuristics:

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.gpus.gpu_attributes import spread
 from launchwise.report.gpus.gpu_comparison import entries
 from tests.support.described_gpus import described_gpus
+from tests.support.named_tables import named_table
 from tests.support.report_study import study
 
 TIMES = {("t4", 102): 5.0, ("t4", 202): 30.0, ("a100", 102): 0.5, ("a100", 202): 3.0}
@@ -31,7 +33,8 @@ def with_answers(**changes):
     made = study()
     found = [answer(gpu, n, time, made) for (gpu, n), time in TIMES.items()]
     found.append(answer("big", 102, 1.0, made))
-    return dataclasses.replace(made, **{"described": known, "answers": found, **changes})
+    table = named_table(found, Domain(made.spec, {**made.profiles, **known}), made.name)
+    return dataclasses.replace(made, **{"described": known, "table": table, **changes})
 
 
 def test_the_gpu_comparison_has_the_times_of_the_lookup():

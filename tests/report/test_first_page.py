@@ -6,13 +6,35 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
+from launchwise.exporting.table import Device, Entry, Stored
 from launchwise.report.site.stand_ins import SHOWN, write_first_page
+from launchwise.workloads.parts import GPU_NAMES
+
+Answered = tuple[str, int, str, float | None]
+"""GPU, size, basis and gain of an answer."""
 
 
 def answer(gpu, n, basis="measured", gain=1.25):
-    configuration = {"bx": 32, "variant": "block3d"}
-    found = {"gpu": gpu, "problem": {"n": n}, "configuration": configuration, "basis": basis}
-    return {**found, "time_ms": n / 1000, "gain": gain}
+    return gpu, n, basis, gain
+
+
+def stored(answers):
+    """What the file of a study's answers holds."""
+    gpus = list(dict.fromkeys(gpu for gpu, *_ in answers))
+    entries = [
+        Entry(gpus.index(gpu), (n,), 0, 0, n / 1000, gain, basis) for gpu, n, basis, gain in answers
+    ]
+    return Stored(
+        workload="stencil",
+        parameters=("n",),
+        commits=(),
+        least_gain=None,
+        devices=tuple(Device(gpu, (gpu,), (0,) * len(GPU_NAMES)) for gpu in gpus),
+        configurations=({"variant": "block3d", "bx": 32},),
+        candidates=(),
+        features=(),
+        entries=tuple(entries),
+    ).model_dump()
 
 
 class Run:
@@ -23,7 +45,7 @@ class Run:
         self.archive, self.lookup = folder / "report.zip", folder / "lookup"
 
     def answered(self, study, *answers):
-        write_sealed_json(self.lookup / f"{study}.json", {"answers": list(answers)})
+        write_sealed_json(self.lookup / f"{study}.json", stored(answers))
 
     def written(self):
         return write_first_page(self.report, self.archive, self.lookup)

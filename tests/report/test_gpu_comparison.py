@@ -9,6 +9,7 @@ import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.prices import Price
+from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Compared, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread
@@ -22,6 +23,7 @@ from launchwise.report.gpus.gpu_comparison import (
     tdp_w,
 )
 from launchwise.tables.rows import is_baseline
+from tests.support.named_tables import named_table
 from tests.support.report_study import study
 from tests.support.samples import ROOT
 
@@ -50,7 +52,8 @@ def with_prediction(time_ms=3.0):
         "improvement": 2.0,
     }
     profile = made.profiles["big"].model_copy(update={"device_name": "t4", "name": "card"})
-    return dataclasses.replace(made, answers=[answer], described={"card": profile})
+    table = named_table([answer], Domain(made.spec, {"card": profile}), made.name)
+    return dataclasses.replace(made, table=table, described={"card": profile})
 
 
 def by_case(made):

@@ -6,9 +6,11 @@ import logging
 import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.learning.features import Domain
 from launchwise.report.blocks import Notice
 from launchwise.report.gpus import gpu_comparison
 from launchwise.report.health.invariants import NONE, section, violations
+from tests.support.named_tables import named_table
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study
 from tests.support.samples import ROOT
@@ -38,9 +40,9 @@ def burning():
 
 
 def answered(**entry):
-    known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}}
-    empty = dict.fromkeys(("time_ms", "time_low_ms", "time_high_ms", "gain_low", "gain_high"))
-    return changed(answers=[{**known, "basis": "measured", **empty, "gain": 1.0, **entry}])
+    known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}, "gain": 1.0}
+    made = study()
+    return changed(table=named_table([{**known, **entry}], Domain(made.spec, made.profiles), "x"))
 
 
 def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies():

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from launchwise.cli.studies import read_experiment
-from launchwise.exporting.lookup import SUGGESTIONS
+from launchwise.exporting.building import SUGGESTIONS
 from launchwise.gpus.profile import read_profile
+from launchwise.learning.features import Domain
 from launchwise.report.numbers import records, winners
 from launchwise.tables import files as tables
 from launchwise.tables.learning import (
@@ -20,6 +21,7 @@ from launchwise.tables.learning import (
 from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import load_spec
+from tests.support.named_tables import named_table
 from tests.support.report_pages import files_of
 from tests.support.report_study import study
 
@@ -66,7 +68,7 @@ def recorded():
                 for gpu, at in recorded_in.items()
             },
             pairs=pairs,
-            answers=None,
+            table=None,
             _known={},
         )
 
@@ -95,10 +97,6 @@ def answered(made):
                 {name: row[name] for name in made.spec.tunable_columns}, made.spec
             ),
             "usual": used(baseline(made.spec), made.spec),
-            "is_usual": False,
-            "percent": 95,
-            "paired": False,
-            "blind": False,
             "others": [
                 {
                     "configuration": used(
@@ -116,7 +114,8 @@ def answered(made):
         if isinstance(row[made.size], int):
             between = {**problem, made.size: row[made.size] + 1}
             found.append({**entry, "problem": between, "basis": "within"})
-    return dataclasses.replace(made, answers=found, _known={})
+    table = named_table(found, Domain(made.spec, made.profiles), made.name)
+    return dataclasses.replace(made, table=table, _known={})
 
 
 @functools.cache

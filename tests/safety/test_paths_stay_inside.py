@@ -23,7 +23,6 @@ from launchwise.cli.app import main
 from launchwise.comparing.sides import write_sweeps
 from launchwise.experiment.published import check_places, read_run_times
 from launchwise.exporting.files import write_answers
-from launchwise.exporting.table import Device
 from launchwise.workloads.spec import load_spec
 
 Complaint = Callable[..., str]
@@ -195,7 +194,8 @@ def test_a_device_of_a_file_makes_a_folder_of_that_name(
 @pytest.mark.parametrize("name", ["../gpu", "/tmp/gpu", "a\nb"])
 def test_a_device_of_a_product_is_no_path(tmp_path: Path, name: str) -> None:
     table = table_of(["x"])
-    table = replace(table, devices=(Device(name, ("x",)),))
+    device = replace(table.devices[0], name=name)
+    table = replace(table, stored=table.stored.model_copy(update={"devices": (device,)}))
     before = files(tmp_path)
     with pytest.raises(UserError):
         write_answers(tmp_path / "out", table)

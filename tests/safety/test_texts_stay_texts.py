@@ -98,8 +98,9 @@ int main() {
         std::puts("");
     }
     for (const auto &one : launchwise::exported::detail::entries) {
-        for (unsigned char byte : one.found.launch.variant) std::printf("%02x", byte);
-        const auto found = launchwise::exported::launches_of(one.asked, one.found.launch);
+        const auto &chosen = launchwise::exported::detail::configurations[one.choice];
+        for (unsigned char byte : chosen.variant) std::printf("%02x", byte);
+        const auto found = launchwise::exported::launches_of(one.asked, chosen);
         std::printf(" %d\\n", found.count == 1 && found.kernels[0].kernel == one.asked.kind);
     }
 }

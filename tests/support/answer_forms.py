@@ -1,4 +1,4 @@
-"""One question, asked of everything that answers: lookup, ``recommend``, and every export."""
+"""One question, asked of everything that answers: ``recommend``, JSON, and every module."""
 
 from __future__ import annotations
 
@@ -14,19 +14,13 @@ from typing import Any
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
+from launchwise.exporting.decision import Judge, growth
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.languages import cpp_name
-from launchwise.exporting.lookup import SUGGESTIONS, distance
+from launchwise.exporting.lookup import distance, outside
 from launchwise.exporting.table import AnswerTable
-from launchwise.learning.answering import answers, why_none
-from launchwise.learning.final import Final
-from launchwise.learning.splits import Case
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.parts import Value
-
-PRINTED = 1e-5
-"""Relative difference of numbers that print alike; how many problems a model predicts at once moves
-some by a millionth."""
+from launchwise.workloads.parts import GPU_NAMES
 
 PYTHON = """\
 import json, runpy, sys
@@ -34,183 +28,92 @@ module = runpy.run_path(sys.argv[1])
 print(json.dumps([module["recommend"](device, **one) for device, one in json.load(sys.stdin)]))
 """
 
+Said = dict[str, Any]
+"""Configuration with every tunable, problem whose time it is, basis, time and gain with their
+limits, how far outside; where known also the launches."""
+
 
 class Answering:
-    """A study's answers in every form.
+    """A study's answers in every form that looks them up itself.
 
-    ``final``: the product, with datasheet-only GPUs in its domain.
-    ``entries``: what the lookup of the report reads.
-    ``table``: what exports hold.
-    ``folder``: where they are written.
+    ``table``: what ``recommend`` reads; ``folder``: where the forms go; ``exported``: the table
+    that is written there, by default the same.
     """
 
     def __init__(
-        self, final: Final, entries: Sequence[Mapping[str, Any]], table: AnswerTable, folder: Path
+        self, table: AnswerTable, folder: Path, exported: AnswerTable | None = None
     ) -> None:
-        self._final, self._table, self._folder = final, table, folder
-        self._entries = entries
-        write_answers(folder, table)
+        self._table, self._folder = table, folder
+        write_answers(folder, exported or table)
         path = folder / FORMATS["json"].format(study=table.study)
-        self._plain = json.loads(path.read_text(encoding="utf-8"))
+        self._json = FromJson(json.loads(path.read_text(encoding="utf-8")))
 
     def disagreements(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
         """Questions that are not answered alike, with what each form says."""
-        listed = [self.by_lookup(one) for one in questions]
-        plain = [self.by_json(one) for one in questions]
         forms = {"python": self._by_python(questions), "c++": self._by_cpp(questions)}
-        asked = self._by_recommend(questions, plain)
+        forms["json"] = [self._json.answer(one.device, one.problem) for one in questions]
         found = []
         for number, one in enumerate(questions):
-            said = {"json": plain[number], "lookup": listed[number], "recommend": asked[number]}
-            said |= {name: every[number] for name, every in forms.items()}
-            wrong = self._wrong(one, said)
+            first = self.recommended(one)
+            said = {name: every[number] for name, every in forms.items()}
+            wrong = [name for name, own in said.items() if not _alike(own, first)]
             if wrong:
-                found.append({**asdict(one), "wrong": wrong, "said": said})
+                found.append({**asdict(one), "wrong": wrong, "recommend": first, **said})
         return found
 
-    def _wrong(self, one: Question, said: Mapping[str, Any]) -> list[str]:
-        plain = said["json"]
-        wrong = []
-        for name in ("python", "c++"):
-            own = said[name]
-            if own is None or plain is None:
-                wrong += [name] if own != plain else []
-                continue
-            # Their launches are those of the problem itself.
-            shapes = self._shapes(one.problem, plain["configuration"])
-            for each in shapes:
-                del each["kernel"]
-            if own["launches"] != shapes or not _alike(own, {**plain, "launches": shapes}):
-                wrong.append(name)
-        if plain is not None and plain["launches"] is not None:
-            shapes = self._shapes(plain["problem"], plain["configuration"])
-            wrong += [] if plain["launches"] == shapes else ["json"]
-        first, second = said["lookup"], said["recommend"]
-        for name, own in (("lookup", first), ("recommend", second)):
-            if own is not None and (plain is None or not _alike(own, plain)):
-                wrong.append(name)
-        if first and second and "interval" in second:
-            pairs = zip(first["interval"], second["interval"], strict=True)
-            wrong += [] if all(_equal(*pair) for pair in pairs) else ["interval"]
-        return wrong
+    def recommended(self, one: Question) -> Said | None:
+        """What ``launchwise recommend`` says, with the launches that follow; None where nothing may
+        run."""
+        table = self._table
+        if not table.limits.hold(one.problem):
+            return None
+        neutral = dict(zip(table.tunables, table.neutral, strict=True))
+        found = table.answer(one.device, one.problem)
+        if found is None:
+            usual = table.usual_choice(one.problem)
+            default = dict(zip(table.tunables, table.default, strict=True))
+            basis, problem = ("usual", one.problem) if usual else ("default", {})
+            said = {"configuration": usual or default, "basis": basis, "problem": problem}
+            said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
+            said["outside"] = 1.0
+        else:
+            first = found.suggestions[0]
+            said = {
+                "configuration": {**neutral, **first.configuration},
+                "problem": found.answered_for,
+                "basis": found.basis,
+                "time_ms": first.expected_ms,
+                "gain": first.gain,
+                "interval_ms": first.interval_ms and [*first.interval_ms],
+                "gain_interval": first.gain_interval and [*first.gain_interval],
+                "outside": found.outside,
+            }
+        return {**said, "launches": self._shapes(one.problem, said["configuration"])}
 
     def _shapes(self, problem: Problem, configuration: Problem) -> list[dict[str, Any]]:
-        shapes = launch_shapes(self._final.spec, problem, configuration)
+        shapes = launch_shapes(self._table.spec, problem, configuration)
         # A configuration of another size may not be launched for this one at all.
         if any(min(*one.block, *one.grid) < 1 for one in shapes):
             return []
-        return [{**asdict(one), "block": [*one.block], "grid": [*one.grid]} for one in shapes]
+        return [
+            {"block": [*one.block], "grid": [*one.grid], "shared_bytes": one.shared_bytes}
+            for one in shapes
+        ]
 
-    def bases(self, questions: Sequence[Question]) -> dict[str, int]:
-        """Bases of the answers to how many have them; ``none`` where there is no answer."""
-        found: dict[str, int] = {}
-        for said in map(self.by_json, questions):
-            basis = "none" if said is None else str(said["basis"])
-            found[basis] = found.get(basis, 0) + 1
-        return dict(sorted(found.items()))
+    def bases(self, questions: Sequence[Question]) -> set[str]:
+        """Bases of the answers; ``none`` where there is no answer."""
+        return {
+            "none" if each is None else each["basis"] for each in map(self.recommended, questions)
+        }
 
-    def by_lookup(self, one: Question) -> dict[str, Any] | None:
-        """By the rule of the page's script: None where it has no answer."""
-        gpu = next((each.name for each in self._table.devices if one.device in each.names), None)
-        if not self._table.limits.hold(one.problem):
-            return None
-        own = [each for each in self._entries if each["gpu"] == gpu]
-        known = [[each["problem"][name] for name in one.problem] for each in own]
-        if (found := _nearest(one, known)) is None:
-            return None
-        best, exact = own[found[0]], found[1]
-        interval = [best["time_low_ms"], best["time_high_ms"]] if exact else None
-        whole = self._whole(best["configuration"])
-        return {**_said(best, whole, best["problem"], exact), "interval": interval}
-
-    def _whole(self, configuration: Mapping[str, Value]) -> Problem:
-        neutral = dict(zip(self._table.tunables, self._table.neutral, strict=True))
-        return {**neutral, **configuration}
-
-    def by_json(self, one: Question) -> dict[str, Any] | None:
-        """By what the JSON file says, and nothing else."""
-        plain, asked = self._plain, one.problem
-        limits = plain["limits"]
-        for each in limits["ranges"]:
-            value = asked[each["parameter"]]
-            if each["values"] is not None and value not in each["values"]:
-                return None
-            low, high = each["minimum"], each["maximum"]
-            if (low is not None and value < low) or (high is not None and value > high):
-                return None
-        if not all(evaluate(text, asked) for text in limits["conditions"]):
-            return None
-        named = [one.device in [each["name"], *each["cuda_names"]] for each in plain["devices"]]
-        number = named.index(True) if any(named) else None
-        own = [each for each in plain["entries"] if each["device"] == number]
-        if (found := _nearest(one, [each["problem"] for each in own])) is None:
-            return self._usual(asked)
-        best, exact = own[found[0]], found[1]
-        configuration = dict(zip(plain["tunables"], best["configuration"], strict=True))
-        problem = dict(zip(plain["parameters"], best["problem"], strict=True))
-        return {**_said(best, configuration, problem, exact), "launches": best["launches"]}
-
-    def _usual(self, asked: Problem) -> dict[str, Any]:
-        plain = self._plain
-        formulas = Formulas(dict(plain["formulas"]["derived"]))
-        said = {"time_ms": None, "gain": None, "launches": None}
-        for rule in plain["formulas"]["usual"]:
-            chosen = dict(zip(plain["tunables"], plain["neutral"], strict=True))
-            if not formulas.value(rule["when"], {**asked, **chosen}):
-                continue
-            for name, text in rule["configuration"]:
-                chosen[name] = formulas.value(text, {**asked, **chosen})
-            if all(formulas.value(text, {**asked, **chosen}) for text in rule["conditions"]):
-                return {"configuration": chosen, "problem": asked, "basis": "usual", **said}
-            break
-        default = dict(zip(plain["tunables"], plain["default"], strict=True))
-        return {"configuration": default, "problem": {}, "basis": "default", **said}
-
-    def _by_recommend(
-        self, questions: Sequence[Question], plain: Sequence[dict[str, Any] | None]
-    ) -> list[dict[str, Any] | None]:
-        """What ``launchwise recommend`` says of the problem that a form answered."""
-        gpus = {name: one.name for one in reversed(self._table.devices) for name in one.names}
-        first = self._table.devices[0].name
-        cases = {}
-        for number, (one, said) in enumerate(zip(questions, plain, strict=True)):
-            if said is None:
-                continue
-            # Of a stranger the usual choice alone is known, as of any GPU.
-            problem = said["problem"] or one.problem
-            case = Case(gpus.get(one.device, first), problem)
-            if why_none(self._final.domain, case) is None:
-                cases[number] = case
-        found: list[dict[str, Any] | None] = [None] * len(questions)
-        for (number, case), answer in zip(
-            cases.items(), answers(self._final, [*cases.values()], SUGGESTIONS), strict=True
-        ):
-            best = answer.suggestions[0]
-            said = plain[number]
-            assert said is not None
-            if said["basis"] in ("usual", "default"):
-                found[number] = {"configuration": self._whole(answer.usual)}
-            elif said["basis"] == "nearest":
-                found[number] = {"configuration": self._whole(best.configuration)}
-            else:
-                found[number] = {
-                    "configuration": self._whole(best.configuration),
-                    "problem": case.problem,
-                    "basis": answer.basis,
-                    "time_ms": best.expected_ms,
-                    "gain": best.gain,
-                    "interval": list(best.interval_ms or (None, None)),
-                }
-        return found
-
-    def _by_python(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
+    def _by_python(self, questions: Sequence[Question]) -> list[Said | None]:
         path = self._folder / FORMATS["python"].format(study=self._table.study)
         asked = json.dumps([[one.device, one.problem] for one in questions])
         command = [sys.executable, "-I", "-c", PYTHON, str(path)]
         done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
         return [None if each is None else self._split(each) for each in json.loads(done.stdout)]
 
-    def _by_cpp(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
+    def _by_cpp(self, questions: Sequence[Question]) -> list[Said | None]:
         (self._folder / "main.cpp").write_text(cpp_program(self._table), encoding="utf-8")
         flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
         subprocess.run(["g++", *flags, "main.cpp", "-o", "main"], cwd=self._folder, check=True)
@@ -220,12 +123,9 @@ class Answering:
         command = [self._folder / "main"]
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
         found = [json.loads(line) for line in done.stdout.splitlines()]
-        for each in found:
-            if each is not None and each["basis"] == "default":
-                each["problem"] = {}
         return [None if each is None else self._split(each) for each in found]
 
-    def _split(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+    def _split(self, answer: Mapping[str, Any]) -> Said:
         """An answer of a module, with a zero of C++ as nothing."""
         chosen = {name: answer[name] for name in self._table.tunables}
         rest = {name: value for name, value in answer.items() if name not in chosen}
@@ -233,39 +133,137 @@ class Answering:
             {key: value for key, value in each.items() if key != "kernel"}
             for each in rest["launches"]
         ]
-        numbers = {name: rest[name] or None for name in ("time_ms", "gain")}
-        return {"configuration": chosen, **rest, **numbers, "launches": launches}
+        if rest["basis"] == "default":
+            rest["problem"] = {}
+        for name in ("time_ms", "gain", "interval_ms", "gain_interval"):
+            rest[name] = None if rest[name] in (0, [0, 0]) else rest[name]
+        return {"configuration": chosen, **rest, "launches": launches}
 
 
-def _nearest(one: Question, known: Sequence[Sequence[Value]]) -> tuple[int, bool] | None:
-    """Place of the listed problem that is nearest, the first of equals, and whether it is equal."""
-    far = [distance([*one.problem.values()], each) for each in known]
-    place = min(range(len(far)), key=far.__getitem__, default=None)
-    return None if place is None or math.isinf(far[place]) else (place, far[place] == 1)
+class FromJson:
+    """A reader of the exported JSON, written after its description and from nothing else."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._content = content
+        self._formulas = Formulas(dict(content["formulas"]["derived"]))
+
+    def answer(self, device: str, asked: Problem) -> Said | None:
+        """As :meth:`Answering.recommended`, without launches."""
+        plain = self._content
+        if not self._can_run(asked):
+            return None
+        known = [one for one in plain["devices"] if device in (one["name"], *one["cuda_names"])]
+        values = [*asked.values()]
+        own = [
+            (distance(values, one["problem"]), one)
+            for one in plain["entries"]
+            if known and one["device"] == plain["devices"].index(known[0])
+        ]
+        near = sorted(((far, one) for far, one in own if far < math.inf), key=lambda each: each[0])
+        if near and near[0][0] == 1:
+            entry = near[0][1]
+            keys = ("time_ms", "gain", "interval_ms", "gain_interval", "basis")
+            configuration = self._named(entry["configuration"])
+            said = {"configuration": configuration, "problem": asked, "outside": 1.0}
+            return {**said, **{key: entry[key] for key in keys}}
+        if near and (said := self._between(known[0], asked, [one for _, one in near])):
+            return said
+        usual = self._usual(asked)
+        said = {"configuration": usual or self._named(plain["default"]), "outside": 1.0}
+        said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
+        return {**said, "basis": "usual" if usual else "default", "problem": asked if usual else {}}
+
+    def _can_run(self, asked: Problem) -> bool:
+        limits = self._content["limits"]
+        for each in limits["ranges"]:
+            value = asked[each["parameter"]]
+            if each["values"] is not None and value not in each["values"]:
+                return False
+            low, high = each["minimum"], each["maximum"]
+            if (low is not None and value < low) or (high is not None and value > high):
+                return False
+        return all(evaluate(text, asked) for text in limits["conditions"])
+
+    def _named(self, values: Sequence[Any]) -> Problem:
+        return dict(zip(self._content["tunables"], values, strict=True))
+
+    def _value(self, text: str, *names: Problem) -> Any:
+        return self._formulas.value(
+            text, {name: each for one in names for name, each in one.items()}
+        )
+
+    def _usual(self, asked: Problem) -> Problem | None:
+        for rule in self._content["formulas"]["usual"]:
+            chosen = self._named(self._content["neutral"])
+            if not self._value(rule["when"], asked, chosen):
+                continue
+            for name, text in rule["configuration"]:
+                chosen[name] = self._value(text, asked, chosen)
+            allowed = all(self._value(text, asked, chosen) for text in rule["conditions"])
+            return chosen if allowed else None
+        return None
+
+    def _moved(self, values: Sequence[Any], asked: Problem, facts: Problem) -> Problem | None:
+        chosen = self._named(values)
+        for name, text in self._content["formulas"]["follows"]:
+            chosen[name] = self._value(text, asked, chosen)
+        fits = self._content["formulas"]["fits"].get(chosen["variant"], ())
+        return chosen if all(self._value(text, asked, chosen, facts) for text in fits) else None
+
+    def _between(
+        self, device: Mapping[str, Any], asked: Problem, near: Sequence[Mapping[str, Any]]
+    ) -> Said | None:
+        plain, entry, judge = self._content, near[0], device["judge"]
+        facts = dict(zip(GPU_NAMES, device["facts"], strict=True))
+        usual = self._usual(asked)
+        listed = plain["candidates"] if judge else [one["configuration"] for one in near]
+        moved = [self._moved(one, asked, facts) for one in listed]
+        candidates = [one for one in ([usual] if judge else []) + moved if one is not None]
+        if not candidates:
+            return None
+        chosen, kept = candidates[0], usual or self._moved(entry["usual"], asked, facts)
+        gain = 1.0 if chosen == kept else None
+        if judge:
+            trees = Judge(**judge)
+
+            def loss(one: Problem) -> float:
+                parts = (
+                    [float(self._value(text, asked, one, facts)) for text in both]
+                    for both in plain["features"]
+                )
+                return trees.sum([over / (under or 1.0) for over, under in parts])
+
+            chosen = min(candidates, key=loss)
+            gain = growth(loss(kept) - loss(chosen)) if kept else None
+        problem = dict(zip(plain["parameters"], entry["problem"], strict=True))
+        work = ["1", *plain["formulas"]["work"]][entry["scale"]]
+        ratio = float(self._value(work, asked)) / float(self._value(work, problem))
+        time_ms = None if entry["time_ms"] is None else entry["time_ms"] * ratio
+        measured = [one["problem"] for one in near if one["basis"] == "measured"]
+        far = outside([*asked.values()], measured)
+
+        def ends(value: float | None, factors: Sequence[float] | None) -> list[float] | None:
+            known = value is not None and factors is not None
+            return [value * factors[0] / far, value * factors[1] * far] if known else None  # type: ignore[operator,index]
+
+        basis = "within" if far == 1 else "beyond"
+        return {
+            "configuration": chosen,
+            "problem": problem,
+            "basis": entry["basis"] if entry["basis"] == "new_gpu" else basis,
+            "time_ms": time_ms,
+            "interval_ms": ends(time_ms, device["between_ms"]),
+            "gain": gain,
+            "gain_interval": None if chosen == kept else ends(gain, device["between_gain"]),
+            "outside": far,
+        }
 
 
-def _said(
-    best: Mapping[str, Any], configuration: Problem, problem: Problem, exact: bool
-) -> dict[str, Any]:
-    """An answer, which has neither time nor gain where the problem is another one."""
-    return {
-        "configuration": configuration,
-        "problem": problem,
-        "basis": best["basis"] if exact else "nearest",
-        **{name: best[name] if exact else None for name in ("time_ms", "gain")},
-    }
-
-
-def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether what both say is equal."""
-    return all(_equal(one[key], other[key]) for key in one if key in other)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values print alike: a model's times depend on what it is asked beside."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=PRINTED)
-    return bool(one == other)
+def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Whether what both say is equal, to the last bit."""
+    if one is None or other is None:
+        return one == other
+    return all(one[key] == other[key] for key in one)
 
 
 def cpp_program(table: AnswerTable) -> str:
@@ -324,7 +322,10 @@ int main() {{
         std::cout << "{{" << {shown(table.tunables, "c")} << ", \\"problem\\": {{"
                   << {shown(table.parameters, "found->answered_for")} << "}}, \\"time_ms\\": "
                   << found->time_ms << ", \\"gain\\": " << found->gain << ", \\"basis\\": \\""
-                  << found->basis << "\\", \\"launches\\": [";
+                  << found->basis << "\\", \\"interval_ms\\": [" << found->time_low_ms << ", "
+                  << found->time_high_ms << "], \\"gain_interval\\": [" << found->gain_low << ", "
+                  << found->gain_high << "], \\"outside\\": " << found->outside
+                  << ", \\"launches\\": [";
         const auto run = study::launches_of(asked, c);
         for (std::size_t i = 0; i < run.count; ++i) {{
             const auto &one = run.kernels[i];

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.table import AnswerTable, Device, Entry
+from launchwise.exporting.table import AnswerTable, Device, Entry, Stored
 from launchwise.workloads.launch_shapes import LaunchExpressions, Limits, Range
+from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.spec import Spec
 
 CANARY = "canary"  # File that code of a hostile text writes into the current folder
 
@@ -42,24 +44,67 @@ TEXTS = (
 """Quotes, ends of comments, tags, formulas, and characters that nobody sees."""
 
 
+SPEC = {
+    "workload": "exported",
+    "title": "texts",
+    "problem": {
+        "n": {"type": "integer", "minimum": 1},
+        "kind": {"type": "category", "values": ["x"]},
+    },
+    "tunables": {
+        "bx": {"kind": "launch", "values": [8], "neutral": 0},
+        "mode": {"kind": "launch", "values": ["x"], "neutral": "x"},
+    },
+    "variants": {"x": {"tunables": ["bx", "mode"]}},
+    "baseline": {"variant": "x", "bx": 8, "mode": "x"},
+    "work": {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"},
+}
+
+
+def spec_of(texts: Sequence[str]) -> Spec:
+    """A workload with texts wherever one may stand, as if no check of a file had refused them."""
+    plain = Spec.model_validate(SPEC)
+    kind = plain.problem["kind"].model_copy(update={"values": [*texts]})
+    mode = plain.tunables["mode"].model_copy(update={"values": [*texts], "neutral": texts[0]})
+    changed = {
+        "title": texts[0],
+        "problem": {**plain.problem, "kind": kind},
+        "tunables": {**plain.tunables, "mode": mode},
+        "variants": {one: plain.variants["x"].model_copy() for one in texts},
+        "baseline": {"variant": texts[0], "bx": 1, "mode": texts[0]},
+    }
+    return plain.model_copy(update=changed)
+
+
 def table_of(texts: Sequence[str], name: str = "exported") -> AnswerTable:
     """A table of answers with hostile texts wherever one may stand."""
-    devices = [Device(f"gpu{k}", (one,), (one,), (one,), (one, one)) for k, one in enumerate(texts)]
-    entries = [Entry(k, (1, one), (one, 8, one), 1.0, None, one) for k, one in enumerate(texts)]
-    kernels = {one: (LaunchExpressions(one, ("1",) * 3, ("1",) * 3, "0"),) for one in texts}
-    return AnswerTable(
-        study=name,
+
+    class OfVersion(AnswerTable):
+        version = texts[-1]
+
+    facts = (0,) * len(GPU_NAMES)
+    devices = [
+        Device(f"gpu{k}", (one,), facts, drivers=(one,), toolkits=(one,), days=(one, one))
+        for k, one in enumerate(texts)
+    ]
+    entries = [
+        Entry(k, (1, one), k, k, 1.0, None, basis=one, why=one) for k, one in enumerate(texts)
+    ]
+    configurations: list[dict[str, Value]] = [
+        {"variant": one, "bx": 8, "mode": one} for one in texts
+    ]
+    stored = Stored(
         workload="exported",
-        title=texts[0],
-        commits=tuple(texts),
         parameters=("n", "kind"),
-        tunables=("variant", "bx", "mode"),
-        texts=frozenset({"kind", "variant", "mode"}),
+        commits=tuple(texts),
+        least_gain=None,
         devices=tuple(devices),
-        version=texts[-1],
-        default=(texts[0], 1, texts[0]),
+        configurations=tuple(configurations),
+        candidates=(),
+        features=(),
         entries=tuple(entries),
-        limits=Limits((Range("n", 1, None, None), Range("kind", None, None, tuple(texts)))),
-        neutral=("", 0, texts[0]),
-        formulas=ExportedFormulas(launches=kernels),
     )
+    limits = Limits((Range("n", 1, None, None), Range("kind", None, None, tuple(texts))))
+    kernels = {one: (LaunchExpressions(one, ("1",) * 3, ("1",) * 3, "0"),) for one in texts}
+    formulas = ExportedFormulas(launches=kernels)
+    return OfVersion(name, spec_of(texts), stored, limits, formulas)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.exporting.table import AnswerTable, Entry
+from launchwise.learning.answers import Interval
 from launchwise.report.study import StudyData
 
 MOST_PROBLEMS = 6  # Problems of a GPU: the number of GPUs is the question, not that of rows
 WITH_MODELS = 30  # GPUs that evaluation and predictions hold: more than a study's page shows
 
 SLOWEST = 8.0
-TIMES = ("time_ms", "time_low_ms", "time_high_ms")
 
 
 def copied(study: StudyData, name: str, count: int) -> StudyData:
@@ -28,9 +29,6 @@ def copied(study: StudyData, name: str, count: int) -> StudyData:
     sources = [gpu for gpu in study.gpus if len(kept[gpu])]
     of = {f"gpu{place:04d}": sources[place % len(sources)] for place in range(count)}
     slower = dict(zip(of, factors, strict=True))
-    answers: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in study.answers or ():
-        answers.setdefault(entry["gpu"], []).append(entry)
 
     def few(table: pd.DataFrame) -> pd.DataFrame:
         first = list(of.items())[:WITH_MODELS]
@@ -60,11 +58,7 @@ def copied(study: StudyData, name: str, count: int) -> StudyData:
         scores={},
         counters={},
         facts=_of_gpus(study.facts, dict(list(of.items())[:WITH_MODELS])),
-        answers=[
-            {**entry, "gpu": new, **_times(entry, slower[new])}
-            for new, old in of.items()
-            for entry in answers.get(old, [])
-        ],
+        table=study.table and _table(study.table, of, slower),
         _known={},
     )
 
@@ -78,8 +72,29 @@ def _of_gpus(facts: Mapping[str, Any], of: Mapping[str, str]) -> dict[str, Any]:
     return {**facts, "splits": splits, "predictions": []}
 
 
-def _times(entry: Mapping[str, Any], factor: float) -> dict[str, float | None]:
-    return {name: None if entry[name] is None else factor * entry[name] for name in TIMES}
+def _table(table: AnswerTable, of: Mapping[str, str], slower: Mapping[str, float]) -> AnswerTable:
+    """Answers of new GPUs, ``slower`` by their factors."""
+    devices, entries = [], list[Entry]()
+    for place, (new, old) in enumerate(of.items()):
+        number, factor = table.number(old), slower[new]
+        assert number is not None
+        devices.append(replace(table.devices[number], name=new))
+
+        def times(limits: Interval | None, factor: float = factor) -> Interval | None:
+            return limits and (limits[0] * factor, limits[1] * factor)
+
+        entries += [
+            replace(
+                one,
+                device=place,
+                time_ms=one.time_ms and factor * one.time_ms,
+                interval_ms=times(one.interval_ms),
+            )
+            for one in table.entries
+            if one.device == number
+        ]
+    changed = {"devices": tuple(devices), "entries": tuple(entries)}
+    return replace(table, stored=table.stored.model_copy(update=changed))
 
 
 def _few_problems(study: StudyData, gpu: str) -> pd.DataFrame:

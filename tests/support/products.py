@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
+from named_tables import write_lookup
 from samples import ROOT, STENCIL
 from stencil import GPUS, TRAINED, slice_of_card, sweep
 from studies import fit_final
@@ -17,8 +18,8 @@ from studies import fit_final
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry, Study
-from launchwise.exporting.lookup import lookup_entries
-from launchwise.exporting.table import AnswerTable, answer_table
+from launchwise.exporting.building import answer_table
+from launchwise.exporting.table import AnswerTable
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
@@ -46,8 +47,8 @@ class Product:
 def product(name: str, folder: Path, **only: list[Any]) -> Product:
     """Fit the product of a study (see :func:`fitted`), and answer every problem of its rows."""
     final, study = fitted(name, folder, **only)
-    study = replace(study, answers=lookup_entries(final))
-    return Product(final, answer_table(final, name), study)
+    table = answer_table(final, name)
+    return Product(final, table, replace(study, table=table))
 
 
 @cache
@@ -132,4 +133,5 @@ def stencil_project(root: Path, members: str) -> Path:
     fit_final(
         Study(workload="stencil", **asked), "chosen", entry, domain, sweeps, times, [], 1, product
     )
+    write_lookup(product, domain)
     return product

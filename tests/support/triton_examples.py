@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.table import AnswerTable, Device, Entry
+from launchwise.exporting.table import AnswerTable, Device, Entry, Stored
 from launchwise.exporting.triton import write_triton
 from launchwise.workloads.launch_shapes import Limits
-from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline
+from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec, load_spec
 
 SPEC = """\
@@ -69,9 +68,17 @@ TUNED = KERNEL.replace(
 """The kernel with an autotuner of its own."""
 REFERENCE = "def expected(x, **others):\n    return 2 * x\n"
 
+FACTS = (0,) * len(GPU_NAMES)
 DEVICES = (
-    Device("big", ("Made-up Big 80GB",), ("999.1",), ("99.0",), ("2020-01-01", "2020-01-02")),
-    Device("small", ("Made-up Small",)),
+    Device(
+        "big",
+        ("Made-up Big 80GB",),
+        FACTS,
+        drivers=("999.1",),
+        toolkits=("99.0",),
+        days=("2020-01-01", "2020-01-02"),
+    ),
+    Device("small", ("Made-up Small",), FACTS),
 )
 ANSWERS: tuple[tuple[int, int, int, str, int, int], ...] = (
     (0, 1, 100, "float32", 64, 4),
@@ -109,37 +116,35 @@ def scaled_spec(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> Spec:
 
 def scaled_table(spec: Spec) -> AnswerTable:
     """Answers to :data:`ANSWERS`, the first of them without a time."""
-    entries = tuple(_entry(place, *each) for place, each in enumerate(ANSWERS))
-    default: tuple[Value, ...] = tuple(baseline(spec).values())
-    return AnswerTable(
-        study="scaled_sizes",
+    chosen = [(64, 1), *(each[-2:] for each in ANSWERS)]
+    configurations: list[dict[str, Value]] = [
+        {"variant": "triton", "BLOCK": block, "num_warps": warps} for block, warps in chosen
+    ]
+    stored = Stored(
         workload=spec.workload,
-        title=spec.title,
-        commits=("c0ffee",),
         parameters=tuple(spec.problem_columns),
-        tunables=tuple(spec.tunable_columns),
-        texts=frozenset({"variant", "dtype"}),
+        commits=("c0ffee",),
+        least_gain=None,
         devices=DEVICES,
-        version="0",
-        default=default,
-        entries=entries,
-        limits=Limits.of(spec),
-        neutral=("", *spec.neutral.values()),
-        formulas=ExportedFormulas(),
+        configurations=tuple(configurations),
+        candidates=(),
+        features=(),
+        entries=tuple(_entry(place, *each) for place, each in enumerate(ANSWERS)),
     )
+    return AnswerTable("scaled_sizes", spec, stored, Limits.of(spec), ExportedFormulas())
 
 
-def _entry(place: int, device: int, rows: int, n: int, dtype: str, block: int, warps: int) -> Entry:
+def _entry(place: int, device: int, rows: int, n: int, dtype: str, *_: int) -> Entry:
     time = place / 4 or None
     return Entry(
         device=device,
         problem=(rows, n, dtype),
-        configuration=("triton", block, warps),
+        choice=1 + place,
+        usual=0,
         time_ms=time,
         gain=None if time is None else 1 + place / 10,
         basis="measured" if time else "within",
         interval_ms=None if time is None else (time * 0.9, time * 1.1),
-        usual=("triton", 64, 1),
     )
 
 

@@ -1,4 +1,4 @@
-// {{ table.title | comment }}: what to launch, by device and problem.
+// {{ table.spec.title | comment }}: what to launch, by device and problem.
 // Written by launchwise export {{ table.version | comment }}; measured at commit {{ table.commits | join(", ") | comment or "unknown" }}.
 {% for device in table.devices %}
 //   {{ (device.name ~ ": " ~ device.measured) | comment }}
@@ -7,9 +7,11 @@
 //   auto answer = launchwise::{{ table.study | name }}::recommend(device_name, {{ "{" }}{{ table.parameters | map("name") | join(", ") }}});
 //
 // Empty for a problem that no configuration may run: see can_run.
-// A size that is not listed has the configuration of the entry nearest in size, and no time: its
-// basis is "nearest", answered_for the problem of that entry. An unknown device has the choice of
-// an experienced engineer ("usual"), else the default. launches_of says how it is launched.
+// The same answer as launchwise recommend and the report give. A problem that is not listed has the
+// configuration that the model is expected to choose, the time of the entry nearest in size scaled to
+// it (answered_for is its problem), and 90 % limits; outside says how far it lies from what was
+// measured. An unknown device has the choice of an experienced engineer ("usual"), else the default.
+// launches_of says how it is launched.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +37,10 @@ struct answer {
     configuration launch;
     double time_ms;           // measured or expected; 0 where unknown
     double gain;              // usual time / this time; 0 where unknown
-    std::string_view basis;   // measured, within, beyond, new_gpu, nearest, usual or default
-    problem answered_for;     // whose configuration this is
+    std::string_view basis;   // measured, within, beyond, new_gpu, usual or default
+    problem answered_for;     // whose time this is
+    double time_low_ms, time_high_ms, gain_low, gain_high;  // limits; 0 where unknown
+    double outside;           // product of ratios to the measured sizes, 1 within
 };
 
 struct kernel_launch {
@@ -55,7 +59,27 @@ namespace detail {
 struct entry {
     int device;
     problem asked;
-    answer found;
+    int choice, usual;  // places of configurations
+    double time_ms, gain;
+    std::string_view basis;
+    double time_low_ms, time_high_ms, gain_low, gain_high;
+    int scale;  // by which work its time is scaled; 0: by none
+};
+
+struct facts_of_device {
+{% for name in facts %}
+    std::int64_t {{ name }};
+{% endfor %}
+    bool judged;
+    // Limits of what is stated between entries, as factors; 0 where unknown.
+    double time_low, time_high, gain_low, gain_high;
+};
+
+struct node {
+    int feature;  // -1: a leaf
+    double threshold;
+    int left, right;
+    double value;
 };
 
 struct name_of_device {
@@ -72,9 +96,33 @@ inline constexpr name_of_device devices[] = {
 {% endfor %}
 };
 
+inline constexpr facts_of_device facts_of[] = {
+{% for device in table.devices %}
+    {{ "{" }}{{ device.facts | join(", ") }}, {{ "true" if device.judge else "false" }}, {{ (device.between_ms or (0, 0)) | join(", ") }}, {{ (device.between_gain or (0, 0)) | join(", ") }}},
+{% endfor %}
+};
+
+inline constexpr configuration configurations[] = {
+{% for each in table.configurations %}
+    {{ each | values }},
+{% endfor %}
+};
+
+// Configurations that are judged where no entry answers.
+inline constexpr int candidates[] = {{ "{" }}{{ (table.stored.candidates or (-1,)) | join(", ") }}};
+
+{% for device in table.devices if device.judge %}
+inline constexpr node trees_of_{{ table.number(device.name) }}[] = {
+{% for feature, threshold, left, right, value in device.judge.nodes %}
+    {{ "{" }}{{ feature }}, {{ threshold }}, {{ left }}, {{ right }}, {{ value }}},
+{% endfor %}
+};
+inline constexpr int roots_of_{{ table.number(device.name) }}[] = {{ "{" }}{{ device.judge.starts | join(", ") }}};
+
+{% endfor %}
 inline constexpr entry entries[] = {
 {% for each in table.entries %}
-    {{ "{" }}{{ each.device }}, {{ each.problem | values }}, {{ "{" }}{{ each.configuration | values }}, {{ each.time_ms | number }}, {{ each.gain | number }}, {{ each.basis | text }}, {}}},
+    {{ "{" }}{{ each.device }}, {{ each.problem | values }}, {{ each.choice }}, {{ each.usual }}, {{ each.time_ms | number }}, {{ each.gain | number }}, {{ each.basis | text }}, {{ (each.interval_ms or (0, 0)) | join(", ") }}, {{ (each.gain_interval or (0, 0)) | join(", ") }}, {{ each.scale }}},
 {% endfor %}
 };
 
@@ -98,10 +146,29 @@ constexpr double distance(const problem &one, const problem &other) {
 
 {% include "integers.hpp" %}
 
-// A problem and a configuration, and what follows from them.
+// The problem's part of how far it lies outside of [low, high].
+constexpr double beyond(std::int64_t value, std::int64_t low, std::int64_t high) {
+    return ratio(value, value < low ? low : value > high ? high : value);
+}
+
+// e to a power by products alone: the same in every language.
+constexpr double growth(double exponent) {
+    double found = 1 + exponent / {{ 2 ** squarings }};
+    for (int i = 0; i < {{ squarings }}; ++i) found *= found;
+    return found;
+}
+
+constexpr bool same(const configuration &one, const configuration &other) {
+    return true{% for name in table.tunables | map("name") %}
+
+        && one.{{ name }} == other.{{ name }}{% endfor %};
+}
+
+// A problem, a configuration and a GPU, and what follows from them.
 struct formulas {
     problem asked;
     configuration chosen;
+    facts_of_device gpu;
 {% for name, text in table.formulas.derived %}
     constexpr {{ "std::string_view" if table.formulas.kinds[name] == "text" else "std::int64_t" }} derived_{{ name | name }}() const {
         return {{ formula(text) }};
@@ -123,6 +190,60 @@ struct formulas {
         return false;
     }
 
+    // Writes what follows from the problem into chosen; false where it may not run.
+    constexpr bool move() {
+{% for name, text in table.formulas.follows %}
+        {{ formula(name) }} = {{ formula(text) }};
+{% endfor %}
+{% for variant, texts in table.formulas.fits.items() if texts %}
+        if ({{ formula("variant") }} == {{ variant | text }})
+            return true{% for text in texts %}
+
+                && {{ formula(text) }}{% endfor %};
+{% endfor %}
+        return true;
+    }
+
+    // Work by which a time is scaled.
+    constexpr double work([[maybe_unused]] int scale) const {
+{% for text in table.formulas.work %}
+        if (scale == {{ loop.index }}) return static_cast<double>({{ formula(text) }});
+{% endfor %}
+        return 1;
+    }
+
+    constexpr double feature([[maybe_unused]] int number) const {
+        double over = 1, under = 1;
+        switch (number) {
+{% for over, under in table.stored.features %}
+            case {{ loop.index0 }}: over = static_cast<double>({{ formula(over) }});{% if under != "1" %} under = static_cast<double>({{ formula(under) }});{% endif %} break;
+{% endfor %}
+        }
+        return over / (under == 0 ? 1 : under);
+    }
+
+    // Log time over that of the best candidate, as the device's trees expect it.
+    constexpr double loss([[maybe_unused]] int device) const {
+        [[maybe_unused]] double values[{{ [1, table.stored.features | length] | max }}] = {};
+        for (int i = 0; i < {{ table.stored.features | length }}; ++i) values[i] = feature(i);
+{% for device in table.devices if device.judge %}
+        if (device == {{ table.number(device.name) }}) return sum(trees_of_{{ table.number(device.name) }}, roots_of_{{ table.number(device.name) }}, values);
+{% endfor %}
+        return 0;
+    }
+
+    template <std::size_t nodes, std::size_t trees>
+    static constexpr double sum(const node (&all)[nodes], const int (&roots)[trees], const double *values) {
+        double found = 0;
+        for (const int root : roots) {
+            int at = root;
+            while (all[at].feature >= 0)
+                at = values[all[at].feature] <= all[at].threshold ? all[at].left : all[at].right;
+            found += all[at].value;
+        }
+        return found;
+    }
+
     constexpr launches run() const {
 {% for variant, kernels in table.formulas.launches.items() %}
         if ({{ formula("variant") }} == {{ variant | text }})
@@ -140,16 +261,94 @@ constexpr bool can_run([[maybe_unused]] const problem &asked) {
         && {{ each }}{% endfor %};
 }
 
-inline constexpr answer default_answer{{ "{" }}{{ table.default | values }}, 0, 0, "default", {}};
+inline constexpr answer default_answer{{ "{" }}{{ table.default | values }}, 0, 0, "default", {}, 0, 0, 0, 0, 1};
 
 // Blocks, grids and dynamic shared memory of the kernels that a configuration launches.
 constexpr launches launches_of(const problem &asked, const configuration &chosen) {
-    const launches found = detail::formulas{asked, chosen}.run();
+    const launches found = detail::formulas{asked, chosen, {}}.run();
     for (std::size_t i = 0; i < found.count; ++i)
         for (std::size_t k = 0; k < 3; ++k)
             if (found.kernels[i].block[k] < 1 || found.kernels[i].grid[k] < 1) return {};
     return found;
 }
+
+namespace detail {
+constexpr answer listed(const entry &one) {
+    return {configurations[one.choice], one.time_ms, one.gain, one.basis, one.asked, one.time_low_ms, one.time_high_ms, one.gain_low, one.gain_high, 1};
+}
+
+// The answer for a problem that no entry is of; near is the nearest entry.
+constexpr std::optional<answer> between(const problem &asked, const entry &near) {
+    const facts_of_device &gpu = facts_of[near.device];
+    formulas usual{asked, {{ table.neutral | values }}, gpu};
+    bool has_usual = usual.take_usual(), found = false;
+    configuration chosen{};
+    double least = std::numeric_limits<double>::infinity();
+    if (gpu.judged) {
+        if (has_usual) {
+            chosen = usual.chosen;
+            least = usual.loss(near.device);
+            found = true;
+        }
+        for (const int place : candidates) {
+            formulas one{asked, configurations[place], gpu};
+            if (!one.move()) continue;
+            const double loss = one.loss(near.device);
+            if (found && !(loss < least)) continue;
+            chosen = one.chosen;
+            least = loss;
+            found = true;
+        }
+    } else {
+        for (const auto &entry : entries) {
+            if (entry.device != near.device) continue;
+            const double far = distance(asked, entry.asked);
+            formulas one{asked, configurations[entry.choice], gpu};
+            if (!(far < least) || !one.move()) continue;
+            chosen = one.chosen;
+            least = far;
+            found = true;
+        }
+    }
+    if (!found) return std::nullopt;
+    configuration kept = usual.chosen;
+    if (!has_usual) {
+        kept = usual.chosen = configurations[near.usual];
+        has_usual = usual.move();
+        if (has_usual) kept = usual.chosen;
+    }
+    const bool is_usual = has_usual && same(chosen, usual.chosen);
+    double gain = is_usual ? 1 : 0;
+    if (gpu.judged && has_usual) gain = growth(usual.loss(near.device) - least);
+    double outside = 1;
+{% for name in table.parameters %}
+{% if name not in table.texts %}
+    {
+        bool any = false;
+        std::int64_t low = 0, high = 0;
+        for (const auto &entry : entries) {
+            if (entry.device != near.device || entry.basis != "measured" || !(distance(asked, entry.asked) < std::numeric_limits<double>::infinity())) continue;
+            const std::int64_t value = entry.asked.{{ name | name }};
+            low = any && low < value ? low : value;
+            high = any && high > value ? high : value;
+            any = true;
+        }
+        if (any) outside *= beyond(asked.{{ name | name }}, low, high);
+    }
+{% endif %}
+{% endfor %}
+    const formulas here{asked, {}, gpu}, there{near.asked, {}, gpu};
+    const double time = near.time_ms > 0 ? near.time_ms * (here.work(near.scale) / there.work(near.scale)) : 0;
+    const std::string_view basis = near.basis == "new_gpu" ? near.basis : outside == 1 ? std::string_view("within") : std::string_view("beyond");
+    const bool sure = !is_usual && gain > 0;
+{% if table.stored.least_gain is not none %}
+    // No gain that the settings require is sure.
+    if (!is_usual && !(sure && gain * gpu.gain_low / outside >= {{ table.stored.least_gain }}))
+        return answer{kept, time * gain, 1, basis, near.asked, 0, 0, 0, 0, outside};
+{% endif %}
+    return answer{chosen, time, gain, basis, near.asked, time * gpu.time_low / outside, time * gpu.time_high * outside, sure ? gain * gpu.gain_low / outside : 0, sure ? gain * gpu.gain_high * outside : 0, outside};
+}
+}  // namespace detail
 
 // The configuration to launch for a problem on a device, by its name.
 constexpr std::optional<answer> recommend(std::string_view device, const problem &asked) {
@@ -158,26 +357,20 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
     for (std::size_t i = 0; i < sizeof(detail::devices) / sizeof(detail::devices[0]); ++i)
         if (number < 0 && detail::devices[i].name == device) number = detail::devices[i].device;
     double least = std::numeric_limits<double>::infinity();
-    answer best = default_answer;
+    const detail::entry *near = nullptr;
     for (const auto &entry : detail::entries) {
         if (entry.device != number) continue;
         const double far = detail::distance(asked, entry.asked);
-        if (far < least) {
-            least = far;
-            best = entry.found;
-            best.answered_for = entry.asked;
-        }
+        if (!(far < least)) continue;
+        least = far;
+        near = &entry;
     }
-    if (!(least < std::numeric_limits<double>::infinity())) {
-        detail::formulas usual{asked, {{ table.neutral | values }}};
-        if (usual.take_usual()) return answer{usual.chosen, 0, 0, "usual", asked};
-    }
-    // The time of another size is none of this one.
-    if (least > 1 && least < std::numeric_limits<double>::infinity()) {
-        best.time_ms = best.gain = 0;
-        best.basis = "nearest";
-    }
-    return best;
+    if (near && least == 1) return detail::listed(*near);
+    if (near)
+        if (const auto found = detail::between(asked, *near)) return found;
+    detail::formulas usual{asked, {{ table.neutral | values }}, {}};
+    if (usual.take_usual()) return answer{usual.chosen, 0, 0, "usual", asked, 0, 0, 0, 0, 1};
+    return default_answer;
 }
 
 }  // namespace launchwise::{{ table.study | name }}

@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from launchwise.base.nested import is_simple, nested
+from launchwise.exporting.decision import SQUARINGS
+from launchwise.exporting.table import AnswerTable, Device
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
@@ -20,7 +22,7 @@ from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
-from launchwise.workloads.parts import Value
+from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.templates import cpp_text, template_arguments, template_names
 
@@ -61,7 +63,7 @@ def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> F
 def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     """The study, the GPU and the problem that the lookup begins with: one in the middle."""
     gpu = study.whole[0]
-    found = [entry for entry in study.answers or () if entry["gpu"] == gpu]
+    found = [entry for entry in study.answers if entry["gpu"] == gpu]
     measured = [entry for entry in found if entry["basis"] == MEASURED] or found
     middle = measured[len(measured) // 2]["problem"]
     problem = {name: middle[name] for name in study.problem_columns}
@@ -73,13 +75,16 @@ def data(study: StudyData) -> dict[str, Any]:
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
     configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
-    limits, whether the gains were measured in pairs, whether a blind test alone measured it, and
-    the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
-    configurations are places in their lists. Values that the page offers as a choice have no limit
-    among ``limits``. ``hosted`` says whether host code names macros; ``launches``, ``macros``,
-    ``tested`` and ``heldOut`` are what the functions of these names return.
+    limits, whether the gains were measured in pairs, whether a blind test alone measured it, the
+    other configurations, each with time and limits, if it has any, by which work its time is
+    scaled, and how many measured configurations cannot be told apart from it. GPUs, problems, bases
+    and configurations are places in their lists. Values that the page offers as a choice have no
+    limit among ``limits``. ``hosted`` says whether host code names macros; ``launches``,
+    ``macros``, ``tested``, ``rule``, ``judges`` and ``heldOut`` are what the functions of these
+    names return.
     """
-    answers = study.answers or ()
+    answers = study.answers
+    assert study.table
     keys = [tuple(each["problem"][name] for name in study.problem_columns) for each in answers]
     gpus, problems, bases = Places(), Places(), Places(WORDS)
     configurations = Places()
@@ -97,6 +102,7 @@ def data(study: StudyData) -> dict[str, Any]:
         ]
         for each, key in zip(answers, keys, strict=True)
     ]
+    between = rule(study.table, place, gpus)
     return {
         "title": study.settings.title,
         "workload": study.spec.workload,
@@ -107,6 +113,7 @@ def data(study: StudyData) -> dict[str, Any]:
         "bases": list(WORDS.values()),
         "percents": [percent_of(name) for name in bases],
         "measured": bases.of(MEASURED),
+        "between": [bases.of("within"), bases.of("beyond")],
         "configurations": [
             {
                 "words": wording.configuration(neutral(dict(items), study), study.spec),
@@ -124,8 +131,49 @@ def data(study: StudyData) -> dict[str, Any]:
         "neutral": dict(study.spec.neutral),
         "baseline": of_baseline,
         "tested": tested(study),
+        "rule": between,
+        "judges": judges(study.table, gpus),
         "entries": entries,
     }
+
+
+def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, int]) -> Any:
+    """What a problem without an entry is answered by (:mod:`launchwise.exporting.lookup`), with
+    expressions as nested lists. ``place`` numbers configurations, ``gpus`` GPUs."""
+    formulas, stored = table.formulas, table.stored
+    devices = _in_order(table, gpus)
+
+    def pairs(named: Iterable[tuple[str, str]]) -> list[list[Any]]:
+        return [[name, nested(text)] for name, text in named]
+
+    return {
+        "derived": pairs(formulas.derived),
+        "usual": [
+            [nested(one.when), pairs(one.configuration), list(map(nested, one.conditions))]
+            for one in formulas.usual
+        ],
+        "follows": pairs(formulas.follows),
+        "fits": {name: list(map(nested, texts)) for name, texts in formulas.fits.items()},
+        "work": list(map(nested, formulas.work)),
+        "features": [[nested(text) for text in both] for both in stored.features],
+        "candidates": [place(stored.configurations[one]) for one in stored.candidates],
+        "facts": [dict(zip(GPU_NAMES, one.facts, strict=True)) for one in devices],
+        "between": [[one.between_ms, one.between_gain] for one in devices],
+        "leastGain": stored.least_gain,
+        "squarings": SQUARINGS,
+    }
+
+
+def judges(table: AnswerTable, gpus: Mapping[str, int]) -> list[Any]:
+    """Trees of each GPU: roots; feature, threshold, children and value of the nodes; None without
+    any."""
+    return [one.judge and list(vars(one.judge).values()) for one in _in_order(table, gpus)]
+
+
+def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:
+    """GPUs with an entry, by their places."""
+    known = [one for one in table.devices if one.name in gpus]
+    return sorted(known, key=lambda one: gpus[one.name])
 
 
 class Places(dict[Any, int]):
@@ -158,6 +206,8 @@ def _choices_and_times(each: Mapping[str, Any], place: Callable[[Values], int]) 
         int(each["paired"]),
         int(each["blind"]),
         [[place(other["configuration"]), *times(other)] for other in each["others"]],
+        each["scale"],
+        each["alike"],
     ]
 
 

@@ -159,7 +159,7 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
             "predicted_ms": each["time_ms"],
             "baseline_ms": (each["improvement"] or float("nan")) * each["time_ms"],
         }
-        for each in study.answers or ()
+        for each in study.answers
         if each["gpu"] in study.described and each["time_ms"] is not None
     ]
     if not rows:

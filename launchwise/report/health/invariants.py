@@ -106,7 +106,7 @@ def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Viola
     key = ["gpu", *study.problem_columns]
     tables = [table[key].drop_duplicates() for table in (study.rows, *study.tested.values())]
     measured = {case for table in tables for case in table.itertuples(index=False, name=None)}
-    for answer in study.answers or ():
+    for answer in study.answers:
         row = {"gpu": answer["gpu"], **answer["problem"]}
         for ends in (("time_low_ms", "time_high_ms"), ("gain_low", "gain_high")):
             low, high = (answer[end] for end in ends)

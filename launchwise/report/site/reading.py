@@ -14,7 +14,9 @@ from pydantic import BaseModel
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.experiment.study import ModelEntry, Study
-from launchwise.gpus.profile import read_profile
+from launchwise.exporting.table import AnswerTable, read_answer_table
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.learning.features import Domain
 from launchwise.learning.learnt import read_learnt
 from launchwise.learning.splits import asked_about
 from launchwise.report.site.stand_ins import MissingStudy
@@ -84,13 +86,17 @@ def read_study(
     for path in files.sweeps.values():
         if path not in sweeps:
             sweeps[path] = tables.read_table(path, measurements, wanted)
+    profiles, described = (
+        {gpu: read_profile(path, gpu) for gpu, path in some.items()}
+        for some in (files.profiles, files.described)
+    )
     found = StudyData(
         name=name,
         folder=files.folder,
         settings=settings,
         spec=spec,
         entries={model: entries[model] for model in settings.models},
-        profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
+        profiles=profiles,
         sweeps={
             gpu: with_judged_times(sweeps[path], judged[gpu], spec, files.judged[gpu])
             for gpu, path in files.sweeps.items()
@@ -113,9 +119,9 @@ def read_study(
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
         **_published(files.published, spec),
-        described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
+        described=described,
         kept_out=kept_out,
-        answers=_answers(files.answers),
+        table=_table(files.answers, settings, spec, {**profiles, **described}),
     )
     return _of_measured(found)
 
@@ -140,11 +146,14 @@ def _published(path: Path | None, spec: Spec) -> dict[str, Any]:
     return {"published_times": table, "published_facts": tables.read_facts(path)}
 
 
-def _answers(path: Path | None) -> list[dict[str, Any]] | None:
+def _table(
+    path: Path | None, settings: Study, spec: Spec, profiles: Mapping[str, GpuProfile]
+) -> AnswerTable | None:
     if path is None:
         return None
-    answers: list[dict[str, Any]] = read_sealed_json(path, "answers")["answers"]
-    return answers
+    usual = [one.model_dump() for one in settings.usual or ()]
+    named = settings.candidates, settings.constraints
+    return read_answer_table(path, Domain(spec, profiles, *named, usual=usual))
 
 
 def _of_gpus(paths: Mapping[str, Path], schema: Schema) -> dict[str, pd.DataFrame]:

@@ -35,7 +35,7 @@ STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """Other files that the pages of a folder share. A page with a lookup works without them."""
 
 BLOCK_SCRIPTS = {
-    Finder: ("answer.js", "finder.js"),
+    Finder: ("lookup.js", "answer.js", "finder.js"),
     Compared: ("compare.js",),
     Landscape: ("landscape.js",),
 }

@@ -12,7 +12,8 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.storage import read_sealed_json, write_text
+from launchwise.base.storage import write_text
+from launchwise.exporting.table import named_answers, read_stored
 from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
 from launchwise.report.blocks import Notice, Page, Section, Text
@@ -108,8 +109,8 @@ def write_first_page(report: Path, archive: Path, answers: Path) -> bool:
     ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``."""
     if archive.exists():
         return False
-    read = {path.stem: read_sealed_json(path, "answers") for path in sorted(answers.glob("*.json"))}
-    known = {study: each["answers"] for study, each in read.items() if each["answers"]}
+    read = {path.stem: named_answers(read_stored(path)) for path in sorted(answers.glob("*.json"))}
+    known = {study: each for study, each in read.items() if each}
     if not known:
         return False
     sections = [_first_answers(study, each) for study, each in known.items()]

@@ -154,13 +154,14 @@ def html(
 
 def answer_files(study: str, data: Mapping[str, Any]) -> dict[str, str]:
     """Files of the lookup: path to text; ``data`` as :func:`.finder.data` gives it."""
-    head = {name: part for name, part in data.items() if name != "entries"}
+    head = {name: part for name, part in data.items() if name not in ("entries", "judges")}
     found = {DATA.format(study=study): _script("launchwiseAnswers", study, head)}
     of_gpu: dict[str, list[Any]] = {gpu: [] for gpu in data["gpus"]}
     for entry in data["entries"]:
         of_gpu[data["gpus"][entry[0]]].append(entry)
-    for gpu, entries in of_gpu.items():
-        name, text = f"{study}/{gpu}", packed(embedded(entries), FAST)
+    for (gpu, entries), judge in zip(of_gpu.items(), data["judges"], strict=True):
+        own = {"entries": entries, "judge": judge}
+        name, text = f"{study}/{gpu}", packed(embedded(own), FAST)
         found[ENTRIES.format(study=study, gpu=gpu)] = _script("launchwiseEntries", name, text)
     return found
 

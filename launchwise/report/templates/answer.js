@@ -1,45 +1,9 @@
 (() => {
   "use strict";
-  // Places in an entry of a study's answers, see launchwise/report/front/finder.py.
-  const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, , , BASELINE] = [...Array(12).keys()];
-  const [PAIRED, BLIND, OTHERS] = [14, 15, 16];
+  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE } = window.launchwiseLookup;
+  const value = window.launchwiseValue;
   const EQUAL = window.launchwiseEqual;
   const outcome = window.launchwiseOutcome;
-
-  // Expressions of a workload as nested lists: an operator and its operands.
-  const operators = {
-    "+": (a, b) => a + b,
-    "-": (a, b) => a - b,
-    "*": (a, b) => a * b,
-    "//": (a, b) => Math.floor(a / b),
-    "%": (a, b) => a - b * Math.floor(a / b),
-    "==": (a, b) => a === b,
-    "!=": (a, b) => a !== b,
-    "<": (a, b) => a < b,
-    "<=": (a, b) => a <= b,
-    ">": (a, b) => a > b,
-    ">=": (a, b) => a >= b,
-    not: (a) => !a,
-    negative: (a) => -a,
-  };
-  const value = (tree, names) => {
-    if (!Array.isArray(tree)) return tree;
-    const [sign, ...parts] = tree;
-    const of = (part) => value(part, names);
-    if (sign === "name") return names[parts[0]];
-    if (sign === "if") return of(of(parts[0]) ? parts[1] : parts[2]);
-    if (sign === "and" || sign === "or") {
-      // As in Python: the value of the operand that decides.
-      let last;
-      for (const part of parts) {
-        last = of(part);
-        if (Boolean(last) === (sign === "or")) break;
-      }
-      return last;
-    }
-    return operators[sign](...parts.map(of));
-  };
-  window.launchwiseValue = value;
 
   const number = window.launchwiseNumber;
   const apart = window.launchwiseApart;
@@ -172,9 +136,8 @@
     const times = [entry[TIME], ...entry[OTHERS].map((one) => one[1]).filter((one) => one !== null)];
     if (times.every((one, place) => !place || times[place - 1] <= one)) return [];
     if (entry[BASIS] !== data.measured) return [element("p", sentence(data.words.order), "note")];
-    const faster = entry[TIME] / Math.min(...times);
-    return [element("p", faster <= EQUAL
-      ? `No measured configuration beats the usual choice by more than ${number(100 * (EQUAL - 1), 1)} %.`
+    return [element("p", entry[ALIKE] > 1
+      ? "A measured configuration with a shorter time cannot be told apart from this one."
       : "No measured configuration has the gain over the usual choice that the settings require (least_gain).", "note")];
   };
 
@@ -284,27 +247,21 @@
     const heading = element("p", "Use ", "use");
     heading.append(element("strong", words(entry)));
     made.push(heading);
-    if (found.exact) {
-      made.push(element("p", `${time(data, entry)} ${speed(data, entry, context)}`));
-      made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}.`));
-      made.push(...heldOut(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
-      made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
-      if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
-    } else {
-      // As in every exported form: the configuration of another size has no time and no gain here.
-      const [last, next] = found.around;
-      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`).join(", ");
-      const whence = !found.inside ? `It is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer.`
-        : last[CHOICE] === next[CHOICE] ? `It is the answer for both sizes around it: ${found.around.map((one) => name(one[PROBLEM])).join(" and ")}.`
-          : `The answers for the sizes around it differ: ${both}. This is that of the nearer size.`;
-      made.push(element("p", `Basis: nearest, taken over from ${name(entry[PROBLEM])}. ${whence}`));
-      if (context.beside === "own") made.push(element("p", context.ownSpeed(entry)));
-      made.push(element("p", "No answer was computed for this very problem, so its time and gain are not known here. This command computes them:"), element("pre", command));
-    }
+    const listed = found.near === entry;
+    made.push(element("p", `${time(data, entry)} ${speed(data, entry, context)}`));
+    const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
+    const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
+    const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
+    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer`;
+    made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
+    made.push(...heldOut(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
+    made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
+    if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
+    if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
     const { values } = data.configurations[entry[CHOICE]];
     made.push(taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked)));
     return made;
   };
 
-  window.launchwiseAnswer = { GPU, PROBLEM, BASIS, CHOICE, TIME, EQUAL, element, number, card };
+  window.launchwiseAnswer = { EQUAL, element, number, card };
 })();

@@ -4,7 +4,8 @@
   const form = document.querySelector(".finder");
   const box = document.getElementById(`${form.id}-answer`);
   const { first, workloads, verdicts } = page[form.id];
-  const { GPU, PROBLEM, BASIS, CHOICE, TIME, EQUAL, element, number, card } = window.launchwiseAnswer;
+  const { PROBLEM, BASIS, CHOICE, TIME, look, distance, problemOf } = window.launchwiseLookup;
+  const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
   // Answers of a study are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
@@ -19,7 +20,7 @@
   // A study's answers on one GPU; none where the study does not know it.
   const loadFor = (study, gpu) => load(study).then((data) => !data.gpus.includes(gpu) ? { ...data, entries: [] }
     : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
-      .then((packed) => window.launchwiseInflate(packed)).then(JSON.parse).then((entries) => ({ ...data, entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]) })));
+      .then((packed) => window.launchwiseInflate(packed)).then(JSON.parse).then(({ entries, judge }) => ({ ...data, judge, entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]) })));
 
   // Every measured row of a GPU, for gains over a configuration of the reader's.
   const unpacked = {};
@@ -28,41 +29,8 @@
     () => window.launchwiseRows[`${study}/${gpu}`],
   ).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
 
-  // The rule of every exported form: the same texts, then the least product of ratios of sizes.
-  const distance = (asked, known) => asked.reduce((product, value, place) => {
-    const other = known[place];
-    if (typeof value === "string") return value === other ? product : Infinity;
-    return product * ((Math.max(value, other) + 1) / (Math.min(value, other) + 1));
-  }, 1);
-  const nearest = (entries, asked) => {
-    let best = null;
-    let least = Infinity;
-    for (const entry of entries) {
-      const found = distance(asked, entry[PROBLEM]);
-      if (found < least) [best, least] = [entry, found];
-    }
-    return [best, least];
-  };
-  const look = (data, gpu, asked) => {
-    const place = data.gpus.indexOf(gpu);
-    const own = data.entries.filter((entry) => entry[GPU] === place);
-    const [entry, far] = nearest(own, asked);
-    if (!entry) return null;
-    if (far === 1) return { entry, exact: true, around: [] };
-    // The nearest entries below and above along the one parameter that differs.
-    const apart = asked.flatMap((value, at) => value === entry[PROBLEM][at] ? [] : [at]);
-    if (apart.length > 1) return { entry, exact: false, inside: false, around: [entry] };
-    const [at] = apart;
-    const line = own.filter((one) => one[PROBLEM].every((value, k) => k === at || value === asked[k]));
-    const below = line.filter((one) => one[PROBLEM][at] < asked[at]);
-    const above = line.filter((one) => one[PROBLEM][at] > asked[at]);
-    const last = below.reduce((a, b) => (a && a[PROBLEM][at] >= b[PROBLEM][at] ? a : b), null);
-    const next = above.reduce((a, b) => (a && a[PROBLEM][at] <= b[PROBLEM][at] ? a : b), null);
-    const around = [last, next].filter((one) => one);
-    return { entry, exact: false, inside: around.length === 2, at, around };
-  };
   const broken = (data, asked) => {
-    const names = Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]]));
+    const names = problemOf(data, asked);
     return data.limits.find(([, tree]) => !window.launchwiseValue(tree, names));
   };
   window.launchwiseLook = (study, gpu, asked) => loadFor(study, gpu).then((data) => {
@@ -117,7 +85,7 @@
       ? loadRows(form.elements.study.value, form.elements.gpu.value).then((rows) => ({ ...data, rows })) : data;
   const fields = () => [...form.querySelectorAll(".parameters [name]")];
   const asked = (data) => fields().map((field, k) => (
-    typeof data.parameters[k].values[0] === "string" ? field.value : Math.round(Number(field.value))
+    typeof data.parameters[k].values[0] === "string" ? field.value : Number(field.value)
   ));
   const build = (data, gpu, problem) => {
     form.elements.gpu.replaceChildren(...data.gpus.map((name) => new Option(name)));
@@ -153,7 +121,7 @@
       if (study === mine || workload !== workloads[mine]) continue;
       const other = await loadFor(study, gpu);
       const found = broken(other, problem) ? null : look(other, gpu, problem);
-      const time = found?.exact ? found.entry[TIME] : null;
+      const time = found?.entry[TIME] ?? null;
       if (time !== null && time * EQUAL < (fastest?.time ?? entry[TIME])) {
         fastest = { study, time, title: other.title, words: other.configurations[found.entry[CHOICE]].words, basis: other.bases[found.entry[BASIS]] };
       }
@@ -170,8 +138,9 @@
   const answer = (remember, own) => loadFor(form.elements.study.value, form.elements.gpu.value).then(withRows).then((data) => {
     listOwn(data, own);
     const problem = asked(data);
-    if (problem.some((value) => typeof value === "number" && !(value >= 1))) {
-      box.replaceChildren(element("p", "Every number must be 1 or more.", "notice"));
+    const wrong = data.parameters.find((one, k) => typeof problem[k] === "number" && !(Number.isInteger(problem[k]) && problem[k] >= 1));
+    if (wrong) {
+      box.replaceChildren(element("p", `${wrong.name} must be a whole number of 1 or more.`, "notice"));
       return;
     }
     const limit = broken(data, problem);

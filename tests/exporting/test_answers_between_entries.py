@@ -1,0 +1,111 @@
+"""How sure an answer between entries is, and what is asked of its gain."""
+
+from __future__ import annotations
+
+import random
+import runpy
+from dataclasses import replace
+
+import pytest
+from agreeing import changed
+from exported import GPUS, problem
+
+from launchwise.exporting.building import calibrated
+from launchwise.exporting.files import write_answers
+from launchwise.learning.answers import MEASURED
+
+BETWEEN_MS, BETWEEN_GAIN = (0.9, 1.2), (0.95, 1.1)
+UNLISTED = [n for n in range(100, 1500, 23) if n not in (200, 256, 400, 512)]
+
+
+@pytest.fixture(scope="module")
+def limited(table):
+    """The table with limits of what is stated between entries."""
+    devices = [
+        replace(one, between_ms=BETWEEN_MS, between_gain=BETWEEN_GAIN) for one in table.devices
+    ]
+    return changed(table, devices=tuple(devices))
+
+
+def test_limits_are_wider_the_farther_outside_a_problem_lies(limited):
+    bases = set()
+    for n in UNLISTED:
+        found = limited.answer("card", problem(n))
+        assert found is not None
+        if found.answered_for == problem(n):
+            continue
+        (first,), far = found.suggestions, found.outside
+        end = min(max(n, 200), 512)
+        assert far == (max(n, end) + 1) / (min(n, end) + 1)
+        assert found.basis == ("within" if far == 1 else "beyond")
+        assert first.expected_ms is not None
+        low, high = (factor * first.expected_ms for factor in BETWEEN_MS)
+        assert first.interval_ms == pytest.approx((low / far, high * far))
+        assert (first.gain_interval is None) == first.is_usual
+        if first.gain_interval is not None:
+            assert first.gain is not None
+            low, high = (factor * first.gain for factor in BETWEEN_GAIN)
+            assert first.gain_interval == pytest.approx((low / far, high * far))
+        bases.add((found.basis, first.is_usual))
+    assert {("within", False), ("beyond", False)} <= bases
+
+
+def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limited, tmp_path):
+    careful = changed(limited, least_gain=1.02)
+    write_answers(tmp_path / "out", careful)
+    recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
+    kept = 0
+    for n in UNLISTED:
+        plain, found = (one.answer("card", problem(n)) for one in (limited, careful))
+        assert plain is not None
+        assert found is not None
+        if found.answered_for == problem(n):
+            continue
+        (before,), (first,) = plain.suggestions, found.suggestions
+        sure = before.is_usual or (before.gain_interval or (0.0,))[0] >= 1.02
+        if sure:
+            assert found == plain
+        else:
+            kept += 1
+            assert first.configuration == found.usual == plain.usual
+            assert (first.is_usual, first.gain) == (True, 1)
+            assert first.expected_ms == (before.expected_ms or 0) * (before.gain or 0)
+            assert first.interval_ms is first.gain_interval is None
+            assert found.why == "no gain of 1.02 and more is sure"
+        said = recommend("card", **problem(n))
+        values = {name: said[name] for name in first.configuration}
+        assert values == first.configuration
+        numbers = ("time_ms", "gain", "interval_ms", "gain_interval", "outside")
+        assert [said[name] for name in numbers] == [
+            *(first.expected_ms, first.gain, first.interval_ms, first.gain_interval),
+            found.outside,
+        ]
+    assert 0 < kept < len(UNLISTED)
+    # More may be asked than the table does.
+    asked = limited.answer("card", problem(900), 100.0)
+    assert asked is not None
+    assert asked.suggestions[0].is_usual
+
+
+def test_limits_between_entries_hold_the_times_of_problems_that_were_left_out(table, final):
+    """The model's own errors are none here: what is stated errs by what it differs from it."""
+    exact = [
+        replace(one, interval_ms=one.time_ms and (one.time_ms, one.time_ms))
+        for one in table.entries
+    ]
+    drawn = [one for one in exact if one.basis != MEASURED and one.device < len(GPUS)]
+    random.Random(1).shuffle(drawn)
+    held = []
+    for fold in range(4):
+        left_out = drawn[fold::4]
+        kept = [one for one in exact if one not in left_out]
+        made = calibrated(changed(table, entries=tuple(kept)), [], final)
+        for one in left_out:
+            found = made.answer(made.devices[one.device].name, made.problem(one.problem))
+            assert found is not None
+            limits = found.suggestions[0].interval_ms
+            assert limits is not None
+            assert one.time_ms is not None
+            held.append(limits[0] <= one.time_ms <= limits[1])
+    assert len(held) == len(drawn) > 100
+    assert 0.8 <= sum(held) / len(held) <= 0.98
