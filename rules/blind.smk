@@ -1,7 +1,7 @@
 # Blind tests: answers first, then measurements. A file that is there has no rule, so it is never made
 # again by itself: answers that are given after the measurements would prove nothing. To test anew,
 # delete the files of the test.
-#   in   results/final/{study}, sweeps
+#   in   results/final/{study}, results/lookup/{study}.json, sweeps
 #   out  results/blind/{gpu}/{study}.frozen.json    problems, answers, digest
 #        results/blind/{gpu}/{study}.sweep.parquet  measurements of these problems
 #        results/blind/{gpu}/{study}.pairs.parquet  answers beside the fastest, in pairs
@@ -12,6 +12,7 @@ rule freeze:
     """Draw the problems of a blind test and write the answers down."""
     input:
         final=ancient("results/final/{study}/final.json"),
+        lookup=ancient("results/lookup/{study}.json"),
         sweeps=lambda wildcards: map(ancient, studies.sweeps(wildcards.study)),
         profiles=lambda wildcards: map(ancient, profiles(contests.profiled(**wildcards))),
     output:

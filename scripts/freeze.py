@@ -13,6 +13,7 @@ def main(
     question: dict[str, Any],
     gpu: str,
     final: Path,
+    lookup: Path,
     sweeps: list[Path],
     before: Path | None,
     gpus: list[str],
@@ -23,7 +24,7 @@ def main(
 ) -> None:
     """Write the answers, and the problems that are to be measured.
 
-    ``final``: facts of the study's product.
+    ``final``, ``lookup``: facts of the study's product, and its answers.
     ``sweeps``, ``gpus``, ``profiles``: what it learnt from; with a held-out GPU, the profile of
         this too.
     ``before``: other rows of the GPU, whose problems are left out.
@@ -31,9 +32,12 @@ def main(
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json
     from launchwise.experiment.study import Study
-    from launchwise.learning.blind import blocks_of, draw_problems, freeze, problem_of
+    from launchwise.exporting.table import answer_of, read_answer_table
+    from launchwise.learning.answers import Answer
+    from launchwise.learning.blind import LISTED, blocks_of, draw_problems, freeze, problem_of
     from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final
+    from launchwise.learning.splits import Case
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
 
@@ -50,7 +54,12 @@ def main(
     # The product also knows what blind tests of other GPUs measured.
     tables.append(product.fastest)
     problems = draw_problems(wanted.blind, domain, gpu, tables, seed)
-    found = freeze(frozen, study, gpu, product, problems, seed, commit(), now())
+    table = read_answer_table(lookup, domain)
+
+    def answered(case: Case) -> Answer:
+        return answer_of(table, product, case, LISTED, None)
+
+    found = freeze(frozen, study, gpu, product, problems, seed, commit(), now(), answered)
     drawn = [problem_of(each, spec) for each in found.answers]
     write_json(asked, {"problems": drawn, "blocks": blocks_of(found, wanted, spec)})
     log.info("%d problems, digest %s", len(drawn), found.digest)

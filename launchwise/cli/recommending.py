@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from launchwise.cli.studies import (
 )
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Study
-from launchwise.exporting.table import AnswerTable, read_answer_table
+from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.answering import answers, why_none
+from launchwise.learning.answering import why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
@@ -100,26 +100,6 @@ def answered(
     case, final = loaded(study, gpu, words, experiment)
     table = read_answer_table(experiment.root / LOOKUP / f"{study}.json", final.domain)
     return answer_of(table, final, case, top, least_gain), final.spec
-
-
-def answer_of(
-    table: AnswerTable, final: Final, case: Case, top: int, least_gain: float | None
-) -> Answer:
-    """The answer of a product: the table's, on a GPU that it does not know the model's. Further
-    suggestions are the model's.
-
-    ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
-    of the table.
-    """
-    least = least_gain or table.stored.least_gain
-    found = table.answer(case.gpu, case.problem, least)
-    if found is None:
-        return answers(final, [case], top, least)[0]
-    first = found.suggestions[0]
-    more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []
-    others = [one for one in more if one.configuration != first.configuration][: top - 1]
-    ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
-    return replace(found, suggestions=[first, *ranked])
 
 
 def loaded(

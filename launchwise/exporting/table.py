@@ -22,6 +22,7 @@ from launchwise.base.typed import Strict, validated
 from launchwise.exporting.decision import Judge, Ratio, growth
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import around, distance, outside
+from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     BASES,
     MEASURED,
@@ -31,6 +32,8 @@ from launchwise.learning.answers import (
     Suggestion,
 )
 from launchwise.learning.features import Domain
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import baseline, used
@@ -386,6 +389,26 @@ _INSIDE = ("choice", "usual", "others")
 def texts_of(values: Iterable[Value]) -> list[str]:
     """The texts among the values of a problem."""
     return [value for value in values if isinstance(value, str)]
+
+
+def answer_of(
+    table: AnswerTable, final: Final, case: Case, top: int, least_gain: float | None
+) -> Answer:
+    """The answer of a product: the table's, on a GPU that it does not know the model's. Further
+    suggestions are the model's.
+
+    ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
+    of the table.
+    """
+    least = least_gain or table.stored.least_gain
+    found = table.answer(case.gpu, case.problem, least)
+    if found is None:
+        return answers(final, [case], top, least)[0]
+    first = found.suggestions[0]
+    more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []
+    others = [one for one in more if one.configuration != first.configuration][: top - 1]
+    ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
+    return replace(found, suggestions=[first, *ranked])
 
 
 def table_of(domain: Domain, study: str, stored: Stored) -> AnswerTable:

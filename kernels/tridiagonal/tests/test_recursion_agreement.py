@@ -4,8 +4,6 @@ import pytest
 from agreeing import Agreement, asked_about
 from products import fitted
 
-from launchwise.exporting.table import AnswerTable
-
 STUDY = "tridiagonal_recursion"
 SIZES = [100_000, 150_000, 280_000, 500_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000]
 """Sizes that it learns from: of either list of candidates, and a recursion is best at the last."""
