@@ -19,8 +19,9 @@ from launchwise.exporting.asked import (
     spread_problems,
 )
 from launchwise.exporting.decision import Judged
+from launchwise.exporting.entries import Device, Entry, Stored, texts_of
 from launchwise.exporting.formulas import exported_features, name_kinds
-from launchwise.exporting.table import AnswerTable, Device, Entry, Stored, table_of, texts_of
+from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import quantiles

@@ -11,8 +11,9 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned, inside
 from launchwise.base.storage import new_folder, write_json, write_text
+from launchwise.exporting.entries import Entry
 from launchwise.exporting.languages import cpp_header, python_module, rendered
-from launchwise.exporting.table import AnswerTable, Entry
+from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import DEVICE, ConfigFiles

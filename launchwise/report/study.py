@@ -14,7 +14,8 @@ import pandas as pd
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.experiment.study import ModelEntry, Study
-from launchwise.exporting.table import AnswerTable, named_answers
+from launchwise.exporting.entries import named_answers
+from launchwise.exporting.table import AnswerTable
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
@@ -118,7 +119,7 @@ class StudyData:
 
     @cached_property
     def answers(self) -> list[dict[str, Any]]:
-        """Answers of the product by names (:func:`launchwise.exporting.table.named_answers`)."""
+        """Answers of the product by names (:func:`launchwise.exporting.entries.named_answers`)."""
         return named_answers(self.table.stored) if self.table else []
 
     def evaluated(self, split: str, gpu: str, model: str) -> pd.DataFrame:

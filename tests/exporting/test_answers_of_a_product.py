@@ -10,7 +10,7 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
 from launchwise.exporting.building import SUGGESTIONS, answer_table
-from launchwise.exporting.table import named_answers
+from launchwise.exporting.entries import named_answers
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED

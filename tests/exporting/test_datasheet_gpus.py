@@ -11,8 +11,8 @@ from studies import entry, fit_product
 
 from launchwise.exporting.asked import UNMEASURED
 from launchwise.exporting.building import SUGGESTIONS, answer_table
+from launchwise.exporting.entries import named_answers
 from launchwise.exporting.files import wisdom_text
-from launchwise.exporting.table import named_answers
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK

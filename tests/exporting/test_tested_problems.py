@@ -9,7 +9,7 @@ from studies import entry, fit_product
 
 from launchwise.exporting.asked import drawn_problems, known_cases
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.table import named_answers
+from launchwise.exporting.entries import named_answers
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain

@@ -6,7 +6,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
-from launchwise.exporting.table import Device, Entry, Stored
+from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.report.site.stand_ins import SHOWN, write_first_page
 from launchwise.workloads.parts import GPU_NAMES
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.table import AnswerTable, Device, Entry, Stored
+from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import LaunchExpressions, Limits, Range
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec

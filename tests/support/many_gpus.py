@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.exporting.table import AnswerTable, Entry
+from launchwise.exporting.entries import Entry
+from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import Interval
 from launchwise.report.study import StudyData
 

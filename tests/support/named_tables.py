@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.exporting.building import Configurations, answer_table
-from launchwise.exporting.table import (
-    AnswerTable,
-    Device,
-    Entry,
-    Stored,
-    table_of,
-    write_answer_table,
-)
+from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.table import AnswerTable, table_of, write_answer_table
 from launchwise.learning.answers import Interval
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final

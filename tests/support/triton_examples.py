@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.table import AnswerTable, Device, Entry, Stored
+from launchwise.exporting.table import AnswerTable
 from launchwise.exporting.triton import write_triton
 from launchwise.workloads.launch_shapes import Limits
 from launchwise.workloads.parts import GPU_NAMES, Value

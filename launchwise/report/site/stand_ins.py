@@ -13,7 +13,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import write_text
-from launchwise.exporting.table import named_answers, read_stored
+from launchwise.exporting.entries import named_answers, read_stored
 from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
 from launchwise.report.blocks import Notice, Page, Section, Text

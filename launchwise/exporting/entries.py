@@ -1,0 +1,173 @@
+"""What a product's table of answers holds: entries, devices, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_sealed_json
+from launchwise.base.typed import Strict, validated
+from launchwise.exporting.decision import Judge
+from launchwise.exporting.formulas import Ratio
+from launchwise.learning.answers import BASES, Interval
+from launchwise.workloads.parts import GPU_NAMES, Value
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer; configurations by their places in :attr:`Stored.configurations`."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    device: int  # number of its device
+    problem: tuple[Value, ...]  # values in the order of the parameters
+    choice: int
+    usual: int  # the usual choice for the problem
+    # Measured or expected, and over the usual choice; None where nothing is known.
+    time_ms: float | None
+    gain: float | None
+    basis: str  # see `launchwise.learning.answers.BASES`
+    # Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
+    interval_ms: Interval | None = None
+    gain_interval: Interval | None = None
+    improvement: float | None = None  # over the baseline
+    improvement_interval: Interval | None = None
+    paired: bool = False  # whether the gains were measured in pairs
+    blind: bool = False  # whether a blind test alone measured it
+    # Measured configurations that cannot be told apart from it, itself among them.
+    alike: int | None = None
+    why: str = ""  # one sentence
+    # What to try next, in order: configuration, its time and limits.
+    others: tuple[tuple[int, float | None, Interval | None], ...] = ()
+    # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
+    # is scaled for another problem; 0: it is not.
+    scale: int = 0
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU that has entries."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: str  # in the settings
+    cuda_names: tuple[str, ...]  # what CUDA calls it
+    facts: tuple[int, ...]  # in the order of `launchwise.workloads.parts.GPU_NAMES`
+    # What judges candidates for a problem without an entry; None where the model judged none.
+    judge: Judge | None = None
+    # Limits of what is stated of such a problem, as factors of it; None where unknown.
+    between_ms: Interval | None = None
+    between_gain: Interval | None = None
+    # With which it was measured; empty where nothing was, or where nobody recorded it.
+    drivers: tuple[str, ...] = ()
+    toolkits: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()  # first and last day of measurements, YYYY-MM-DD; likewise
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names by which it is looked up."""
+        return (self.name, *self.cuda_names)
+
+    @property
+    def measured(self) -> str:
+        """With what and when it was measured, in words."""
+        if not self.days:
+            return "no dates of measurements recorded"
+        words = f"measured {' to '.join(dict.fromkeys(self.days))}"
+        kinds = {"driver": self.drivers, "CUDA": self.toolkits}
+        return ", ".join(
+            [words, *(f"{kind} {', '.join(each)}" for kind, each in kinds.items() if each)]
+        )
+
+
+class Stored(Strict):
+    """What a product's file holds of a table: the rest follows from the study."""
+
+    workload: str
+    parameters: tuple[str, ...]  # names of the problem's parameters
+    commits: tuple[str, ...]  # commits at which it was measured
+    least_gain: float | None  # gain over the usual choice that must be sure; see the settings
+    devices: tuple[Device, ...]  # in the order of their numbers
+    # Every configuration of the entries once: the variant, and every tunable that it has.
+    configurations: tuple[dict[str, Value], ...]
+    candidates: tuple[int, ...]  # places of those that are judged
+    features: tuple[Ratio, ...]  # what the trees of judges compare
+    entries: tuple[Entry, ...]  # sorted by device, then by problem
+
+
+def texts_of(values: Iterable[Value]) -> list[str]:
+    """The texts among the values of a problem."""
+    return [value for value in values if isinstance(value, str)]
+
+
+def read_stored(path: Path) -> Stored:
+    """Read a product's table without its study; errors as of :func:`read_answer_table`."""
+    stored = validated(Stored, read_sealed_json(path), path)
+    for key, complaint in _strange(stored):
+        raise UserError(path, key, complaint)
+    return stored
+
+
+def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
+    """Keys of a table whose values do not belong together, and why."""
+    count, known = len(stored.configurations), len(stored.devices)
+    places = [*stored.candidates]
+    for one in stored.entries:
+        places += [one.choice, one.usual, *(place for place, *_ in one.others)]
+        if not 0 <= one.device < known or len(one.problem) != len(stored.parameters):
+            yield "entries", "are of other devices or parameters"
+        if one.basis not in BASES:
+            yield "entries", f"{one.basis!r} is no basis"
+    if any(not 0 <= place < count for place in places):
+        yield "configurations", "some are missing"
+    for each in stored.devices:
+        if len(each.facts) != len(GPU_NAMES):
+            yield "devices", f"{each.name}: needs {len(GPU_NAMES)} facts"
+        if each.judge and not each.judge.is_whole(len(stored.features)):
+            yield "devices", f"{each.name}: its trees have other nodes"
+
+
+def named_answers(stored: Stored) -> list[dict[str, Any]]:
+    """Entries with names, for the report.
+
+    Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
+    ``blind`` (a blind test alone measured it), ``alike`` (measured configurations that cannot be
+    told apart from it, itself among them); ``configuration`` (the variant and the tunables that
+    it has), ``is_usual``, ``usual`` (that of the usual choice); ``time_ms``, ``gain`` over the
+    usual choice and ``improvement`` over the baseline, each with ``_low`` and ``_high``, None where
+    nothing is known; ``paired`` (the gains were measured in pairs); ``others``: configurations to
+    try next, in order, with their times; ``scale`` as in the entry.
+    """
+    configurations = stored.configurations
+
+    def ends(name: str, value: float | None, limits: Interval | None) -> dict[str, float | None]:
+        low, high = limits or (None, None)
+        return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+    def times(value: float | None, limits: Interval | None) -> dict[str, float | None]:
+        low, high = limits or (None, None)
+        return {"time_ms": value, "time_low_ms": low, "time_high_ms": high}
+
+    return [
+        {
+            "gpu": stored.devices[one.device].name,
+            "problem": dict(zip(stored.parameters, one.problem, strict=True)),
+            **{name: getattr(one, name) for name in ("basis", "blind", "alike", "paired", "scale")},
+            "configuration": configurations[one.choice],
+            "usual": configurations[one.usual],
+            "is_usual": one.choice == one.usual,
+            **times(one.time_ms, one.interval_ms),
+            **ends("gain", one.gain, one.gain_interval),
+            **ends("improvement", one.improvement, one.improvement_interval),
+            "others": [
+                {"configuration": configurations[place], **times(time_ms, limits)}
+                for place, time_ms, limits in one.others
+            ],
+        }
+        for one in stored.entries
+    ]
