@@ -76,7 +76,7 @@ def drawn(one, random):
 
 def test_500_answers_are_those_of_recommend(opened, products):
     random = np.random.default_rng(SEED)
-    told: Counter[str] = Counter()
+    told = Counter()
     for _ in range(DRAWS):
         name = str(random.choice(list(PARTS)))
         one = products[name]

@@ -1,11 +1,5 @@
 """Fixtures of tests of the commands."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from launchwise.cli.check import cpu_runs
@@ -13,23 +7,23 @@ from launchwise.cli.check.on_cpu import Runner
 
 
 @pytest.fixture
-def without_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_nvcc(monkeypatch):
     """Compilation by nvcc has tests of its own."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
 @pytest.fixture
-def in_one_process(without_nvcc: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_one_process(without_nvcc, monkeypatch):
     """``launchwise check --cpu`` runs kernels in this process: another takes half a second more."""
 
     class Here(cpu_runs.CpuProcess):
-        def __init__(self, folder: Path) -> None:
+        def __init__(self, folder):
             self._folder, self._runner = folder, list[Runner]()
 
-        def __exit__(self, *error: object) -> None:
+        def __exit__(self, *error):
             pass
 
-        def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        def run(self, job, seconds):
             self._runner = self._runner or [Runner(self._folder)]
             return self._runner[0].answer(job)
 

@@ -1,12 +1,9 @@
 """``launchwise check`` on the workloads of ``data/checks.yaml``: each mistake is one line."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,11 +13,11 @@ from launchwise.cli.app import main
 from launchwise.cli.check import checking
 from launchwise.workloads.spec import load_spec
 
-DATA: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "data" / "checks.yaml").read_text())
+DATA = yaml.safe_load((Path(__file__).parent / "data" / "checks.yaml").read_text())
 EXAMPLES = ROOT / "docs" / "tutorial" / "example"
 
 
-def lacking(case: dict[str, Any]) -> str:
+def lacking(case):
     """A program that a case needs and that this machine lacks; '' for none."""
     texts = case.get("files", {}).values()
     if any("import triton" in text for text in texts) and not importlib.util.find_spec("triton"):
@@ -29,7 +26,7 @@ def lacking(case: dict[str, Any]) -> str:
     return next((name for name, is_it in needed.items() if is_it and not shutil.which(name)), "")
 
 
-def written(case: dict[str, Any], folder: Path) -> Path:
+def written(case, folder):
     """The folder of a case with its files."""
     base = case.get("of", "")
     if base and base not in DATA["bases"]:
@@ -51,12 +48,7 @@ def written(case: dict[str, Any], folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", DATA["cases"], ids=[each["name"] for each in DATA["cases"]])
-def test_a_mistake_is_told(
-    case: dict[str, Any],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
-) -> None:
+def test_a_mistake_is_told(case, tmp_path, capsys, request):
     if missing := lacking(case):
         pytest.skip(f"{missing} is missing")
     if case.get("needs") != "nvcc":
@@ -72,22 +64,22 @@ def test_a_mistake_is_told(
     assert "Traceback" not in out.err
 
 
-def convolution(tmp_path: Path, spec: dict[str, str], source: dict[str, str] | None = None) -> Path:
+def convolution(tmp_path, spec, source=None):
     """The folder of the convolution with changes of its two files."""
     changes = {"spec.yaml": spec, "convolution.cu": source or {}}
     return written({"of": "convolution", "change": changes}, tmp_path)
 
 
 @pytest.mark.parametrize(("value", "text"), [("true", "1"), ("false", "0"), ("2", "2")])
-def test_a_value_may_be_true(tmp_path: Path, value: str, text: str) -> None:
+def test_a_value_may_be_true(tmp_path, value, text):
     folder = convolution(tmp_path, {"value: w}": f"value: {value}}}"})
     assert load_spec(folder).arguments["w"].value == text
 
 
 @pytest.mark.parametrize("workload", ["convolution", "my-sums"])
 def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], workload: str
-) -> None:
+    tmp_path, capsys, workload
+):
     own = convolution(tmp_path, {"workload: convolution": f"workload: {workload}"})
     folder = own.rename(tmp_path / "my-sums")
     assert main(["check", str(folder)]) == 2
@@ -111,9 +103,7 @@ FEW = {
 class TestWithNvcc:
     """What only a compiler finds."""
 
-    def test_a_right_workload_passes(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_right_workload_passes(self, tmp_path, capsys):
         assert main(["check", str(convolution(tmp_path, FEW)), "--json"]) == 0
         steps = json.loads(capsys.readouterr().out)
         assert [step["name"] for step in steps] == ["spec", "expressions", "host", "compile"]
@@ -130,9 +120,7 @@ class TestWithNvcc:
             ),
         ],
     )
-    def test_a_mistake_in_the_source_ends_it(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
-    ) -> None:
+    def test_a_mistake_in_the_source_ends_it(self, tmp_path, capsys, old, new, said):
         assert main(["check", str(convolution(tmp_path, FEW, {old: new}))]) == 2
         told = capsys.readouterr().err
         assert said in told
@@ -150,13 +138,8 @@ class TestWithNvcc:
         ],
     )
     def test_a_configuration_that_nvcc_refuses_is_named_with_its_words(
-        self,
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
-        line: str,
-        words: str,
-    ) -> None:
+        self, tmp_path, capsys, monkeypatch, line, words
+    ):
         folder = convolution(tmp_path, FEW, {"    const int x0": f"    {line}\n    const int x0"})
         assert main(["check", str(folder)]) == 0
         lines = capsys.readouterr().out.splitlines()

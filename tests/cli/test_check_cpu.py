@@ -1,10 +1,7 @@
 """``launchwise check --cpu``: which runs it makes, and what ends them."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
@@ -22,25 +19,25 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ke
 
 
 @pytest.fixture
-def folder(tmp_path: Path, without_nvcc: None) -> Path:
+def folder(tmp_path, without_nvcc):
     """A transpose in shared memory, with blocks of two dimensions and a barrier."""
     return written({"of": "turn"}, tmp_path)
 
 
 @pytest.fixture
-def sums(tmp_path: Path, without_nvcc: None) -> Path:
+def sums(tmp_path, without_nvcc):
     """Sums of rows by blocks of eight warps."""
     return written({"of": "sums"}, tmp_path)
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Runs have half a second each, and the first that does not end is the last."""
     for name, value in {"SILENCE_S": 0.5, "WIDE_S": 0.5, "MOST_DEATHS": 1}.items():
         monkeypatch.setattr(cpu_runs, name, value)
 
 
-def change(folder: Path, old: str, new: str) -> None:
+def change(folder, old, new):
     """Replace a part of the kernel."""
     path = folder / f"{folder.name}.cu"
     text = path.read_text()
@@ -48,7 +45,7 @@ def change(folder: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def waits(folder: Path, condition: str) -> None:
+def waits(folder, condition):
     """Let a kernel never end where a condition holds."""
     change(folder, SUM, f"{SUM}    for (volatile int x = 0; {condition} && x < 1;);\n")
 
@@ -57,9 +54,7 @@ SUM = "    float sum = 0;\n"
 
 
 @pytest.mark.usefixtures("in_one_process")
-def test_a_right_kernel_passes_at_odd_sizes(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_right_kernel_passes_at_odd_sizes(folder, capsys):
     assert main(["check", str(folder), "--cpu", "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)
     runs = [step["said"] for step in steps if step["name"] == "cpu"]
@@ -82,9 +77,7 @@ def test_a_right_kernel_passes_at_odd_sizes(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_kernel_that_never_ends_is_ended(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kernel_that_never_ends_is_ended(folder, capsys):
     change(folder, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
     assert main(["check", str(folder), "--cpu"]) == 2
     said = capsys.readouterr().err
@@ -92,9 +85,7 @@ def test_a_kernel_that_never_ends_is_ended(
 
 
 @pytest.mark.usefixtures("in_one_process")
-def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(folder, capsys):
     change(folder, "__syncthreads();", '__syncthreads();\n    asm volatile("bar.sync 0;");')
     assert main(["check", str(folder), "--cpu"]) == 1
     said = capsys.readouterr()
@@ -110,9 +101,7 @@ def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
     assert "turn.cu:8" in said.err
 
 
-def test_every_configuration_is_run_and_told(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_configuration_is_run_and_told(folder, capsys):
     # Blocks of 16 compute nonsense, and one of 8 at the odd size crashes.
     crash = "if (tile == 8 && rows == 14 && cols < 99) __trap();"
     change(folder, "= input[row", "= (tile == 16) + input[row")
@@ -127,7 +116,7 @@ def test_every_configuration_is_run_and_told(
 
 
 @pytest.mark.usefixtures("in_one_process")
-def test_host_code_runs_on_the_cpu_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_host_code_runs_on_the_cpu_too(capsys):
     assert main(["check", str(EXAMPLES / "saxpy"), "--cpu"]) == 0
     runs = [line for line in capsys.readouterr().out.splitlines() if " cpu: " in line]
     # The smallest problem of its sweep.yaml, of each type.
@@ -135,7 +124,7 @@ def test_host_code_runs_on_the_cpu_too(capsys: pytest.CaptureFixture[str]) -> No
     assert all(line.startswith("ok") for line in runs)
 
 
-def test_small_problems_are_small() -> None:
+def test_small_problems_are_small():
     for folder in sorted((ROOT / "kernels").glob("*/spec.yaml")):
         spec = load_spec(folder.parent)
         cases = Cases(spec, UNKNOWN_GPU)
@@ -143,9 +132,7 @@ def test_small_problems_are_small() -> None:
         assert spec.value(spec.work.footprint_bytes, cases.runs[0].problem) <= MEMORY_BYTES
 
 
-def test_without_a_compiler_it_says_so(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_compiler_it_says_so(folder, capsys, monkeypatch):
     monkeypatch.setenv("PATH", str(folder))
     assert main(["check", str(folder), "--cpu"]) == 2
     assert "check: --cpu: g++ is not on the PATH" in capsys.readouterr().err
@@ -162,9 +149,7 @@ def test_without_a_compiler_it_says_so(
     ],
     ids=["repetitions", "exponent", "largest below", "smallest above"],
 )
-def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(
-    sums: Path, problem: dict[str, tuple[int, int]], wide: list[dict[str, int]]
-) -> None:
+def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(sums, problem, wide):
     path = sums / "spec.yaml"
     raw = yaml.safe_load(path.read_text())
     raw["problem"] = {
@@ -189,9 +174,7 @@ def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_size_above_a_block_that_takes_too_long_is_left_out(
-    sums: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_size_above_a_block_that_takes_too_long_is_left_out(sums, capsys):
     waits(sums, "columns == 1069")
     assert main(["check", str(sums), "--cpu"]) == 0
     said = capsys.readouterr().out
@@ -200,9 +183,7 @@ def test_a_size_above_a_block_that_takes_too_long_is_left_out(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_ones(
-    sums: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_ones(sums, capsys):
     sizes = {"problems": [{"rows": [300], "columns": [1000]}, {"rows": [301], "columns": [1000]}]}
     (sums / "sweep.yaml").write_text(yaml.safe_dump(sizes))
     waits(sums, "columns == 1000")
@@ -219,9 +200,7 @@ def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_on
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_named_problem_that_takes_too_long_is_left_out_alone(
-    sums: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_named_problem_that_takes_too_long_is_left_out_alone(sums, capsys):
     waits(sums, "columns > 0")
     assert main(["check", str(sums), "rows=300", "columns=1000", "--cpu"]) == 1
     said = capsys.readouterr().err
@@ -230,9 +209,7 @@ def test_a_named_problem_that_takes_too_long_is_left_out_alone(
 
 
 @pytest.mark.usefixtures("in_one_process")
-def test_runs_that_were_not_tried_are_counted_with_their_own_reason(
-    sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_were_not_tried_are_counted_with_their_own_reason(sums, capsys, monkeypatch):
     monkeypatch.setattr(cpu_runs, "TOTAL_S", -1.0)
     assert main(["check", str(sums), "--cpu"]) == 1
     said = capsys.readouterr()
@@ -243,7 +220,7 @@ def test_runs_that_were_not_tried_are_counted_with_their_own_reason(
     assert f"cpu: {count} of {count} runs are left out: not tried: time limit" in said.out
 
 
-def test_reasons_are_counted_apart() -> None:
+def test_reasons_are_counted_apart():
     told = [
         steps.Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
         steps.Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),

@@ -1,10 +1,6 @@
 """``launchwise check --cpu``: blocks of every launch, listed values, sizes off the borders."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -12,8 +8,7 @@ import yaml
 from launchwise.cli.app import main
 from launchwise.cli.check.cases import MOST_OF_MACROS, Cases
 from launchwise.workloads.parts import UNKNOWN_GPU
-from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
 
@@ -29,7 +24,7 @@ __global__ void count(int *numbers, int rows)
     if (i < rows) numbers[i] = i;
 }
 """
-SPEC: dict[str, Any] = {
+SPEC = {
     "workload": "pair",
     "title": "two launches",
     "problem": {
@@ -73,7 +68,7 @@ SPEC: dict[str, Any] = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, in_one_process: None) -> Path:
+def folder(tmp_path, in_one_process):
     """Two launches in a row, each with a size of its own."""
     path = tmp_path / "pair"
     path.mkdir()
@@ -87,25 +82,25 @@ def folder(tmp_path: Path, in_one_process: None) -> Path:
     return path
 
 
-def write(folder: Path, **changes: Any) -> Spec:
+def write(folder, **changes):
     """The spec with some keys changed."""
     (folder / "spec.yaml").write_text(yaml.safe_dump({**SPEC, **changes}, sort_keys=False))
     return load_spec(folder)
 
 
-def planned(spec: Spec) -> Cases:
+def planned(spec):
     """Runs of a specification without a sweep."""
     cases = Cases(spec, UNKNOWN_GPU)
     cases.plan()
     return cases
 
 
-def drawn(spec: Spec) -> list[Problem]:
+def drawn(spec):
     """Small problems of a specification."""
     return planned(spec).drawn()
 
 
-def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str) -> list[str]:
+def wrong_runs(folder, capsys, old, new):
     """Lines of wrong runs with a mistake in the kernels; without it, none is wrong."""
     assert main(["check", str(folder), "--cpu"]) == 0, capsys.readouterr().err
     capsys.readouterr()
@@ -115,23 +110,21 @@ def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: 
     return [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
 
 
-def test_every_launch_has_several_blocks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_launch_has_several_blocks(folder, capsys):
     spec = write(folder)
-    assert any(each["n"] > 64 and each["rows"] > 64 for each in drawn(spec))  # type: ignore[operator]
+    assert any(each["n"] > 64 and each["rows"] > 64 for each in drawn(spec))
     wrong = wrong_runs(folder, capsys, "blockIdx.x * SIDE", "blockIdx.x * 32")
     assert all("SIDE=64" in line for line in wrong)
     assert wrong
 
 
-def test_each_listed_value_runs_beyond_the_smallest_size(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_listed_value_runs_beyond_the_smallest_size(folder, capsys):
     write(folder)
     wrong = wrong_runs(folder, capsys, "2 * in[i]", "2 * in[i % 64]")
     assert any("negate=0" in line for line in wrong)
 
 
-def test_pairs_of_listed_values_run(folder: Path) -> None:
+def test_pairs_of_listed_values_run(folder):
     flags = {name: {"type": "integer", "values": [0, 1]} for name in ("negate", "twice")}
     spec = write(folder, problem={**SPEC["problem"], **flags})
     cases = planned(spec)
@@ -139,7 +132,7 @@ def test_pairs_of_listed_values_run(folder: Path) -> None:
     assert {(one["negate"], one["twice"]) for one in larger} == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
-def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(folder: Path) -> None:
+def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(folder):
     variant = {**SPEC["variants"]["both"], "constraints": ["SIDE == 32 or rows <= 2 * SIDE"]}
     spec = write(
         folder,
@@ -151,7 +144,7 @@ def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(folde
     assert any(512 < each <= 1024 for each in rows)
 
 
-def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder: Path) -> None:
+def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder):
     spec = write(folder, constraints=["n >= 2 * rows"])
     cases = Cases(spec, UNKNOWN_GPU)
     cases.add_wide([{"n": 2, "rows": 1, "negate": 0}])
@@ -160,9 +153,7 @@ def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder: Path) 
     assert int(wide["n"]) > 2 * int(wide["rows"])
 
 
-def test_each_value_of_a_macro_that_is_a_condition_runs(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_value_of_a_macro_that_is_a_condition_runs(folder, capsys):
     large = {"type": "integer", "minimum": 1, "maximum": 1 << 26}
     macros = {"EVEN": "1 if rows % SIDE == 0 else 0", "WHOLE": "1 - (n % 64 > 0)"}
     spec = write(folder, macros=macros, problem={**SPEC["problem"], "n": large})
@@ -173,7 +164,7 @@ def test_each_value_of_a_macro_that_is_a_condition_runs(
     assert wrong
 
 
-def test_conditions_cost_few_runs(folder: Path) -> None:
+def test_conditions_cost_few_runs(folder):
     names = [f"n % {2**power} == 0" for power in range(8, 14)]
     spec = write(
         folder,

@@ -1,7 +1,5 @@
 """Answers from a cold start read, import and load what the question needs, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

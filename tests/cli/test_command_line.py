@@ -1,7 +1,5 @@
 """The command ``launchwise``: help, version, completion, mistakes, start-up."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import resource
@@ -22,13 +20,13 @@ HEAVY = ("numpy", "pandas", "pydantic", "rich", "sklearn", "yaml", "launchwise.e
 """What neither help nor completion may wait for."""
 
 
-def test_the_version_is_that_of_the_library() -> None:
+def test_the_version_is_that_of_the_library():
     done = launchwise("--version")
     assert (done.returncode, done.stdout) == (0, f"launchwise {__version__}\n")
 
 
 @pytest.mark.parametrize("words", [[], ["--help"]])
-def test_help_lists_every_command(words: list[str]) -> None:
+def test_help_lists_every_command(words):
     done = launchwise(*words)
     assert done.returncode == 0
     assert done.stdout.startswith("Usage: launchwise ")
@@ -37,7 +35,7 @@ def test_help_lists_every_command(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command: str) -> None:
+def test_every_command_has_help(command):
     done = launchwise(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"Usage: launchwise {command} ")
@@ -56,12 +54,12 @@ def test_every_command_has_help(command: str) -> None:
         (["import-shipped", "a", "b.json"], "import-shipped: Missing option '--mapping'"),
     ],
 )
-def test_a_wrong_word_is_told_in_one_line(words: list[str], said: str) -> None:
+def test_a_wrong_word_is_told_in_one_line(words, said):
     assert complaint(launchwise(*words)).startswith(said)
 
 
-def test_commands_and_options_are_completed_in_bash() -> None:
-    def completed(line: str) -> list[str]:
+def test_commands_and_options_are_completed_in_bash():
+    def completed(line):
         place = str(len(line.split(" ")) - 1)
         words = {"COMP_WORDS": line, "COMP_CWORD": place}
         return launchwise(_LAUNCHWISE_COMPLETE="complete_bash", **words).stdout.split()
@@ -70,7 +68,7 @@ def test_commands_and_options_are_completed_in_bash() -> None:
     assert completed("launchwise predict --le") == ["--learnt"]
 
 
-def test_the_entry_point_of_the_package_is_the_command() -> None:
+def test_the_entry_point_of_the_package_is_the_command():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     module, _, function = project["scripts"][NAME].partition(":")
     from launchwise.cli.app import main
@@ -78,7 +76,7 @@ def test_the_entry_point_of_the_package_is_the_command() -> None:
     assert getattr(importlib.import_module(module), function) is main
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = "import sys, launchwise.cli.app as app; app.main(['--help']); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
@@ -88,8 +86,8 @@ def test_help_imports_nothing_heavy() -> None:
     assert modules.isdisjoint(HEAVY)
 
 
-def test_help_takes_less_than_a_third_of_a_second() -> None:
-    def cpu_s() -> float:
+def test_help_takes_less_than_a_third_of_a_second():
+    def cpu_s():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         # As in a user's shell: started anew, and the first run compiles the libraries.
         subprocess.run(

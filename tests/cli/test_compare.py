@@ -1,12 +1,9 @@
 """``launchwise compare``: what it prints and writes, exit codes, mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,21 +23,21 @@ OLD = "OLD"
 
 
 @cache
-def sweep_before() -> pd.DataFrame:
+def sweep_before():
     return made_up()
 
 
-def steady_places() -> np.ndarray:
+def steady_places():
     return np.flatnonzero(steady(sweep_before()))
 
 
 @pytest.fixture(autouse=True)
-def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> str:
+def old(tmp_path_factory):
     """A folder with a sweep of two workloads each."""
     folder = tmp_path_factory.mktemp("old")
     write_sweep(folder, sweep_before(), SPEC)
@@ -50,7 +47,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
+def planted(tmp_path_factory):
     """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
     folder = tmp_path_factory.mktemp("planted")
     new = with_times(sweep_before(), steady_places()[:2], 1.25).assign(driver="590.1")
@@ -65,7 +62,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_changes_are_printed_by_name_and_exit_with_1(old: str, planted: str) -> None:
+def test_changes_are_printed_by_name_and_exit_with_1(old, planted):
     done = launchwise("compare", old, planted, *OWN)
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
@@ -87,9 +84,7 @@ def test_changes_are_printed_by_name_and_exit_with_1(old: str, planted: str) -> 
     assert "only in OLD: stencil on test" in done.stdout
 
 
-def test_a_stale_best_is_named_with_what_to_take(
-    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stale_best_is_named_with_what_to_take(old, tmp_path, capsys):
     problem = sweep_before().iloc[steady_places()[0]][SPEC.problem_columns]
     own = np.logical_and.reduce(
         [sweep_before()[name] == problem[name] for name in SPEC.problem_columns]
@@ -108,9 +103,7 @@ def test_a_stale_best_is_named_with_what_to_take(
     assert "worse: saxpy on test: 1 best configuration stale" in capsys.readouterr().out
 
 
-def test_nothing_worse_exits_with_0(
-    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_worse_exits_with_0(old, tmp_path, capsys):
     faster = with_times(sweep_before(), steady_places()[:4], 0.8)
     write_sweep(tmp_path, faster, SPEC)
     assert main(["compare", old, str(tmp_path), *OWN]) == 0
@@ -136,16 +129,12 @@ def test_nothing_worse_exits_with_0(
         (["--only", "saxpy"], 1),
     ],
 )
-def test_options_say_what_the_exit_code_is_for(
-    options: list[str], code: int, old: str, planted: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_say_what_the_exit_code_is_for(options, code, old, planted, capsys):
     assert main(["compare", old, planted, *OWN, *options]) == code
     assert ("worse: " in capsys.readouterr().out) == bool(code)
 
 
-def test_json_and_csv_hold_every_row(
-    old: str, planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_and_csv_hold_every_row(old, planted, tmp_path, capsys):
     csv = tmp_path / "rows.csv"
     assert main(["compare", old, planted, *OWN, "--json", "-", "--csv", str(csv)]) == 1
     found = json.loads(capsys.readouterr().out)
@@ -187,9 +176,7 @@ def test_json_and_csv_hold_every_row(
     )
 
 
-def test_json_in_a_file_leaves_the_text(
-    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_in_a_file_leaves_the_text(old, tmp_path, capsys):
     path = tmp_path / "found.json"
     assert main(["compare", old, old, *OWN, "--json", str(path), "--only", WORKLOAD]) == 0
     count = len(sweep_before())
@@ -198,20 +185,18 @@ def test_json_in_a_file_leaves_the_text(
     assert json.loads(path.read_text())["outcomes"]["same"] == count
 
 
-def test_gpus_of_other_names_are_compared_on_demand(
-    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gpus_of_other_names_are_compared_on_demand(old, tmp_path, capsys):
     write_sweep(tmp_path, with_times(sweep_before(), slice(None), 0.5).assign(gpu="other"), SPEC)
     options = ["--gpu", "test=other", "--only", WORKLOAD, "--top", "1"]
     main(["compare", old, str(tmp_path), *OWN, *options])
     text = capsys.readouterr().out
     assert f"saxpy on test and other: {len(sweep_before())} rows in both\n" in text
-    count = int(re.search(r"(\d+) faster", text).group(1))  # type: ignore[union-attr]
+    count = int(re.search(r"(\d+) faster", text).group(1))
     assert count > 50
     assert f"... and {count - 1} more (--top, --csv)" in text
 
 
-def test_a_workload_elsewhere_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_elsewhere_is_named(tmp_path, capsys):
     shutil.copytree(ROOT / "data/public/workloads/pnpoly", tmp_path / "mine" / "polygon")
     spec = tmp_path / "mine" / "polygon" / "spec.yaml"
     spec.write_text(spec.read_text().replace("workload: pnpoly", "workload: polygon"))
@@ -226,7 +211,7 @@ def test_a_workload_elsewhere_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_public_sweeps_are_compared_without_options() -> None:
+def test_public_sweeps_are_compared_without_options():
     done = launchwise("compare", "data/public/gpus", "git:HEAD:data/public/gpus", "--top", "0")
     if "is not in a git repository" in done.stderr:
         pytest.skip("the tests run outside a repository")
@@ -253,14 +238,12 @@ def test_public_sweeps_are_compared_without_options() -> None:
         ([OLD], "compare: Missing argument 'NEW'"),
     ],
 )
-def test_mistakes_are_one_line(
-    words: list[str], said: str, old: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line(words, said, old, capsys):
     asked = [old if word == OLD else word for word in words]
     line = line_of(capsys, "compare", *asked, *OWN)
     assert line.startswith(said.replace("OLD:", f"{old}:"))
 
 
-def test_a_mistake_is_one_line_of_the_process(old: str) -> None:
+def test_a_mistake_is_one_line_of_the_process(old):
     said = complaint(launchwise("compare", "git:no_such_commit", old))
     assert said.startswith("git:no_such_commit: ")

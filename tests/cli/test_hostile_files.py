@@ -1,7 +1,5 @@
 """Files of others: attacks end in one line and under limits, random edits in no traceback."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -15,9 +13,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import foreign
 import numpy as np
@@ -44,7 +40,7 @@ EDITS = 220
 ASKED = ["--as", "x", "--problem", "n=64", "--device"]
 
 
-def laughs(inner: str) -> str:
+def laughs(inner):
     """YAML whose aliases stand for 10^10 values."""
     lines = [f"a{level}: &a{level} {inner.format(level - 1)}" for level in range(1, 10)]
     return "\n".join(["a0: &a0 {x: 1}", *lines])
@@ -85,7 +81,7 @@ EXPRESSIONS = (
 )
 
 
-def packed_zip(member: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def packed_zip(member, method=zipfile.ZIP_DEFLATED):
     """A zip with one member."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", method) as archive:
@@ -93,7 +89,7 @@ def packed_zip(member: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     return target.getvalue()
 
 
-def imported() -> dict[str, tuple[bytes, str]]:
+def imported():
     """Name to a file for ``launchwise import`` and what is said of it."""
     part, large = b"[" * 1_500_000, "holds more than 128 MB, unpacked: raise .* --max-mb"
     less = large.replace("128", "16")
@@ -135,7 +131,7 @@ def imported() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def sources() -> dict[str, tuple[bytes, str]]:
+def sources():
     """Name to a file for ``launchwise new`` and what is said of it."""
     one = b"__global__ void k(float *x, int n) { x[n] = 1; }"
     return {
@@ -152,7 +148,7 @@ def sources() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def long_names() -> list[tuple[list[str], str]]:
+def long_names():
     """Words of commands with a name of 300 characters, and what is said of it."""
     long = "x" * 300
     asked = [*ASKED[2:], "deep.json=NVIDIA RTX A4000"]
@@ -180,7 +176,7 @@ def long_names() -> list[tuple[list[str], str]]:
     ]
 
 
-def pipes(folder: Path) -> list[list[str]]:
+def pipes(folder):
     """Words of commands, with pipes and devices in the place of what they read."""
     (folder / "sweeps" / "gpu").mkdir(parents=True)
     for name in ("sweeps/gpu/w.parquet", "pipe"):
@@ -210,13 +206,13 @@ BYTES = [
 """Option of an import, an expression, and what is said of it."""
 
 
-def spec_with(**changed: Any) -> str:
+def spec_with(**changed):
     """The stranger's spec with other top-level keys."""
     known = yaml.safe_load((STRANGER / "spec.yaml").read_text())
     return yaml.safe_dump({**known, **changed}, sort_keys=False)
 
 
-def specs() -> dict[str, tuple[str, str]]:
+def specs():
     """Name to a ``spec.yaml`` and what is said of it."""
     doubled = {"d0": "width", **{f"d{n}": f"d{n - 1} + d{n - 1}" for n in range(1, 60)}}
     many = {f"p{n}": {"type": "integer"} for n in range(5_000)}
@@ -231,7 +227,7 @@ def specs() -> dict[str, tuple[str, str]]:
     }
 
 
-def attempts(lines: list[list[str]], folder: Path, megabytes: int = 2_000) -> list[tuple[int, str]]:
+def attempts(lines, folder, megabytes=2000):
     """Exit code and output of ``launchwise`` with each list of words, under limits."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "support" / "attacked.py"), str(megabytes)],
@@ -245,7 +241,7 @@ def attempts(lines: list[list[str]], folder: Path, megabytes: int = 2_000) -> li
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: Path) -> None:
+def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path):
     lines, wanted = [], []
     for number, (name, (text, said)) in enumerate(specs().items()):
         folder = tmp_path / str(number) / STRANGER.name
@@ -288,7 +284,7 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
     assert not list(tmp_path.glob("kernels/*"))
 
 
-def test_reading_ends_after_a_limit_of_cpu_time() -> None:
+def test_reading_ends_after_a_limit_of_cpu_time():
     with (
         pytest.raises(UserError, match=r"slow\.cu: takes more than 0\.05 s of CPU time to read"),
         cpu_limit(0.05, "slow.cu"),
@@ -299,19 +295,19 @@ def test_reading_ends_after_a_limit_of_cpu_time() -> None:
         pass
 
 
-def test_too_little_memory_is_one_line_of_a_command(tmp_path: Path) -> None:
+def test_too_little_memory_is_one_line_of_a_command(tmp_path):
     (tmp_path / "a.json").write_bytes(b"[" + b"1.5, " * 4_000_000 + b"1]")
     words = ["import", "a.json", *ASKED, "a.json=NVIDIA RTX A4000"]
     ((code, told),) = attempts([words], tmp_path, 80)
     assert (code, told) == (2, "launchwise: there is too little memory for this\n")
 
 
-def too_deep(levels: int = 0) -> int:
+def too_deep(levels=0):
     """Calls itself without an end."""
     return too_deep(levels + 1)
 
 
-def too_large() -> np.ndarray:
+def too_large():
     """Asks for more memory than there is."""
     return np.ones(1 << 58)
 
@@ -321,9 +317,7 @@ def too_large() -> np.ndarray:
     ("fail", "said"),
     [(too_deep, "something is nested too deep to be read"), (too_large, "there is too little")],
 )
-def test_what_overflows_is_one_line_in_the_log_of_a_stage(
-    tmp_path: Path, fail: Callable[[], object], said: str
-) -> None:
+def test_what_overflows_is_one_line_in_the_log_of_a_stage(tmp_path, fail, said):
     path = tmp_path / "stage.log"
     with pytest.raises(SystemExit) as ended, running(SimpleNamespace(log=[path])):
         fail()
@@ -332,19 +326,19 @@ def test_what_overflows_is_one_line_in_the_log_of_a_stage(
     assert line.startswith(f"E launchwise: {said}")
 
 
-def metadata() -> dict[bytes, bytes]:
+def metadata():
     """Notes of a table of ours."""
     note = {"kind": "measurements", "version": 3, "units": {}, "facts": {}}
     return {METADATA_KEY: json.dumps(note).encode()}
 
 
-def of_repeated_text() -> pyarrow.Table:
+def of_repeated_text():
     """A text of 1 MB in 100 000 rows: 100 GB in a small file."""
     index = pyarrow.array(np.zeros(100_000, np.int8))
     return pyarrow.table({"gpu": pyarrow.DictionaryArray.from_arrays(index, ["x" * 1_000_000])})
 
 
-def of_repeated_numbers() -> pyarrow.Table:
+def of_repeated_numbers():
     """More values than are allowed, all of them 0."""
     zeros = pyarrow.array(np.zeros(51_000_000, np.int8))
     return pyarrow.table({f"c{n}": zeros for n in range(4)})
@@ -354,9 +348,7 @@ def of_repeated_numbers() -> pyarrow.Table:
     ("made", "said"),
     [(of_repeated_text, "gpu: unpacks to more than 2 GiB"), (of_repeated_numbers, "200,000,000")],
 )
-def test_parquet_is_measured_before_it_is_unpacked(
-    tmp_path: Path, made: Callable[[], pyarrow.Table], said: str
-) -> None:
+def test_parquet_is_measured_before_it_is_unpacked(tmp_path, made, said):
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(made().replace_schema_metadata(metadata()), path)
     assert path.stat().st_size < 3_000_000
@@ -364,7 +356,7 @@ def test_parquet_is_measured_before_it_is_unpacked(
         read_table(path, measurement_schema(load_spec(STRANGER)))
 
 
-def header_of(shape: str, dtype: str = "<f8") -> bytes:
+def header_of(shape, dtype="<f8"):
     """An ``.npy`` of 8 bytes with a header that says more."""
     said = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + len(said).to_bytes(2, "little") + said + bytes(8)
@@ -383,7 +375,7 @@ def header_of(shape: str, dtype: str = "<f8") -> bytes:
         b"",
     ],
 )
-def test_arrays_hold_what_their_headers_say(tmp_path: Path, content: bytes) -> None:
+def test_arrays_hold_what_their_headers_say(tmp_path, content):
     plain, packed = tmp_path / "x.npy", tmp_path / "x.npz"
     plain.write_bytes(content)
     with pytest.raises(UserError, match=r"is no \.npy file of numbers"):
@@ -395,7 +387,7 @@ def test_arrays_hold_what_their_headers_say(tmp_path: Path, content: bytes) -> N
 
 
 @pytest.mark.parametrize("read", [read_array, lambda path: read_arrays(path, "a model")])
-def test_arrays_are_no_pipes(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_arrays_are_no_pipes(tmp_path, read):
     os.mkfifo(tmp_path / "x")
     with pytest.raises(UserError, match="x: is no regular file"):
         read(tmp_path / "x")
@@ -405,9 +397,9 @@ Door = Callable[[], object]
 """Reads files; its mistakes are :class:`UserError`."""
 
 
-def spec_doors(folder: Path) -> dict[Path, Door]:
+def spec_doors(folder):
     """Files of workloads to what reads them."""
-    doors: dict[Path, Door] = {}
+    doors = {}
     for name in ("threshold_mask", "every_type", "tiled_gemm"):
         copy = folder / name
         shutil.copytree(ROOT / "tests" / "strangers" / name, copy)
@@ -419,7 +411,7 @@ def spec_doors(folder: Path) -> dict[Path, Door]:
     return doors
 
 
-def import_doors(folder: Path) -> dict[Path, Door]:
+def import_doors(folder):
     """Files of other tuners to what imports them."""
     for name, content in {
         "cache.json": foreign.cache(),
@@ -432,7 +424,7 @@ def import_doors(folder: Path) -> dict[Path, Door]:
     columns = {"tunables": ["x", "y"], "time": "ms", "unit": "ms", "status": "said"}
     (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
 
-    def door(name: str, **options: Any) -> Door:
+    def door(name, **options):
         path = folder / name
         asked = {"devices": [f"{path}=NVIDIA RTX A4000"], "problem": ["n=64"], **options}
         return lambda: import_sweeps([path], "x", folder / "k", folder / "r", **asked)
@@ -445,7 +437,7 @@ def import_doors(folder: Path) -> dict[Path, Door]:
     }
 
 
-def project_doors(folder: Path) -> dict[Path, Door]:
+def project_doors(folder):
     """Files of a project (settings, an overlay, a sweep, a study, elements) to what reads them."""
     shutil.copytree(ROOT / "kernels" / "granger", folder / "kernels" / "granger")
     (folder / "data").symlink_to(ROOT / "data")
@@ -456,7 +448,7 @@ def project_doors(folder: Path) -> dict[Path, Door]:
     base.write_text(yaml.safe_dump({**settings, "workloads": ["kernels"], "gpus": gpus}))
     overlay.write_text("seed: 7\ngpus:\n  h100: {source: recorded, held_out: true}\n")
 
-    def door() -> None:
+    def door():
         experiment = read_experiment([base, overlay], folder)
         for study in experiment.studies:
             experiment.kept_out(study)
@@ -466,7 +458,7 @@ def project_doors(folder: Path) -> dict[Path, Door]:
 
 
 @pytest.mark.parametrize("text", ["", "x", "- seed: 1", "~"])
-def test_settings_that_map_nothing_are_one_line(tmp_path: Path, text: str) -> None:
+def test_settings_that_map_nothing_are_one_line(tmp_path, text):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(text)
     with pytest.raises(UserError, match=r"overlay\.yaml: must map keys to values"):
@@ -474,14 +466,12 @@ def test_settings_that_map_nothing_are_one_line(tmp_path: Path, text: str) -> No
 
 
 @pytest.mark.parametrize("doors_of", [spec_doors, import_doors, project_doors])
-def test_random_edits_are_told_in_one_line(
-    tmp_path: Path, doors_of: Callable[[Path], dict[Path, Door]]
-) -> None:
+def test_random_edits_are_told_in_one_line(tmp_path, doors_of):
     dice, doors = random.Random(2026), doors_of(tmp_path)
     texts = {path: path.read_text() for path in doors}
     for door in doors.values():
         door()
-    said: list[str] = []
+    said = []
     for number in range(EDITS // 3):
         path = [*doors][number % len(doors)]
         path.write_bytes(content := edited(texts[path], dice))

@@ -1,11 +1,8 @@
 """``launchwise import`` and ``export-sweep`` in an empty folder, and the line that they print."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import foreign
 import pytest
@@ -25,7 +22,7 @@ DEVICES = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty folder with a cache per card, where the command is run."""
     for (name, device), scale in zip(DEVICES.items(), (1.0, 0.6, 0.8), strict=True):
         foreign.write(tmp_path / f"{name}.json.gz", foreign.cache(device, scale))
@@ -37,9 +34,7 @@ BYTES = ("--bytes", "8 * w * h")
 ALL = tuple(f"{name}.json.gz" for name in DEVICES)
 
 
-def test_snakemake_plans_what_the_printed_line_says(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_snakemake_plans_what_the_printed_line_says(here, capsys):
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
     *_, line = capsys.readouterr().out.splitlines()
     _, *words = shlex.split(line.removeprefix("run: "))
@@ -53,9 +48,7 @@ def test_snakemake_plans_what_the_printed_line_says(
 
 
 @pytest.mark.slow
-def test_from_files_to_the_report_in_an_empty_folder(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_files_to_the_report_in_an_empty_folder(here, capsys):
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
     *_, line = capsys.readouterr().out.splitlines()
     name, *words = shlex.split(line.removeprefix("run: "))
@@ -77,9 +70,7 @@ def test_from_files_to_the_report_in_an_empty_folder(
     assert 'data-options="--configfile\nkernels/blur/settings.yaml"' in front
 
 
-def test_flags_come_first_and_json_has_everything(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_come_first_and_json_has_everything(here, capsys):
     foreign.write(here / "a6000.json.gz", foreign.cache(DEVICES["a6000"], 90.0))
     assert main(["import", *ALL, "--as", "blur"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -92,9 +83,7 @@ def test_flags_come_first_and_json_has_everything(
 
 
 @pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
-def test_a_sweep_goes_out_and_comes_back(
-    here: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_a_sweep_goes_out_and_comes_back(here, capsys, kind):
     assert main(["import", "a4000.json.gz", "--as", "blur"]) == 0
     sweep = "data/recorded/a4000/blur.parquet"
     words = ["--workload", "kernels/blur", "--format", kind]
@@ -107,9 +96,7 @@ def test_a_sweep_goes_out_and_comes_back(
     assert capsys.readouterr().out.splitlines()[0] == "a4000: 2 failed, 13 ok"
 
 
-def test_what_cannot_be_imported_is_one_line(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_imported_is_one_line(here, capsys):
     (here / "none.json").write_text('{"a": 1}')
     (here / "empty.json").write_text("")
     for words, said in [
@@ -126,7 +113,7 @@ def test_what_cannot_be_imported_is_one_line(
     assert not (here / "kernels").exists()
 
 
-def test_files_of_other_programs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_other_programs(here, capsys):
     foreign.write(here / "results.json", foreign.results())
     foreign.write(here / "any.json", {"results": [{"kernel": "k", "parameters": {"A": 16}}]})
     said = line_of(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
@@ -144,9 +131,7 @@ def test_files_of_other_programs(here: Path, capsys: pytest.CaptureFixture[str])
     assert not any(line.startswith("run: ") for line in lines)
 
 
-def test_recommend_says_what_a_study_of_one_gpu_lacks(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recommend_says_what_a_study_of_one_gpu_lacks(here, capsys):
     assert main(["import", "a4000.json.gz", "--as", "blur"]) == 0
     needed = "needs two GPUs with a card and no flag, or three sizes of one problem parameter"
     assert needed in capsys.readouterr().out
@@ -163,15 +148,13 @@ def test_recommend_says_what_a_study_of_one_gpu_lacks(
     assert needed in said
 
 
-def test_imported_studies_are_not_rechecked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_imported_studies_are_not_rechecked(here, capsys):
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
     said = line_of(capsys, "recheck", "--configfile", "kernels/blur/settings.yaml")
     assert "recheck: all studies are of imported sweeps, without a kernel" in said
 
 
-def test_an_import_joins_the_rows_that_the_settings_name(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_joins_the_rows_that_the_settings_name(here, capsys):
     """The study of the printed line has every GPU, whatever ``config.yaml`` says of them."""
     assert main(["import", *ALL, "--as", "other", "--recorded", "shared"]) == 0
     theirs = {
@@ -193,9 +176,7 @@ def test_an_import_joins_the_rows_that_the_settings_name(
     assert {"a4000", "a6000"} <= {*experiment.gpus_of("other_transfer")}
 
 
-def test_an_import_says_which_gpu_the_settings_hold_out(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_says_which_gpu_the_settings_hold_out(here, capsys):
     theirs = {"a4000": {"source": "recorded", "held_out": True}}
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
@@ -207,9 +188,7 @@ def test_an_import_says_which_gpu_the_settings_hold_out(
     assert experiment.gpus_of("blur_transfer") == ["a6000", "w7800"]
 
 
-def test_an_import_elsewhere_says_that_the_settings_name_another_folder(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_elsewhere_says_that_the_settings_name_another_folder(here, capsys):
     theirs = {"a4000": {"source": "recorded", "path": "shared/a4000"}}
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
     assert main(["import", *ALL, "--as", "blur", *BYTES, "--recorded", "mine"]) == 0
@@ -220,18 +199,16 @@ def test_an_import_elsewhere_says_that_the_settings_name_another_folder(
     assert experiment.gpus_of("blur_transfer") == list(DEVICES)
 
 
-def test_an_import_does_not_replace_a_gpu_that_is_measured(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_does_not_replace_a_gpu_that_is_measured(here, capsys):
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": {"a4000": {"source": "live"}}}))
     said = line_of(capsys, "import", *ALL, "--as", "blur")
     assert "config.yaml: gpus.a4000: is measured live: give the imported one a name" in said
     assert not (here / "kernels").exists()
 
 
-def settings_of(*files: Path) -> dict[str, Any]:
+def settings_of(*files):
     """Settings as Snakemake lays them over each other."""
-    found: dict[str, Any] = {}
+    found = {}
     for path in files:
         found = laid_over(found, yaml.safe_load(path.read_text()))
     return found

@@ -1,11 +1,8 @@
 """``launchwise new``: what it writes for kernels in many styles, and what a person edits."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,17 +22,17 @@ KEYS = {
 }
 
 
-def written(tmp_path: Path, text: str, *options: str, name: str = "mine") -> dict[str, Any]:
+def written(tmp_path, text, *options, name="mine"):
     """Spec that is written for a CUDA file with this text."""
     file = tmp_path / "kernel.cu"
     file.write_text(text)
     assert main(["new", str(tmp_path / name), "--from", str(file), *options]) == 0
-    found: dict[str, Any] = read_yaml(tmp_path / name / "spec.yaml")
+    found = read_yaml(tmp_path / name / "spec.yaml")
     check(tmp_path / name)
     return found
 
 
-def check(folder: Path) -> None:
+def check(folder):
     """Insist that the spec of a folder can be loaded and its baseline be launched."""
     spec = load_spec(folder)
     raw = read_yaml(folder / "spec.yaml")
@@ -60,7 +57,7 @@ GPU = {
 
 
 @pytest.mark.parametrize(("name", "lines"), [("convolution", 45), ("transpose", 30)])
-def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path: Path, name: str, lines: int) -> None:
+def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path, name, lines):
     done = launchwise("new", name, "--from", str(DATA / f"{name}.cu"), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     drafted = (tmp_path / name / "spec.yaml").read_text()
@@ -83,7 +80,7 @@ def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path: Path, name: str, l
     assert (tmp_path / name / f"{name}.cu").read_bytes() == (DATA / f"{name}.cu").read_bytes()
 
 
-def test_questions_stand_where_a_person_decides(tmp_path: Path) -> None:
+def test_questions_stand_where_a_person_decides(tmp_path):
     done = launchwise("new", "c", "--from", str(DATA / "convolution.cu"), folder=tmp_path)
     lines = (tmp_path / "c" / "spec.yaml").read_text().splitlines()
     asked = {line.split(":")[0].strip(): line for line in lines if "  # ? " in line}
@@ -96,13 +93,11 @@ Refused = Callable[..., str]
 
 
 @pytest.fixture
-def refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Refused:
+def refused(tmp_path, monkeypatch, capsys):
     """Runs a command in ``tmp_path`` and gives the one line of its complaint."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> str:
+    def run(*arguments):
         assert main(arguments) == 2
         said = capsys.readouterr()
         assert said.out == ""
@@ -121,9 +116,7 @@ __global__ void third(float **y) {}
 """
 
 
-def test_of_several_kernels_all_are_listed_and_the_first_is_taken(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_several_kernels_all_are_listed_and_the_first_is_taken(tmp_path, capsys):
     assert list(written(tmp_path, SEVERAL)["variants"]) == ["first"]
     listed = capsys.readouterr().out.splitlines()
     assert listed[0].startswith("kernel general: its template parameter")
@@ -186,17 +179,15 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "options", "said"), REFUSED)
-def test_what_cannot_be_described_is_told_in_one_line(
-    text: str, options: str, said: str, refused: Refused
-) -> None:
+def test_what_cannot_be_described_is_told_in_one_line(text, options, said, refused):
     Path("k.cu").write_text(text)
     told = refused("new", "mine", "--from", "k.cu", *options.split()) + "\n"
     assert told.startswith(f"k.cu: {said}")
     assert not Path("mine").exists()
 
 
-def test_nothing_is_overwritten(tmp_path: Path, refused: Refused) -> None:
-    def new(folder: str, file: str = "k.cu") -> str:
+def test_nothing_is_overwritten(tmp_path, refused):
+    def new(folder, file="k.cu"):
         return refused("new", folder, "--from", file)
 
     (tmp_path / "k.cu").write_text("__global__ void k(int *x, int n) {}")
@@ -212,7 +203,7 @@ def test_nothing_is_overwritten(tmp_path: Path, refused: Refused) -> None:
     assert new("taken").startswith("taken: cannot be written")
 
 
-def test_a_file_in_its_folder_stays_where_it_is(tmp_path: Path) -> None:
+def test_a_file_in_its_folder_stays_where_it_is(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "k.cu").write_text("__global__ void k(int *x, int n) {}")
@@ -221,13 +212,13 @@ def test_a_file_in_its_folder_stays_where_it_is(tmp_path: Path) -> None:
     assert read_yaml(folder / "spec.yaml")["workload"] == "mine"
 
 
-CASES: dict[str, Any] = read_yaml(Path(__file__).parent / "data" / "drafts.yaml")
+CASES = read_yaml(Path(__file__).parent / "data" / "drafts.yaml")
 KNOWS_NEW_WORDS = {"bfloat16", "bool", "complex64"} <= {*TYPES}
 """Whether the models of a spec read templates, structures and the newer types."""
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def make(tmp_path, monkeypatch):
     """A folder for the CUDA file, with one above it for headers outside."""
     folder = tmp_path / "code"
     folder.mkdir()
@@ -236,7 +227,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_drafts(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drafts(name, make, capsys):
     case = CASES[name]
     text = CASES[case["of"]]["source"] if "of" in case else case["source"]
     for old, new in case.get("change", {}).items():
@@ -287,7 +278,7 @@ def test_drafts(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> No
         check(make / "mine")
 
 
-def test_a_file_that_is_not_utf_8_is_read_as_latin_1(make: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_read_as_latin_1(make):
     (make / "kernel.cu").write_bytes(
         b'// r\xe9guli\xe8re\n#include "two.h"\n'
         b"__global__ void k(float *x, int n) { x[blockIdx.x] = TWO; }\n"
@@ -298,9 +289,7 @@ def test_a_file_that_is_not_utf_8_is_read_as_latin_1(make: Path) -> None:
     assert list(read_yaml(make / "mine" / "spec.yaml")["tunables"]) == ["block_size_x"]
 
 
-def test_a_header_in_the_folder_that_differs_is_kept(
-    make: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_header_in_the_folder_that_differs_is_kept(make, capsys):
     (make / "kernel.cu").write_text('#include "two.h"\n__global__ void k(float *x, int n) {}\n')
     (make / "two.h").write_text("#define TWO 2\n")
     (make / "mine").mkdir()
@@ -310,9 +299,7 @@ def test_a_header_in_the_folder_that_differs_is_kept(
     assert (make / "mine" / "two.h").read_text() == "another"
 
 
-def test_an_extension_of_pytorch_is_told_with_what_to_cut(
-    make: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_extension_of_pytorch_is_told_with_what_to_cut(make, capsys):
     kernel = "__global__ void k(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }\n"
     (make / "plain.cu").write_text(kernel)
     (make / "kernel.cu").write_text(

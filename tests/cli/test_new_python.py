@@ -1,9 +1,6 @@
 """``launchwise new`` from a Python file that gives CUDA text to CuPy; files that it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import complaint, launchwise
@@ -15,14 +12,14 @@ KERNELS = Path(__file__).parent / "data" / "cupy_kernels.py"
 KERNEL = "'extern \"C\" __global__ void k(float *x, int n) { x[blockIdx.x * B] = n; }'"
 
 
-def drafted(folder: Path, *options: str) -> dict[str, Any]:
+def drafted(folder, *options):
     """Spec that is drafted from :data:`KERNELS`."""
     assert main(["new", str(folder), "--from", str(KERNELS), *options]) == 0
-    found: dict[str, Any] = read_yaml(folder / "spec.yaml")
+    found = read_yaml(folder / "spec.yaml")
     return found
 
 
-def test_a_raw_kernel_becomes_a_workload_that_passes_its_check(tmp_path: Path) -> None:
+def test_a_raw_kernel_becomes_a_workload_that_passes_its_check(tmp_path):
     done = launchwise("new", "mine", "--from", str(KERNELS), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "kernel vector_add: chosen" in done.stdout
@@ -42,7 +39,7 @@ def test_a_raw_kernel_becomes_a_workload_that_passes_its_check(tmp_path: Path) -
     assert "cpu: " in done.stdout
 
 
-def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path: Path) -> None:
+def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path):
     spec = drafted(tmp_path / "mine", "--kernel", "scale")
     (variant,) = spec["variants"].values()
     assert variant["kernel"] == "scale<dtype, N>"
@@ -55,7 +52,7 @@ def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path: Path) ->
 
 
 TRITON = "import triton\n\n\n@triton.jit\ndef f(n):\n    pass\n"
-REFUSED: dict[str, tuple[str, ...]] = {
+REFUSED = {
     "no such function": (TRITON, "--kernel: unknown @triton.jit function 'g'", "--kernel", "g"),
     "a function below other code": (
         "if True:\n    @triton.jit\n    def f(x):\n        pass\n",
@@ -123,9 +120,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_taken_is_one_line(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_taken_is_one_line(name, tmp_path, capfd):
     text, told, *options = REFUSED[name]
     file = tmp_path / "kernel.py"
     file.write_text(text)
@@ -137,7 +132,7 @@ def test_what_cannot_be_taken_is_one_line(
     assert not (tmp_path / "mine").exists()
 
 
-def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path):
     asked = ["new", "mine", "--from", str(KERNELS), "--kernel"]
     assert "line 34: code is made of side" in complaint(launchwise(*asked, "made", folder=tmp_path))
     unknown = complaint(launchwise(*asked, "mode", folder=tmp_path))
@@ -145,9 +140,7 @@ def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path: Path) -
     assert not (tmp_path / "mine").exists()
 
 
-def test_of_two_kernels_of_one_name_the_first_is_taken(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_two_kernels_of_one_name_the_first_is_taken(tmp_path, capsys):
     file = tmp_path / "kernel.py"
     second = KERNEL.replace("float", "double")
     file.write_text(f"a = cp.RawKernel({KERNEL}, 'k')\nb = cp.RawKernel({second}, 'k')\n")
@@ -158,7 +151,7 @@ def test_of_two_kernels_of_one_name_the_first_is_taken(
     assert "float *x" in (tmp_path / "mine" / "kernel.cu").read_text()
 
 
-def test_each_kernel_of_a_text_has_the_options_of_its_own_call(tmp_path: Path) -> None:
+def test_each_kernel_of_a_text_has_the_options_of_its_own_call(tmp_path):
     file = tmp_path / "kernel.py"
     both = f"{KERNEL} {KERNEL.replace(' k(', ' other(')}"
     file.write_text(
@@ -177,7 +170,7 @@ def test_each_kernel_of_a_text_has_the_options_of_its_own_call(tmp_path: Path) -
         assert f"#define B {side}\n" in (tmp_path / kernel / "kernel.cu").read_text()
 
 
-def test_a_file_of_that_name_with_other_content_stays(tmp_path: Path) -> None:
+def test_a_file_of_that_name_with_other_content_stays(tmp_path):
     (tmp_path / "cupy_kernels.cu").write_text("mine")
     told = complaint(launchwise("new", ".", "--from", str(KERNELS), folder=tmp_path))
     assert told == "cupy_kernels.cu: exists and differs from cupy_kernels.py, line 16"

@@ -1,13 +1,10 @@
 """``launchwise new`` from a Python file with functions of Triton, as people write them."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import shutil
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,9 +19,9 @@ from launchwise.workloads.usual import usual_configuration
 
 DATA = Path(__file__).parent / "data"
 KERNELS = DATA / "triton"
-CASES: dict[str, Any] = read_yaml(DATA / "triton_drafts.yaml")
-TEXTS: dict[str, str] = CASES.pop("texts")
-DRAFTS: dict[str, Any] = {
+CASES = read_yaml(DATA / "triton_drafts.yaml")
+TEXTS = CASES.pop("texts")
+DRAFTS = {
     f"{group}: {name}" if name else group: {**common, **own}
     for group, common in CASES.items()
     for name, own in common.get("each", {"": {}}).items()
@@ -52,10 +49,10 @@ HEAD = "import triton\nimport triton.language as tl\n"
 BODY = f"\n{TEXTS['scale']}"
 
 
-def drafted(folder: Path, file: Path, *options: str) -> dict[str, Any]:
+def drafted(folder, file, *options):
     """Spec that is drafted from a file; its baseline has a build."""
     assert main(["new", str(folder), "--from", str(file), *options]) == 0
-    raw: dict[str, Any] = read_yaml(folder / "spec.yaml")
+    raw = read_yaml(folder / "spec.yaml")
     if "file" in raw["reference"]:
         (folder / "reference.py").write_text("def expected(**given):\n    return None\n")
     spec = load_spec(folder)
@@ -64,14 +61,14 @@ def drafted(folder: Path, file: Path, *options: str) -> dict[str, Any]:
     return raw
 
 
-def of_text(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
+def of_text(tmp_path, text, *options):
     """Spec that is drafted from a file with this text."""
     file = tmp_path / "kernel.py"
     file.write_text(text)
     return drafted(tmp_path / "mine", file, *options)
 
 
-def fill_in(folder: Path, name: str) -> None:
+def fill_in(folder, name):
     """What the draft asks for: a reference."""
     own = DATA / "triton_references" / f"{name}.py"
     if not own.exists():
@@ -89,8 +86,8 @@ def fill_in(folder: Path, name: str) -> None:
 @needs_gxx
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_draft_whose_reference_is_filled_in_is_verified_on_the_cpu(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, tmp_path, capsys, monkeypatch
+):
     folder = tmp_path / name
     assert main(["new", str(folder), "--from", str(KERNELS / f"{name}.py")]) == 0
     fill_in(folder, name)
@@ -103,11 +100,11 @@ def test_a_draft_whose_reference_is_filled_in_is_verified_on_the_cpu(
     assert any(line.startswith("ok       cpu: ") for line in told), told
 
 
-def test_the_kernels_here_are_those_that_are_checked() -> None:
+def test_the_kernels_here_are_those_that_are_checked():
     assert {path.stem for path in KERNELS.glob("*.py")} == {*PROBLEMS}
 
 
-def source_of(case: dict[str, Any]) -> str:
+def source_of(case):
     """Text of the file of a case."""
     if "file" in case:
         return (KERNELS / f"{case['file']}.py").read_text()
@@ -124,12 +121,7 @@ def source_of(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("name", DRAFTS)
-def test_drafts(
-    name: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_drafts(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(reading, "STATEMENT_SECONDS", 0.2)
     case = DRAFTS[name]
     file = tmp_path / f"{case.get('file', 'kernel')}.py"
@@ -192,9 +184,7 @@ HARMS = {
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_file_that_runs_harms_nothing(
-    harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_runs_harms_nothing(harm, tmp_path, monkeypatch):
     (tmp_path / "kept").write_text("kept")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(reading, "STATEMENT_SECONDS", 0.2)
@@ -212,12 +202,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_file_that_ends_its_process_is_one_line(
-    end: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_ends_its_process_is_one_line(end, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(reading, "CPU_SECONDS", 1)
     file = tmp_path / "kernel.py"
     file.write_text(f"{HEAD}{ENDS[end]}\n{BODY}")
@@ -236,9 +221,7 @@ def test_a_file_that_ends_its_process_is_one_line(
         unique=True,
     )
 )
-def test_the_space_holds_every_configuration_of_the_file(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
-) -> None:
+def test_the_space_holds_every_configuration_of_the_file(tmp_path_factory, rows):
     made = ", ".join(
         f"triton.Config({{'BLOCK': {b}}}, num_warps={w}, num_stages={s})" for b, w, s in rows
     )
@@ -265,7 +248,7 @@ def test_the_space_holds_every_configuration_of_the_file(
     assert sorted(kept) == sorted(rows)
 
 
-def test_the_usual_choice_is_the_first_whose_blocks_the_problem_fills(tmp_path: Path) -> None:
+def test_the_usual_choice_is_the_first_whose_blocks_the_problem_fills(tmp_path):
     drafted(tmp_path / "matmul", KERNELS / "matmul.py")
     spec = load_spec(tmp_path / "matmul")
     chosen = {
@@ -279,7 +262,7 @@ def test_the_usual_choice_is_the_first_whose_blocks_the_problem_fills(tmp_path: 
     }
 
 
-def test_options_that_the_host_computes_are_the_usual_choice(tmp_path: Path) -> None:
+def test_options_that_the_host_computes_are_the_usual_choice(tmp_path):
     for name, problem, warps in (
         ("quantise", {"rows": 9, "n_cols": 4000}, 8),
         ("softmax", {"n_rows": 9, "n_cols": 100}, 4),
@@ -306,17 +289,13 @@ def prefix(x_ptr, n, BLOCK: tl.constexpr):
 """
 
 
-def test_a_function_that_a_scan_takes_is_no_kernel(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_function_that_a_scan_takes_is_no_kernel(tmp_path, capsys):
     raw = of_text(tmp_path, HEAD + SCAN)
     assert [one["kernel"] for one in raw["variants"].values()] == ["prefix"]
     assert "--kernel both" not in capsys.readouterr().out
 
 
-def test_the_usual_choice_has_the_default_of_what_its_configuration_leaves_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_usual_choice_has_the_default_of_what_its_configuration_leaves_out(tmp_path, capsys):
     of_text(tmp_path, HEAD + TEXTS["strided"])
     usual = tmp_path / "mine" / "usual.yaml"
     assert f"{usual}: what the file's users run, as it says" in capsys.readouterr().out

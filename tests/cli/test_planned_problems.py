@@ -1,12 +1,9 @@
 """``launchwise plan``: what is measured next, the overlay that measures it, and mistakes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +25,7 @@ MEASURED = [4096, 65536, 16777216]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """A project whose live GPU has measured three sizes of a study."""
     workload = tmp_path / "kernels" / "saxpy"
     shutil.copytree(SAXPY, workload)
@@ -40,7 +37,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measured(here: Path, sizes: list[int], types: list[str], drift: float) -> None:
+def measured(here, sizes, types, drift):
     """Write a sweep, a row per second, whose best number of threads grows with the size."""
     spec = load_spec(here / "kernels" / "saxpy")
     rows = measurements(spec, [{"n": sizes, "dtype": types}], "local")
@@ -55,16 +52,14 @@ def measured(here: Path, sizes: list[int], types: list[str], drift: float) -> No
     write_table(path, rows, measurement_schema(spec))
 
 
-def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def planned(capsys, *words):
     """The plan as JSON."""
     assert main(["plan", STUDY, "--json", *words]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     return found
 
 
-def test_the_overlay_measures_the_plan_behind_what_is_measured_today(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_overlay_measures_the_plan_behind_what_is_measured_today(here, capsys):
     found = planned(capsys, "--minutes", "4")
     minutes = [each["minutes"] for each in found["problems"]]
     assert len(minutes) > 1
@@ -93,9 +88,7 @@ def test_the_overlay_measures_the_plan_behind_what_is_measured_today(
     assert minutes == pytest.approx([each["rows"] / 60 for each in found["problems"]], rel=0.1)
 
 
-def test_ten_problems_are_printed_and_why_there_are_no_more(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ten_problems_are_printed_and_why_there_are_no_more(here, capsys):
     found = planned(capsys, "--minutes", "4")
     count = len(found["problems"])
     assert found["ended"] == "budget"
@@ -113,9 +106,7 @@ def test_ten_problems_are_printed_and_why_there_are_no_more(
     )
 
 
-def test_snakemake_plans_what_the_command_says(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_snakemake_plans_what_the_command_says(here, capsys):
     assert main(["plan", STUDY, "--minutes", "2"]) == 0
     *_, line = capsys.readouterr().out.splitlines()
     _, _, command = line.partition("run: snakemake ")
@@ -135,9 +126,7 @@ def test_snakemake_plans_what_the_command_says(
     assert "rule sweep:" in done.stdout + done.stderr
 
 
-def test_more_time_gains_more_and_nothing_is_measured_twice(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_more_time_gains_more_and_nothing_is_measured_twice(here, capsys):
     few, many = (planned(capsys, "--minutes", minutes) for minutes in ("1", "10"))
     assert (
         few["problems"][-1]["expected_percent_over_best"]
@@ -148,9 +137,7 @@ def test_more_time_gains_more_and_nothing_is_measured_twice(
     assert not {(size, "float32") for size in MEASURED} & set(sizes)
 
 
-def test_a_gpu_that_measured_nothing_yet_is_planned_for(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gpu_that_measured_nothing_yet_is_planned_for(here, capsys):
     (here / "results" / "sweeps" / "local" / "saxpy.parquet").unlink()
     found = planned(capsys, "--minutes", "1", "--gpu", "local")
     assert found["problems"]
@@ -158,7 +145,7 @@ def test_a_gpu_that_measured_nothing_yet_is_planned_for(
     assert all(each["minutes"] >= each["rows"] * 0.005 / 60 for each in found["problems"])
 
 
-def test_two_gpus_share_the_time(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_gpus_share_the_time(here, capsys):
     settings = read_yaml(here / "config.yaml")
     settings["gpus"]["other"] = {"source": "live", "arch": "sm_90"}
     (here / "config.yaml").write_text(yaml.safe_dump(settings))
@@ -168,9 +155,7 @@ def test_two_gpus_share_the_time(here: Path, capsys: pytest.CaptureFixture[str])
     assert sum(each["minutes"] for each in found["problems"]) <= 1
 
 
-def test_a_search_measures_its_budget_of_each_problem(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_measures_its_budget_of_each_problem(here, capsys):
     changed("kernels/saxpy/sweep.yaml", strategy={"kind": "random", "budget": 7})(here)
     found = planned(capsys, "--minutes", "1")
     assert {each["rows"] for each in found["problems"]} == {7}
@@ -179,10 +164,10 @@ def test_a_search_measures_its_budget_of_each_problem(
     assert "kernels/saxpy/sweep.yaml: strategy: give a budget" in said
 
 
-def changed(path: str, **changes: Any) -> Any:
+def changed(path, **changes):
     """An edit of a YAML file of the project: keys with dots to values, None removes."""
 
-    def edit(here: Path) -> None:
+    def edit(here):
         content = read_yaml(here / path)
         for keys, value in changes.items():
             *above, last = keys.split("__")
@@ -198,7 +183,7 @@ def changed(path: str, **changes: Any) -> Any:
     return edit
 
 
-def nothing(here: Path) -> None:
+def nothing(here):
     """No edit."""
 
 
@@ -228,9 +213,7 @@ def nothing(here: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_planned_is_one_line(
-    here: Path, edit: Any, words: list[str], said: str
-) -> None:
+def test_what_cannot_be_planned_is_one_line(here, edit, words, said):
     (here / "data" / "local").mkdir(parents=True)
     shutil.copy(here / "results/sweeps/local/saxpy.parquet", here / "data" / "local")
     edit(here)
@@ -247,12 +230,12 @@ def test_what_cannot_be_planned_is_one_line(
         ["recommend", "convolution_transfer", "w=4096", "h=4096", "--measure", "3"],
     ],
 )
-def test_what_has_no_kernel_is_not_measured(words: list[str]) -> None:
+def test_what_has_no_kernel_is_not_measured(words):
     said = complaint(launchwise(*words))
     assert said.startswith(f"{words[0]}: convolution_transfer: convolution has no kernel")
 
 
-def test_where_nothing_is_left_to_gain_it_says_so(here: Path) -> None:
+def test_where_nothing_is_left_to_gain_it_says_so(here):
     measured(here, [4**power for power in range(6, 13)], ["float32", "float64"], drift=0.0)
     ranges = {"n": {"minimum": 4190000, "maximum": 4200000}, "dtype": ["float32", "float64"]}
     changed("kernels/saxpy/studies/saxpy_block/study.yaml", blind={"parameters": ranges})(here)

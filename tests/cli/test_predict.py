@@ -1,7 +1,5 @@
 """``launchwise predict``: choices by name, ties, JSON, mistakes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import read_profile
-from launchwise.workloads.spec import Spec
 
 ASKED = ["stencil_block", "a100", "n=512", "dtype=float32", "order=8"]
 WITHOUT_COST = ["--configfile", "docs/tutorial/example/config.yaml"]
@@ -26,7 +23,7 @@ WITHOUT_COST = ["--configfile", "docs/tutorial/example/config.yaml"]
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def own(tmp_path_factory):
     """Options for settings with the project's GPUs and the tests' own workload."""
     settings = read_yaml(ROOT / "config.yaml")
     gpus = {
@@ -42,11 +39,11 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture
-def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def test_a_card_that_is_in_no_settings_is_predicted(own: list[str]) -> None:
+def test_a_card_that_is_in_no_settings_is_predicted(own):
     done = launchwise("predict", ASKED[0], "titan_v", *ASKED[2:], *own, "--top", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -56,7 +53,7 @@ def test_a_card_that_is_in_no_settings_is_predicted(own: list[str]) -> None:
     assert 0 < first <= second
 
 
-def test_json_holds_what_the_text_prints_and_more(own: list[str]) -> None:
+def test_json_holds_what_the_text_prints_and_more(own):
     found = json.loads(launchwise("predict", *ASKED, *own, "--top", "3", "--json").stdout)
     text = launchwise("predict", *ASKED, *own, "--top", "3").stdout
     assert (found["study"], found["gpu"]) == tuple(ASKED[:2])
@@ -76,9 +73,7 @@ def test_json_holds_what_the_text_prints_and_more(own: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("at_root")
-def test_a_tie_without_a_cost_model_is_no_answer(
-    own: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tie_without_a_cost_model_is_no_answer(own, capsys):
     asked = ["predict", "saxpy_block", "a100", "n=1000000", "dtype=float32", *own, *WITHOUT_COST]
     assert main(asked) == 0
     text = capsys.readouterr().out
@@ -92,14 +87,14 @@ def test_a_tie_without_a_cost_model_is_no_answer(
     assert one["tied_with_the_fastest"] == one["candidates"] == 24
 
 
-def ranked(spec: Spec, *times: float) -> pd.DataFrame:
+def ranked(spec, *times):
     """Candidates with predicted times."""
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
     row = {"variant": "block3d", **neutral, "baseline_ms": 2.0, "bound_by": "dram"}
     return pd.DataFrame([{**row, "predicted_ms": time} for time in times])
 
 
-def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec: Spec) -> None:
+def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec):
     assert stencil_spec.cost is not None
     some = prediction("analytical", ranked(stencil_spec, 1.0, 1.005, 1.5), stencil_spec, 1)
     assert (some["tied_with_the_fastest"], len(some["choices"]), some["no_basis"]) == (2, 1, None)
@@ -115,7 +110,7 @@ def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec: Spec) -> N
     assert len(alone["choices"]) == 1
 
 
-def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(stencil_spec: Spec) -> None:
+def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(stencil_spec):
     spec = stencil_spec.model_copy(update={"cost": None})
     rows = ranked(spec, 1.0, 1.005, 1.5)
     assert prediction("analytical", rows, spec, 1)["choices"] == []
@@ -124,9 +119,7 @@ def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(stencil_spe
 
 
 @pytest.mark.usefixtures("at_root")
-def test_settings_are_laid_over_each_other(
-    own: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_are_laid_over_each_other(own, tmp_path, capsys):
     # The GPUs that the studies name stay beside the one that is added.
     overlay = tmp_path / "o.yaml"
     overlay.write_text("gpus: {old: {source: described, card: titan_black}}\n")
@@ -136,7 +129,7 @@ def test_settings_are_laid_over_each_other(
 
 
 @pytest.mark.usefixtures("at_root")
-def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path: Path) -> None:
+def test_the_command_and_the_rule_describe_a_card_alike(own, tmp_path):
     from scripts.profiles import main as describe
 
     made, cards = tmp_path / "p.json", {"titan_v": "titan_v"}
@@ -148,7 +141,7 @@ def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path
 
 @pytest.mark.workloads
 @pytest.mark.usefixtures("at_root")
-def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys):
     asked = ["sentiment_host", "h200", "batch=512", "tokens=256", "given=tokens", "memory=pinned"]
     assert main(["predict", *asked, "--learnt"]) == 0
     assert "cost model + trees" in capsys.readouterr().out
@@ -168,14 +161,12 @@ def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys: pytest.CaptureFixtu
         ("rtx 2080 ti", "rtx2080ti"),
     ],
 )
-def test_gpus_have_the_names_of_their_devices(
-    words: str, gpu: str, own: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gpus_have_the_names_of_their_devices(words, gpu, own, capsys):
     assert main(["predict", ASKED[0], words, *ASKED[2:], *own, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gpu"] == gpu
 
 
-def test_a_mistake_is_one_line_of_the_process(own: list[str]) -> None:
+def test_a_mistake_is_one_line_of_the_process(own):
     said = complaint(launchwise("predict", "stencil_bloc", *ASKED[1:], *own))
     assert said.startswith("predict: unknown study 'stencil_bloc', did you mean")
 
@@ -198,9 +189,7 @@ def test_a_mistake_is_one_line_of_the_process(own: list[str]) -> None:
         ([*ASKED, "--configfile", "nothing.yaml"], "nothing.yaml"),
     ],
 )
-def test_bad_questions_are_one_line(
-    arguments: list[str], said: str, own: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_questions_are_one_line(arguments, said, own, capsys):
     assert main(["predict", *arguments, *own]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -216,9 +205,7 @@ HOST_BOUND = [
 
 @pytest.mark.workloads
 @pytest.mark.usefixtures("at_root")
-def test_an_unknown_host_link_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_host_link_is_asked_for(tmp_path, capsys):
     assert main(["predict", *HOST_BOUND]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "a rate that no datasheet states: set gpus.a100.host_gbs" in line

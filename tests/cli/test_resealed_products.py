@@ -1,7 +1,5 @@
 """Products that somebody edited and sealed anew: an answer of the same kind, or one line."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

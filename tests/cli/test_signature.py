@@ -1,7 +1,5 @@
 """The parser of CUDA files: kernels, parameters, constant memory, macros."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +22,8 @@ Read = Callable[[str], Source]
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def source(text: str) -> Source:
+def read(tmp_path):
+    def source(text):
         path = tmp_path / "k.cu"
         path.write_text(text)
         return read_source(path)
@@ -33,20 +31,20 @@ def read(tmp_path: Path) -> Read:
     return source
 
 
-def macros(source: Source, name: str | None = None) -> set[str]:
+def macros(source, name=None):
     """Names of the macros that a kernel needs."""
     kernel = choose(source, name, Path("k.cu"))
     return {need.name for need in needed_macros(source, kernel)}
 
 
-def test_branches_of_the_preprocessor_are_one_kernel(read: Read) -> None:
+def test_branches_of_the_preprocessor_are_one_kernel(read):
     kernel = "__global__ void k(float *x) {{ x[0] = {}; }}\n"
     source = read(f"#if fast\n{kernel.format('A')}#else\n{kernel.format('B')}#endif\n")
     assert [one.name for one in source.kernels] == ["k"]
     assert macros(source) == {"A", "B", "fast"}
 
 
-def test_constant_memory(read: Read) -> None:
+def test_constant_memory(read):
     source = read(
         """
         __constant__ float d_filter[A * 2], more[3][4];
@@ -66,13 +64,13 @@ def test_constant_memory(read: Read) -> None:
     ]
 
 
-def test_comments_texts_and_continued_lines() -> None:
+def test_comments_texts_and_continued_lines():
     text = 'a /* b\n c */ d // e \\\n f\n"g // h" \'"\' i J\n#define J K \\\n L\nJ\n'
     tokens = tokens_of(expanded(without_comments(text)).text)
     assert tokens == ["a", "d", '"g // h"', "'\"'", "i", "J", "K", "L"]
 
 
-def test_macros_are_names_that_nothing_declares(read: Read) -> None:
+def test_macros_are_names_that_nothing_declares(read):
     source = read(
         """
         #include <cuda.h>
@@ -115,7 +113,7 @@ def test_macros_are_names_that_nothing_declares(read: Read) -> None:
     assert macros(source, "another") == shared | {"ONLY_ANOTHER"}
 
 
-def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
+def test_the_value_under_ifndef_is_a_default(read):
     source = read(
         """
         #ifndef BLOCK
@@ -138,7 +136,7 @@ def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
     assert not needs["BLOCK"].is_type
 
 
-def test_types_of_several_words() -> None:
+def test_types_of_several_words():
     assert elements("long unsigned int", {}) == ("uint64", 1)
     assert elements("short int", {}) == ("int16", 1)
     assert elements("a", {"a": "b", "b": "a"}) == ("", 1)
@@ -172,7 +170,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=50)
 @given(st.lists(PIECES, max_size=40).map("".join))
 @example("__constant__ __global__ __global__ ,;")
-def test_whatever_a_file_holds_is_read_or_refused_in_words(text: str) -> None:
+def test_whatever_a_file_holds_is_read_or_refused_in_words(text):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "k.cu"
         path.write_text(text + "\n__global__ void last(float *x) {}")

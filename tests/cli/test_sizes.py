@@ -1,11 +1,7 @@
 """Sizes that must meet conditions, through ``launchwise check --cpu`` and ``launchwise tune``."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -21,11 +17,11 @@ from launchwise.experiment.discovery import derived_study, derived_sweep, proble
 from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU
-from launchwise.workloads.space import Configuration, Problem, baseline, feasible
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.space import baseline, feasible
+from launchwise.workloads.spec import load_spec
 
 GUIDE = ROOT / "docs" / "how-to" / "add_a_kernel.md"
-SPEC: dict[str, Any] = {
+SPEC = {
     "workload": "vec",
     "title": "twice a vector, four numbers per thread",
     "problem": {"n": {"type": "integer", "minimum": 1000, "maximum": 1048576}},
@@ -61,7 +57,7 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 
 
 @pytest.fixture
-def folder(tmp_path: Path, in_one_process: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, in_one_process, monkeypatch):
     """A kernel that is right for multiples of 256 only."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "vec"
@@ -71,7 +67,7 @@ def folder(tmp_path: Path, in_one_process: None, monkeypatch: pytest.MonkeyPatch
     return path
 
 
-def write(folder: Path, variant: list[str] | None = None, **changes: Any) -> Spec:
+def write(folder, variant=None, **changes):
     """The spec with changes of its top level, and conditions of its variant."""
     raw = {**SPEC, **changes}
     if variant is not None:
@@ -80,17 +76,17 @@ def write(folder: Path, variant: list[str] | None = None, **changes: Any) -> Spe
     return load_spec(folder)
 
 
-def drawn(spec: Spec) -> list[Problem]:
+def drawn(spec):
     """Small problems that a check draws."""
     return SmallProblems(spec, UNKNOWN_GPU).drawn()
 
 
-def chosen(spec: Spec, problem: Problem) -> list[Configuration]:
+def chosen(spec, problem):
     """Configurations of one that it runs."""
     return SmallProblems(spec, UNKNOWN_GPU).chosen(problem)
 
 
-def sizes(**limits: tuple[int, int]) -> dict[str, Any]:
+def sizes(**limits):
     """Integers between limits."""
     return {
         name: {"type": "integer", "minimum": low, "maximum": high}
@@ -98,7 +94,7 @@ def sizes(**limits: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+def said(capsys, *words):
     """The one line of a command that refuses."""
     assert main([str(word) for word in words]) == 2
     line = capsys.readouterr().err
@@ -106,7 +102,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return line
 
 
-def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
+def tuned(folder, *words):
     """Problems of ``launchwise tune``, without the run."""
     project = prepared(Question(str(folder), words, cores=1, dry_run=True), "sm_90")
     return problems_in(project.experiment.blocks_of("local", folder.name))
@@ -114,9 +110,7 @@ def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
 
 @needs_gxx
 @pytest.mark.parametrize("place", ["variant", "problem", "derived"])
-def test_drawn_sizes_keep_multiples(
-    folder: Path, place: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_drawn_sizes_keep_multiples(folder, place, capsys):
     if place == "variant":
         write(folder, [OWN])
     elif place == "problem":
@@ -135,9 +129,7 @@ def test_drawn_sizes_keep_multiples(
     assert all(problem["n"] % 256 == 0 for problem in problems)
 
 
-def test_a_size_that_breaks_a_constraint_is_refused_where_it_stands(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_size_that_breaks_a_constraint_is_refused_where_it_stands(folder, capsys):
     write(folder, constraints=["n % 256 == 0"])
     line = said(capsys, "tune", folder, "n=2048,2000", "--dry-run")
     assert "tune: n=2048,2000: n % 256 == 0 does not hold" in line
@@ -151,7 +143,7 @@ def test_a_size_that_breaks_a_constraint_is_refused_where_it_stands(
     assert tuned(folder, "n=2048,4096") == [{"n": 2048}, {"n": 4096}]
 
 
-def test_a_study_names_sizes_that_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_names_sizes_that_fit(folder, capsys):
     spec = write(folder, constraints=["n % 256 == 0"])
     assert spec.check_value("n", 1024) is None
     assert "fits is n=1024" in (spec.check_value("n", 1025) or "")
@@ -159,12 +151,10 @@ def test_a_study_names_sizes_that_fit(folder: Path, capsys: pytest.CaptureFixtur
     study = derived_study(spec, problems_in(derived_sweep(spec).problems))
     assert study is not None
     split = study.splits["interpolation"]
-    assert all(n % 256 == 0 for part in (split.train, split.test) for n in part["n"])  # type: ignore[union-attr]
+    assert all(n % 256 == 0 for part in (split.train, split.test) for n in part["n"])
 
 
-def test_nothing_runs_against_its_constraints(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_runs_against_its_constraints(folder, capsys):
     # No size is a multiple of 256: nothing is feasible at any.
     spec = write(folder, [OWN, "block_size_x == 64"], problem=sizes(n=(1025, 1100)))
     assert [chosen(spec, problem) for problem in drawn(spec)] == [[], []]
@@ -176,7 +166,7 @@ def test_nothing_runs_against_its_constraints(
     assert "no configuration satisfies the constraints for n=" in said(capsys, "tune", folder)
 
 
-def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> None:
+def test_another_configuration_runs_where_the_baseline_may_not(folder):
     scalar = {**SPEC["variants"]["vec"], "grid": ["ceil_div(n, block_size_x)"]}
     both = {"vec": {**SPEC["variants"]["vec"], "constraints": [OWN]}, "scalar": scalar}
     spec = write(folder, variants=both)
@@ -193,7 +183,7 @@ def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> 
     assert [problem["n"] for problem in drawn(spec)][:2] == [1024, 1280]
 
 
-def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder: Path) -> None:
+def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder):
     middle = {**SPEC["variants"]["vec"], "constraints": [OWN, "block_size_x == 64"]}
     spec = write(
         folder,
@@ -207,7 +197,7 @@ def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder: Path) -
     assert "middle block_size_x=64" in named.values()
 
 
-def test_sizes_without_constraints_are_drawn_as_ever(folder: Path) -> None:
+def test_sizes_without_constraints_are_drawn_as_ever(folder):
     spec = write(folder, problem=sizes(n=(1000, 1048576)))
     assert drawn(spec) == [{"n": 1000}, {"n": 1013}]
     assert derived_sweep(spec).problems == [{"n": [1000, 5690, 32382, 184268, 1048576]}]
@@ -239,9 +229,7 @@ def test_sizes_without_constraints_are_drawn_as_ever(folder: Path) -> None:
         ),
     ],
 )
-def test_drawn_sizes_keep_conditions_of_every_kind(
-    folder: Path, problem: dict[str, Any], constraints: list[str], derived: dict[str, str]
-) -> None:
+def test_drawn_sizes_keep_conditions_of_every_kind(folder, problem, constraints, derived):
     spec = write(folder, problem=problem, constraints=constraints, derived=derived)
     small = drawn(spec)
     swept = problems_in(derived_sweep(spec).problems)
@@ -257,7 +245,7 @@ def test_drawn_sizes_keep_conditions_of_every_kind(
     assert any(small[0][name] != small[1][name] for name in problem)
 
 
-def test_odd_sizes_remain_odd_multiples_and_apart(folder: Path) -> None:
+def test_odd_sizes_remain_odd_multiples_and_apart(folder):
     limits = sizes(n=(16, 4096), k=(16, 4096))
     spec = write(folder, problem=limits, constraints=["n % 16 == 0", "k % 16 == 0"])
     smallest, odd, *_ = drawn(spec)
@@ -267,16 +255,14 @@ def test_odd_sizes_remain_odd_multiples_and_apart(folder: Path) -> None:
     assert all(int(value) < 100 for value in odd.values())
 
 
-def test_several_parameters_are_refused_together(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_parameters_are_refused_together(folder, capsys):
     write(folder, problem=sizes(n=(1, 4096), k=(1, 64)), constraints=["n % k == 0"])
     line = said(capsys, "tune", folder, "n=1000", "k=7")
     assert "tune: problem: n=1000, k=7: n % k == 0 does not hold" in line
     assert "fits is n=1001, k=7" in line
 
 
-def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder: Path) -> None:
+def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder):
     spec = write(folder, constraints=["n % 256 == 0"])
     assert problem_of(spec, ["n=2048"], "recommend") == {"n": 2048}
     with pytest.raises(UserError) as refused:
@@ -286,22 +272,20 @@ def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder: Pat
 
 
 @pytest.mark.parametrize("words", [["check"], ["check", "--cpu"], ["tune", "--dry-run"]])
-def test_a_constraint_that_nothing_meets_is_told(
-    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_constraint_that_nothing_meets_is_told(folder, words, capsys):
     write(folder, constraints=["n % 7 == 8"])
     line = said(capsys, words[0], folder, *words[1:])
     assert "spec.yaml: constraints: no size was found that meets n % 7 == 8" in line
     assert "n from 1000 to 1048576" in line
 
 
-def test_a_constraint_of_tunables_is_none_of_the_problem(folder: Path) -> None:
+def test_a_constraint_of_tunables_is_none_of_the_problem(folder):
     spec = write(folder, constraints=["n >= block_size_x", "block_size_x <= 64"])
     assert spec.problem_constraints == []
     assert spec.check_problem({"n": 1000}) is None
 
 
-def test_the_guide_is_right(folder: Path) -> None:
+def test_the_guide_is_right(folder):
     text = GUIDE.read_text().split("## Sizes that must be multiples")[1].split("\n## ")[0]
     example = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
     spec = write(folder, **example)

@@ -11,11 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -49,7 +48,7 @@ NARROW = {
 
 
 @pytest.fixture
-def workload(tmp_path: Path) -> Path:
+def workload(tmp_path):
     """The convolution in one file, in a folder without anything else of the project."""
     folder = Path(shutil.copytree(CONVOLUTION, tmp_path / "mine" / "convolution"))
     path = folder / "spec.yaml"
@@ -70,9 +69,7 @@ class Tune:
     kernel_cache: Path
 
     @contextmanager
-    def started(
-        self, *words: str | Path, cards: Path | None = None, inside: str = ""
-    ) -> Iterator[Fork]:
+    def started(self, *words, cards=None, inside=""):
         """A command of launchwise, in the background; it ends with the block at the latest."""
         environment = of_cards(cards or self.folder / "cards.json", self.kernel_cache)
         environment |= {"XDG_CACHE_HOME": str(self.folder / "kept")}
@@ -84,25 +81,21 @@ class Tune:
         finally:
             process.kill()
 
-    def said(self) -> str:
+    def said(self):
         """Standard error of the last command."""
         return (self.folder / "said").read_text()
 
-    def __call__(
-        self, *words: str | Path, cards: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *words, cards=None):
         """Run ``launchwise tune`` to its end."""
         return self.command("tune", *words, cards=cards)
 
-    def ok(self, *words: str | Path, cards: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def ok(self, *words, cards=None):
         """Run ``launchwise tune`` to its end, which is a success."""
         done = self(*words, cards=cards)
         assert done.returncode == 0, done.stderr[-3000:]
         return done
 
-    def command(
-        self, *words: str | Path, cards: Path | None = None, inside: str = ""
-    ) -> subprocess.CompletedProcess[str]:
+    def command(self, *words, cards=None, inside=""):
         """Run a command in a folder to its end."""
         with self.started(*words, cards=cards, inside=inside) as process:
             code = process.wait(200)
@@ -111,7 +104,7 @@ class Tune:
 
 
 @pytest.fixture
-def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
+def tune(tmp_path, kernel_cache):
     """See :class:`Tune`."""
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "here").mkdir()
@@ -122,10 +115,10 @@ Snakemake = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def snakemake(tmp_path: Path, kernel_cache: Path) -> Snakemake:
+def snakemake(tmp_path, kernel_cache):
     """Ask Snakemake what it would do for a line that ``launchwise tune`` printed, or run it."""
 
-    def run(line: str, *options: str) -> subprocess.CompletedProcess[str]:
+    def run(line, *options):
         _, *words = shlex.split(line)
         quiet, end = words.index("--quiet"), words.index("--")
         return forked(
@@ -139,15 +132,13 @@ def snakemake(tmp_path: Path, kernel_cache: Path) -> Snakemake:
     return run
 
 
-def settings(folder: Path) -> dict[str, Any]:
+def settings(folder):
     """Settings that were written into a folder."""
-    found: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
+    found = yaml.safe_load((folder / "config.yaml").read_text())
     return found
 
 
-def test_one_problem_from_an_empty_folder_to_the_answer(
-    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
-) -> None:
+def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workload, tmp_path):
     here = tmp_path / "here"
     done = tune.ok(workload, "w=32", "h=16", "--json")
     line, *_ = done.stderr.splitlines()
@@ -195,9 +186,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
 @pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
 )
-def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(
-    tune: Tune, tmp_path: Path
-) -> None:
+def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(tune, tmp_path):
     folder = tmp_path / "mine" / "vector_add"
     source = ROOT / "tests" / "cli" / "data" / "triton" / "vector_add.py"
     assert main(["new", str(folder), "--from", str(source)]) == 0
@@ -215,7 +204,7 @@ def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(
     asked = ("vector_add", "--format", "python", "--output", str(module))
     found = tune.command("export", *asked, "--cores", "1", inside=inside)
     assert found.returncode == 0, found.stderr[-3000:]
-    names: dict[str, Any] = {}
+    names = {}
     exec(compile(module.read_text(), module, "exec"), names)
     answer = names["recommend"]("Made-up h200", n_elements=1500)
     (launch,) = answer["launches"]
@@ -223,7 +212,7 @@ def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(
     assert (launch["kernel"], launch["grid"]) == ("add_kernel", [blocks, 1, 1])
 
 
-def narrowed(workload: Path, **values: list[int]) -> None:
+def narrowed(workload, **values):
     """Fewer configurations: each is compiled for the CPU."""
     path = workload / "spec.yaml"
     raw = yaml.safe_load(path.read_text())
@@ -232,9 +221,7 @@ def narrowed(workload: Path, **values: list[int]) -> None:
     path.write_text(yaml.safe_dump(raw, sort_keys=False))
 
 
-def test_nothing_right_is_no_success_and_says_why(
-    tune: Tune, workload: Path, tmp_path: Path
-) -> None:
+def test_nothing_right_is_no_success_and_says_why(tune, workload, tmp_path):
     narrowed(workload, block_size_x=[16], block_size_y=[8])
     source = workload / "convolution.cu"
     text = source.read_text()
@@ -258,9 +245,7 @@ def test_nothing_right_is_no_success_and_says_why(
     assert "Configurations that are not ok" in page.read_text()
 
 
-def test_interrupted_it_goes_on_where_it_stopped(
-    tune: Tune, workload: Path, tmp_path: Path
-) -> None:
+def test_interrupted_it_goes_on_where_it_stopped(tune, workload, tmp_path):
     cards = tmp_path / "slow.json"
     cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.15}]}))
     here = tmp_path / "here"
@@ -283,7 +268,7 @@ def test_interrupted_it_goes_on_where_it_stopped(
     assert {row["measured_at"] for row in kept} <= set(rows["measured_at"])
 
 
-def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path: Path) -> None:
+def test_a_changed_file_is_something_to_do(tune, workload, tmp_path):
     narrowed(workload, block_size_x=[16], block_size_y=[8], tile_size_y=[1])
     tune.ok(workload, "w=32", "h=16")
     sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
@@ -304,9 +289,7 @@ def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path:
     assert "page: tuned/convolution/results/answers/local/convolution.html" in back.stdout
 
 
-def test_snakemake_goes_on_with_the_rows_that_are_there(
-    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
-) -> None:
+def test_snakemake_goes_on_with_the_rows_that_are_there(tune, snakemake, workload, tmp_path):
     """Also where it made results itself before, and they were tuned for another problem since."""
     narrowed(workload, block_size_x=[16], block_size_y=[8], tile_size_y=[1])
     sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
@@ -322,9 +305,7 @@ def test_snakemake_goes_on_with_the_rows_that_are_there(
     assert set(measured[0]) < set(measured[1])
 
 
-def test_three_sizes_make_a_study_with_its_report(
-    tune: Tune, workload: Path, tmp_path: Path
-) -> None:
+def test_three_sizes_make_a_study_with_its_report(tune, workload, tmp_path):
     narrowed(workload, block_size_y=[8])
     done = tune.ok(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
     found = json.loads(done.stdout)
@@ -339,7 +320,7 @@ def test_three_sizes_make_a_study_with_its_report(
     _answers_are_measured(tune, tmp_path / "here/there")
 
 
-def _answers_are_measured(tune: Tune, project: Path) -> None:
+def _answers_are_measured(tune, project):
     """``recommend --measure`` in a project whose study measured this card."""
     (study,) = (path.name for path in (project / "results/final").iterdir())
     question = "recommend", study, "w=48", "h=16", "--json"
@@ -375,9 +356,7 @@ def _answers_are_measured(tune: Tune, project: Path) -> None:
     assert other.stderr.startswith("launchwise: recommend: --measure: this machine has Made-up")
 
 
-def test_limited_time_tries_what_it_can_and_goes_on_with_more(
-    tune: Tune, workload: Path, tmp_path: Path
-) -> None:
+def test_limited_time_tries_what_it_can_and_goes_on_with_more(tune, workload, tmp_path):
     here = tmp_path / "here"
     cards = tmp_path / "slow.json"
     cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.2}]}))
@@ -400,7 +379,7 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
         ("launchwise.cuda.child", {"pandas", "pyarrow", "scipy", "optuna"}),
     ],
 )
-def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: set[str]) -> None:
+def test_the_start_loads_no_library_that_it_does_not_need(module, heavy):
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -413,7 +392,7 @@ def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: se
 
 
 @pytest.mark.workloads
-def test_recorded_gpus_are_where_a_search_starts(tune: Tune, tmp_path: Path) -> None:
+def test_recorded_gpus_are_where_a_search_starts(tune, tmp_path):
     words = ["acoustic", "n=512", "dtype=float32", "order=8", "--within", "2%", "--dry-run"]
     done = tune.ok(*words)
     # Slices were measured before some variants were there: what they lack has its neutral value.
@@ -427,7 +406,7 @@ def test_recorded_gpus_are_where_a_search_starts(tune: Tune, tmp_path: Path) -> 
 
 
 @pytest.mark.workloads
-def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
+def test_a_workload_of_the_project_leaves_its_studies_out(tune, tmp_path):
     done = tune.ok("acoustic", "n=20", "dtype=float32", "order=2", "-n")
     found = settings(tmp_path / "here" / "tuned" / "acoustic")
     assert found["studies"] == {"acoustic_kernels": None, "acoustic_tile": None}
@@ -449,21 +428,14 @@ def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: 
         (["w=32", "w=40", "h=16"], "w is given twice"),
     ],
 )
-def test_a_problem_that_is_none_is_told(
-    workload: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    said: str,
-) -> None:
+def test_a_problem_that_is_none_is_told(workload, tmp_path, monkeypatch, capsys, words, said):
     monkeypatch.chdir(tmp_path)
     found = line_of(capsys, "tune", str(workload), *words)
     assert any(each in found for each in said.split("|")), found
     assert not (tmp_path / "tuned").exists()
 
 
-def test_settings_of_somebody_else_stay(tune: Tune, workload: Path, tmp_path: Path) -> None:
+def test_settings_of_somebody_else_stay(tune, workload, tmp_path):
     own = tmp_path / "here" / "own" / "config.yaml"
     own.parent.mkdir()
     own.write_text("seed: 1\n")
@@ -479,9 +451,7 @@ def test_settings_of_somebody_else_stay(tune: Tune, workload: Path, tmp_path: Pa
     }
 
 
-def test_a_machine_without_a_gpu_says_so_in_one_line(
-    tune: Tune, workload: Path, tmp_path: Path
-) -> None:
+def test_a_machine_without_a_gpu_says_so_in_one_line(tune, workload, tmp_path):
     empty = tmp_path / "none.json"
     empty.write_text(json.dumps({"cpu": []}))
     done = tune(workload, "w=32", "h=16", cards=empty)
@@ -503,8 +473,8 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
 
 @pytest.mark.slow
 def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
-    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
-) -> None:
+    tune, snakemake, workload, tmp_path
+):
     tune.ok(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
     asked = [workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "4"]
     done = tune.ok(*asked, "--within", "1%", "--json")
@@ -532,10 +502,8 @@ def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     assert answer["search"]["chance_left"] <= 0.1
 
 
-def test_everything_is_measured_where_that_takes_less_than_a_minute(
-    tune: Tune, tmp_path: Path
-) -> None:
-    def planned(*words: str) -> tuple[dict[str, Any], str]:
+def test_everything_is_measured_where_that_takes_less_than_a_minute(tune, tmp_path):
+    def planned(*words):
         done = tune.ok(CONVOLUTION, *words, "--dry-run")
         sweep = settings(tmp_path / "here/tuned/convolution")["sweeps"]["convolution"]
         return sweep.get("strategy", {}), done.stderr
@@ -565,9 +533,7 @@ def test_everything_is_measured_where_that_takes_less_than_a_minute(
         (["--evaluations", "0"], "Invalid value for '--evaluations'"),
     ],
 )
-def test_bad_searches_are_one_line(
-    tune: Tune, workload: Path, tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_bad_searches_are_one_line(tune, workload, tmp_path, words, said):
     here = tmp_path / "here"
     (here / "cache.json").write_text("{}")
     for name in ("odd", "broken"):

@@ -1,12 +1,9 @@
 """The commands of the tutorial of an own kernel, in an empty folder, as they are printed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 from fake_cluster import of_cards
@@ -24,7 +21,7 @@ SMALLER = {"4096": "24", "2048": "20", "1024": "16"}
 
 
 @pytest.fixture
-def here(tmp_path: Path, kernel_cache: Path) -> Path:
+def here(tmp_path, kernel_cache):
     """An empty folder on a machine with one made-up card."""
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "cache").symlink_to(kernel_cache)
@@ -33,7 +30,7 @@ def here(tmp_path: Path, kernel_cache: Path) -> Path:
     return folder
 
 
-def run(line: str, here: Path) -> str:
+def run(line, here):
     """What a line of the tutorial prints."""
     program, *words = shlex.split(line)
     assert program == "launchwise"
@@ -43,27 +40,27 @@ def run(line: str, here: Path) -> str:
     return done.stdout
 
 
-def commands() -> list[str]:
+def commands():
     """Lines of the page's shell blocks, in order."""
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 
 
-def narrow(here: Path) -> None:
+def narrow(here):
     """Fewer configurations than on the page: each is compiled for the CPU."""
     path = here / "smooth" / "spec.yaml"
     text = path.read_text().replace("[16, 32, 64, 128]", "[16, 32]")
     path.write_text(text.replace("[1, 2, 4, 8, 16, 32]", "[8]"))
 
 
-def of_smaller(line: str) -> str:
+def of_smaller(line):
     """The line with sizes that the made-up card can compute."""
     for size, smaller in SMALLER.items():
         line = line.replace(size, smaller)
     return line
 
 
-def test_from_an_empty_folder_to_the_answer(here: Path) -> None:
+def test_from_an_empty_folder_to_the_answer(here):
     new, check, check_cpu, tune, _ = commands()
     shutil.copy(EXAMPLE / "smooth.cu", here)
     run(new, here)
@@ -88,7 +85,7 @@ def test_from_an_empty_folder_to_the_answer(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_three_sizes_of_the_tutorial_make_its_report(here: Path) -> None:
+def test_three_sizes_of_the_tutorial_make_its_report(here):
     *_, tune_three = commands()
     shutil.copytree(EXAMPLE, here / "smooth")
     narrow(here)
@@ -100,7 +97,7 @@ def test_three_sizes_of_the_tutorial_make_its_report(here: Path) -> None:
     assert "page: tuned/smooth/results/report/index.html" in said
 
 
-def test_what_pages_include_is_there_and_written_as_the_site_reads_it() -> None:
+def test_what_pages_include_is_there_and_written_as_the_site_reads_it():
     docs = ROOT / "docs"
     found = 0
     for page in docs.rglob("*.md"):

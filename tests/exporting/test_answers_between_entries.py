@@ -1,7 +1,5 @@
 """How sure an answer between entries is, and what is asked of its gain."""
 
-from __future__ import annotations
-
 import random
 import runpy
 from dataclasses import replace

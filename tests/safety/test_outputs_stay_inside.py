@@ -1,7 +1,5 @@
 """Outputs replace links, and do not leave ``results/`` through them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +19,7 @@ VICTIM = "not ours"
 
 
 @pytest.fixture
-def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_log: None) -> Path:
+def victim(tmp_path, monkeypatch, own_log):
     """A file outside of the project, in whose folder the test runs."""
     (tmp_path / "elsewhere").mkdir()
     found = tmp_path / "elsewhere" / "victim"
@@ -31,12 +29,12 @@ def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_log: None) -> Pa
     return found
 
 
-def log_to(path: Path) -> None:
+def log_to(path):
     with running(SimpleNamespace(log=[str(path)])) as log:
         log.info("x")
 
 
-def journal(path: Path) -> None:
+def journal(path):
     with Journal(path, "f", ["n"]) as made:
         made.append({"n": 1})
 
@@ -52,9 +50,7 @@ def journal(path: Path) -> None:
         (lambda path: copied(Path(__file__), path), "export.py"),
     ],
 )
-def test_a_link_in_the_place_of_an_output_is_replaced(
-    victim: Path, write: object, name: str
-) -> None:
+def test_a_link_in_the_place_of_an_output_is_replaced(victim, write, name):
     path = Path("results") / "x" / name
     path.parent.mkdir()
     path.symlink_to(victim)
@@ -66,13 +62,13 @@ def test_a_link_in_the_place_of_an_output_is_replaced(
     assert os.listdir(victim.parent) == ["victim"]
 
 
-def test_a_holder_of_a_journal_is_no_link(victim: Path) -> None:
+def test_a_holder_of_a_journal_is_no_link(victim):
     Path("results", "1.jsonl.holder").symlink_to(victim)
     journal(Path("results", "1.jsonl"))
     assert victim.read_text() == VICTIM
 
 
-def test_a_linked_folder_in_the_place_of_one_is_replaced(victim: Path) -> None:
+def test_a_linked_folder_in_the_place_of_one_is_replaced(victim):
     for make in (new_folder, lambda path: write_answers(path, table_of(["x"]))):
         Path("results", "out").symlink_to(victim.parent)
         make(Path("results", "out"))
@@ -83,7 +79,7 @@ def test_a_linked_folder_in_the_place_of_one_is_replaced(victim: Path) -> None:
 
 
 @pytest.mark.parametrize("absolute", [False, True])
-def test_a_folder_that_leads_out_of_results_is_refused(victim: Path, absolute: bool) -> None:
+def test_a_folder_that_leads_out_of_results_is_refused(victim, absolute):
     Path(".snakemake").mkdir()
     Path("results", "report").symlink_to(victim.parent)
     folder = Path("results", "report").absolute() if absolute else Path("results", "report")
@@ -98,7 +94,7 @@ def test_a_folder_that_leads_out_of_results_is_refused(victim: Path, absolute: b
     assert os.listdir(victim.parent) == ["victim"]
 
 
-def test_results_may_be_a_link_as_a_whole(victim: Path) -> None:
+def test_results_may_be_a_link_as_a_whole(victim):
     Path("results").rmdir()
     Path("results").symlink_to(victim.parent)
     write_text("results/report/index.html", "x")

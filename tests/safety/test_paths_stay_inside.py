@@ -1,7 +1,5 @@
 """Paths in files that are passed on lead nowhere else; those that the user types lead anywhere."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -9,7 +7,6 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import foreign
 import pytest
@@ -44,7 +41,7 @@ KEYS = ("source", "headers", "feasible", "fill", "inputs", "reference", "compare
 
 
 @pytest.fixture
-def workload(tmp_path: Path) -> Path:
+def workload(tmp_path):
     """A workload outside the project with links to a file and a folder beside it."""
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -62,7 +59,7 @@ def workload(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def complaint(capsys: pytest.CaptureFixture[str]) -> Complaint:
+def complaint(capsys):
     """The one line on standard error of a command that fails."""
     return partial(line_of, capsys)
 
@@ -72,9 +69,7 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> Complaint:
     # All ways out, and two of them by every key.
     [*(("fill", place) for place in PLACES), *itertools.product(KEYS, ("../secret", "link"))],
 )
-def test_files_of_a_spec_lie_in_its_folder(
-    workload: Path, complaint: Complaint, key: str, place: str
-) -> None:
+def test_files_of_a_spec_lie_in_its_folder(workload, complaint, key, place):
     named = place.format(outside=workload.parent / "outside")
     content = yaml.safe_load((workload / "spec.yaml").read_text())
     if key == "source":
@@ -96,9 +91,7 @@ def test_files_of_a_spec_lie_in_its_folder(
 
 
 @pytest.mark.parametrize("name", ["spec", "features", "cost", "usual", "sweep", "study"])
-def test_files_with_a_fixed_name_are_no_links_to_elsewhere(
-    workload: Path, complaint: Complaint, name: str
-) -> None:
+def test_files_with_a_fixed_name_are_no_links_to_elsewhere(workload, complaint, name):
     file = workload / f"{name}.yaml"
     if name == "study":
         file = workload / "studies" / "mine" / "study.yaml"
@@ -114,7 +107,7 @@ def test_files_with_a_fixed_name_are_no_links_to_elsewhere(
     assert "leads out of" in said
 
 
-def test_headers_outside_may_be_included_and_links_inside_followed(workload: Path) -> None:
+def test_headers_outside_may_be_included_and_links_inside_followed(workload):
     (workload.parent / "sizes.h").write_text("#define WARP 32\n")
     (workload / "real.cu").write_text('#include "../sizes.h"\n' + STEPS["steps.cu"])
     (workload / "steps.cu").unlink()
@@ -127,7 +120,7 @@ def test_headers_outside_may_be_included_and_links_inside_followed(workload: Pat
 
 
 @pytest.mark.parametrize("place", ["../../../secret", "/etc/passwd"])
-def test_elements_of_a_paper_lie_in_the_project(workload: Path, place: str) -> None:
+def test_elements_of_a_paper_lie_in_the_project(workload, place):
     study = workload / "studies" / "one"
     (study / "published").mkdir(parents=True)
     element = {"element": "e", "where": "p. 1", "files": [place]}
@@ -136,7 +129,7 @@ def test_elements_of_a_paper_lie_in_the_project(workload: Path, place: str) -> N
         check_places(study)
 
 
-def test_tables_of_run_times_lie_beside(workload: Path) -> None:
+def test_tables_of_run_times_lie_beside(workload):
     study = workload / "studies" / "one"
     (study / "published").mkdir(parents=True)
     series = {"title": "t", "table": "../../../secret", "time": "ms", "unit": "ms"}
@@ -149,7 +142,7 @@ def test_tables_of_run_times_lie_beside(workload: Path) -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty folder in which a sweep of others lies."""
     folder = tmp_path / "a" / "b" / "here"
     folder.mkdir(parents=True)
@@ -158,14 +151,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def files(folder: Path) -> set[str]:
+def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("name", ["../../../x", "{outside}/x", "..", ".x", "a/b", "a\nb", "é"])
-def test_a_gpu_of_an_import_is_a_name(
-    here: Path, tmp_path: Path, complaint: Complaint, name: str
-) -> None:
+def test_a_gpu_of_an_import_is_a_name(here, tmp_path, complaint, name):
     before = files(tmp_path)
     named = name.format(outside=tmp_path)
     said = complaint("import", "own.json", "--as", "blur", "--gpu", f"own.json={named}")
@@ -175,9 +166,7 @@ def test_a_gpu_of_an_import_is_a_name(
 
 
 @pytest.mark.parametrize("device", ["../../../x", "/etc/x", "a\nb", "..\\x"])
-def test_a_device_of_a_file_makes_a_folder_of_that_name(
-    here: Path, tmp_path: Path, device: str
-) -> None:
+def test_a_device_of_a_file_makes_a_folder_of_that_name(here, tmp_path, device):
     content = json.loads((here / "own.json").read_text())
     content["device_name"] = device
     (here / "own.json").write_text(json.dumps(content))
@@ -192,7 +181,7 @@ def test_a_device_of_a_file_makes_a_folder_of_that_name(
 
 
 @pytest.mark.parametrize("name", ["../gpu", "/tmp/gpu", "a\nb"])
-def test_a_device_of_a_product_is_no_path(tmp_path: Path, name: str) -> None:
+def test_a_device_of_a_product_is_no_path(tmp_path, name):
     table = table_of(["x"])
     device = replace(table.devices[0], name=name)
     table = replace(table, stored=table.stored.model_copy(update={"devices": (device,)}))
@@ -202,11 +191,11 @@ def test_a_device_of_a_product_is_no_path(tmp_path: Path, name: str) -> None:
     assert {path for path in files(tmp_path) - before if not path.startswith("out/")} == set()
 
 
-def test_a_commit_writes_no_file_elsewhere(tmp_path: Path) -> None:
+def test_a_commit_writes_no_file_elsewhere(tmp_path):
     repository = tmp_path / "repository"
     repository.mkdir()
 
-    def git(*words: str, text: str = "") -> str:
+    def git(*words, text=""):
         who = ["-c", "user.name=n", "-c", "user.email=e"]
         done = subprocess.run(
             ["git", *who, *words], cwd=repository, input=text, capture_output=True, text=True
@@ -226,9 +215,7 @@ def test_a_commit_writes_no_file_elsewhere(tmp_path: Path) -> None:
     assert not list((tmp_path / "made").glob("*.parquet"))
 
 
-def test_a_kernel_that_is_taken_over_brings_no_file_of_elsewhere(
-    here: Path, tmp_path: Path, complaint: Complaint
-) -> None:
+def test_a_kernel_that_is_taken_over_brings_no_file_of_elsewhere(here, tmp_path, complaint):
     (tmp_path / "secret.h").write_text("#define SECRET 1\n")
     source = '#include "../../../secret.h"\n__global__ void k(int *x, int n) { x[n] = SECRET; }\n'
     (here / "k.cu").write_text(source)
@@ -237,7 +224,7 @@ def test_a_kernel_that_is_taken_over_brings_no_file_of_elsewhere(
     assert "SECRET" not in (here / "mine" / "spec.yaml").read_text()
 
 
-def test_a_link_in_a_new_workload_is_replaced(here: Path, tmp_path: Path) -> None:
+def test_a_link_in_a_new_workload_is_replaced(here, tmp_path):
     (here / "k.cu").write_text("__global__ void k(int *x, int n) { x[n] = 1; }\n")
     (here / "mine").mkdir()
     os.symlink(tmp_path / "written", here / "mine" / "spec.yaml")

@@ -1,7 +1,5 @@
 """Nothing that stands in a file becomes code of an export, a page, a table or a terminal."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import dataclasses
@@ -12,8 +10,6 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -33,7 +29,6 @@ from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report.gpus import gpu_comparison
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
-from launchwise.report.study import StudyData
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
@@ -48,7 +43,7 @@ TEXT = st.text(
 # Exports
 
 
-def test_python_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
+def test_python_gives_every_text_back_and_runs_none(tmp_path):
     write_answers(tmp_path / "out", table_of(TEXTS))
     path = tmp_path / "out" / "exported.py"
     known = {type(node) for node in ast.parse(path.read_text(encoding="utf-8")).body}
@@ -71,7 +66,7 @@ def test_python_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
 
 @given(st.lists(TEXT, min_size=1, max_size=4, unique=True))
 @settings(max_examples=60)
-def test_any_text_is_a_literal_of_python(texts: list[str]) -> None:
+def test_any_text_is_a_literal_of_python(texts):
     table = table_of(texts)
     found = {
         node.targets[0].id: ast.literal_eval(node.value)
@@ -88,7 +83,7 @@ def test_any_text_is_a_literal_of_python(texts: list[str]) -> None:
 
 
 @needs_gxx
-def test_cpp_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
+def test_cpp_gives_every_text_back_and_runs_none(tmp_path):
     (tmp_path / "exported.hpp").write_text(cpp_header(table_of(TEXTS)), encoding="utf-8")
     program = """#include "exported.hpp"
 #include <cstdio>
@@ -114,14 +109,14 @@ int main() {
 
 
 @given(TEXT)
-def test_a_comment_of_cpp_is_one_line_that_ends(text: str) -> None:
+def test_a_comment_of_cpp_is_one_line_that_ends(text):
     found = cpp_comment(text)
     assert len(f"// {found}".splitlines()) == 1
     assert not found.endswith(("\\", "??/"))
     assert visible(found) == found
 
 
-def test_macros_are_one_line_each() -> None:
+def test_macros_are_one_line_each():
     for text in TEXTS:
         values = {"variant": text, "bx": 8, "kind": text}
         best = Suggestion(1, values, 1.0, None, None, None, None, None, is_usual=False)
@@ -133,7 +128,7 @@ def test_macros_are_one_line_each() -> None:
             assert not lines[4].endswith("\\")
 
 
-def test_json_wisdom_and_t4_give_every_text_back(tmp_path: Path) -> None:
+def test_json_wisdom_and_t4_give_every_text_back(tmp_path):
     write_answers(tmp_path / "out", table_of(TEXTS))
     assert json.loads((tmp_path / "out" / "exported.json").read_text())["commits"] == [*TEXTS]
     _, *lines = (tmp_path / "out" / "exported.wisdom").read_text().splitlines()
@@ -147,24 +142,24 @@ def test_json_wisdom_and_t4_give_every_text_back(tmp_path: Path) -> None:
 class Shape(HTMLParser):
     """Tags with the names of their attributes; texts; what scripts are."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.tags: set[tuple[str, tuple[str, ...]]] = set()
-        self.links: set[str] = set()
+        self.tags = set()
+        self.links = set()
         self.scripts = 0
         self.feed(text)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.add((tag, tuple(name for name, _ in attrs)))
         self.scripts += tag == "script"
         self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
 
-    def handle_comment(self, data: str) -> None:
+    def handle_comment(self, data):
         raise AssertionError(f"a comment: {data}")
 
 
-def planted(text: str) -> StudyData:
+def planted(text):
     """A study whose data hold a text wherever they hold words."""
     found = study()
     words = ("commit", "driver", "toolkit", "card", "backend", "reason", "throttle")
@@ -202,12 +197,12 @@ def planted(text: str) -> StudyData:
 
 
 @pytest.fixture(scope="module")
-def plain() -> dict[str, str]:
+def plain():
     return files_of(planted("words"))
 
 
 @pytest.mark.parametrize("text", ["".join(TEXTS), '"><canary a=\'"', "</script><canary>"])
-def test_pages_hold_the_tags_of_a_harmless_report(plain: dict[str, str], text: str) -> None:
+def test_pages_hold_the_tags_of_a_harmless_report(plain, text):
     files = files_of(planted(text))
     assert files.keys() == plain.keys()
     assert html_text(text)[:20] in files["index.html"]
@@ -223,7 +218,7 @@ def test_pages_hold_the_tags_of_a_harmless_report(plain: dict[str, str], text: s
 
 
 @given(TEXT)
-def test_a_text_of_html_and_svg_is_a_text(text: str) -> None:
+def test_a_text_of_html_and_svg_is_a_text(text):
     given = f'<svg a="{html_text(text)}"><text>{html_text(text)}</text></svg>'
     svg = ElementTree.fromstring(given.replace("\r", "&#13;"))
     escaped = "".join(one if one in "\n\r\t" else visible(one) for one in text)
@@ -233,16 +228,16 @@ def test_a_text_of_html_and_svg_is_a_text(text: str) -> None:
 # Tables
 
 
-def cells_of(text: str) -> list[list[str]]:
+def cells_of(text):
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def is_formula(cell: str) -> bool:
+def is_formula(cell):
     return cell.lstrip()[:1] in tuple("=+-@") and not re.fullmatch(r"-?[\d.e-]+", cell)
 
 
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "@x", "+1+cmd", "-1+cmd", "\t=1"])
-def test_tables_of_the_report_hold_no_formula(text: str) -> None:
+def test_tables_of_the_report_hold_no_formula(text):
     prices = {"big": Price(1.0, 1.0, text, text)}
     found = writing.folder(Report([planted(text)], RUN, prices=prices), 1)
     csv_files = [path for path in found if path.endswith(".csv")]
@@ -257,7 +252,7 @@ def test_tables_of_the_report_hold_no_formula(text: str) -> None:
 # Scripts of the report, by node
 
 
-def by_node(expression: str) -> list[Any]:
+def by_node(expression):
     """Values of an expression over each text, with the report's functions."""
     node = shutil.which("node")
     if node is None:
@@ -270,11 +265,11 @@ def by_node(expression: str) -> list[Any]:
     done = subprocess.run(
         [node, "-e", program, json.dumps(TEXTS)], capture_output=True, text=True, check=True
     )
-    found: list[Any] = json.loads(done.stdout)
+    found = json.loads(done.stdout)
     return found
 
 
-def test_literals_of_the_lookup_are_those_of_python_and_cpp(tmp_path: Path) -> None:
+def test_literals_of_the_lookup_are_those_of_python_and_cpp(tmp_path):
     found = by_node("window.launchwiseLiteral(text)")
     assert [ast.literal_eval(one) for one in found] == [*TEXTS]
     if shutil.which("g++") is None:
@@ -287,7 +282,7 @@ def test_literals_of_the_lookup_are_those_of_python_and_cpp(tmp_path: Path) -> N
     assert done.stdout.split(b"\0")[:-1] == [one.split("\0")[0].encode() for one in TEXTS]
 
 
-def test_commands_of_the_lookup_are_words_of_a_shell(tmp_path: Path) -> None:
+def test_commands_of_the_lookup_are_words_of_a_shell(tmp_path):
     words = [one for one in by_node("window.launchwiseWord(text)") if "\0" not in one]
     script = f"printf '%s\\0' {' '.join(words)}"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=True)
@@ -296,7 +291,7 @@ def test_commands_of_the_lookup_are_words_of_a_shell(tmp_path: Path) -> None:
     assert not (tmp_path / CANARY).exists()
 
 
-def test_cells_and_plots_of_a_page_are_texts() -> None:
+def test_cells_and_plots_of_a_page_are_texts():
     cells = by_node("window.launchwiseCell(text)")
     found = [cells_of(f"{one}\r\n")[0] if one else [""] for one in cells]
     assert not any(is_formula(row[0]) for row in found)
@@ -309,7 +304,7 @@ def test_cells_and_plots_of_a_page_are_texts() -> None:
 # Terminal
 
 
-def test_messages_steer_no_terminal() -> None:
+def test_messages_steer_no_terminal():
     for text in TEXTS:
         said = str(UserError(text, text, text))
         assert visible(said) == said
