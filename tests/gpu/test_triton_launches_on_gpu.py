@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import triton_examples
+from agreeing import changed
 from benchmark_runs import result_of
 from triton_examples import DEVICES, KERNEL, TUNED, plain, scaled_spec, scaled_table
 
@@ -69,7 +70,7 @@ def folder(tmp_path):
     pytest.importorskip("triton")
     spec = scaled_spec(tmp_path / "scaled")
     here = replace(DEVICES[0], cuda_names=(torch.cuda.get_device_name(),))
-    table = replace(scaled_table(spec), devices=(here, *DEVICES[1:]))
+    table = changed(scaled_table(spec), devices=(here, *DEVICES[1:]))
     write_triton(tmp_path / "out", plain(table), spec)
     (tmp_path / "plain.py").write_text(KERNEL)
     (tmp_path / "tuned.py").write_text(TUNED)
