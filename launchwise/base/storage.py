@@ -118,9 +118,12 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         scratch.write_bytes(content)
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write ``value`` as indented JSON with sorted keys (NaN refused: JSON has none)."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+def write_json(path: str | Path, value: Any, indent: int | None = 2) -> None:
+    """Write ``value`` as JSON with sorted keys (NaN refused: JSON has none), indented or, without
+    ``indent``, as short as it can be."""
+    apart = (",", ":") if indent is None else None
+    text = json.dumps(value, indent=indent, sort_keys=True, allow_nan=False, separators=apart)
+    write_text(path, f"{text}\n")
 
 
 MOST_BYTES = 256 << 20  # Longest file that is read as a whole, bytes
@@ -224,11 +227,12 @@ def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
 SEAL = "content_digest"  # Key of a sealed file's own digest
 
 
-def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
-    """Write an object with the digest of its content, so that a change is noticed."""
+def write_sealed_json(path: str | Path, value: dict[str, Any], indent: int | None = 2) -> None:
+    """Write an object with the digest of its content, so that a change is noticed; ``indent`` as
+    of :func:`write_json`."""
     # As it is read again: numbers as keys are texts in JSON.
     content = json.loads(json.dumps(value, allow_nan=False))
-    write_json(path, {**content, SEAL: digest(content)})
+    write_json(path, {**content, SEAL: digest(content)}, indent)
 
 
 def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:

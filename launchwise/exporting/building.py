@@ -25,6 +25,7 @@ from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import quantiles
+from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import GPU_NAMES, Value
@@ -33,6 +34,10 @@ from launchwise.workloads.spec import Spec
 
 SUGGESTIONS = 4  # Suggestions of an entry: the one to take, and those to try next
 SLICE_SHARE = 4  # On slices of a card a fourth of the problems is drawn
+FULLY_ASKED = 4
+"""Of one in so many drawn problems the model judges every candidate, of the others what was chosen
+before: it takes a fraction of the time, and judges learn of no others."""
+
 HELD_OUT = 4  # One in so many drawn problems tells how far a judge is from the model
 
 
@@ -62,7 +67,10 @@ def answer_table(
     others = answerable(final, [gpu for gpu in names if gpu not in learnt], spread_problems(final))
     judged: list[pd.DataFrame] = []
     found = answers(final, [*known, *others], SUGGESTIONS, least_gain, processes)
-    found += answers(final, drawn, 1, least_gain, processes, judged)
+    first, rest = drawn[::FULLY_ASKED], [one for at, one in enumerate(drawn) if at % FULLY_ASKED]
+    found += answers(final, first, 1, least_gain, processes, judged)
+    among = _chosen(found, domain)
+    found += answers(final, rest, 1, least_gain, processes, judged, among)
     places = {gpu: place for place, gpu in enumerate(names)}
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
     configurations = Configurations()
@@ -96,6 +104,14 @@ def _device(gpu: str, final: Final) -> Device:
         toolkits=tuple(told.get("toolkits", ())),
         days=tuple(told.get("days", ())),
     )
+
+
+def _chosen(found: Sequence[Answer], domain: Domain) -> pd.DataFrame:
+    """Choices that answers begin with, each once: :attr:`Domain.choice_columns`."""
+    whole = ({**domain.spec.neutral, **one.suggestions[0].configuration} for one in found)
+    columns = domain.choice_columns
+    rows = pd.DataFrame([[one[name] for name in columns] for one in whole], columns=columns)
+    return rows.drop_duplicates()
 
 
 class Configurations(dict[tuple[tuple[str, Value], ...], int]):

@@ -328,7 +328,7 @@ def table_of(domain: Domain, study: str, stored: Stored) -> AnswerTable:
 
 def write_answer_table(path: Path, table: AnswerTable) -> None:
     """Write a product's table."""
-    write_sealed_json(path, table.stored.model_dump())
+    write_sealed_json(path, table.stored.model_dump(), indent=None)
 
 
 def read_answer_table(path: Path, domain: Domain) -> AnswerTable:

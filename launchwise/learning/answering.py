@@ -60,6 +60,7 @@ def answers(
     least_gain: float | None = None,
     processes: int = 1,
     judged: list[pd.DataFrame] | None = None,
+    among: pd.DataFrame | None = None,
 ) -> list[Answer]:
     """Answers for problems on GPUs, in order.
 
@@ -75,10 +76,14 @@ def answers(
     ``processes``: the model is asked in so many processes at once; answers do not depend on it.
     ``judged``: takes every candidate that the model was asked about, with ``loss``: log time
         relative to the usual choice.
+    ``among``: choices (:attr:`launchwise.learning.features.Domain.choice_columns`) that the model
+        is asked about, beside the usual choice and the baseline; by default all candidates.
     """
     domain = final.domain
     # Asked twice, a problem's candidates would be there twice.
     choices = domain.choices({case.key: case for case in cases}.values())
+    if among is not None:
+        choices = choices[_among(choices, among, domain)].reset_index(drop=True)
     of_case = row_numbers(choices, case_columns(final.spec))
     kept = _kept(of_case, domain.is_usual(choices), domain.is_baseline(choices))
     defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -116,6 +121,14 @@ def answers(
         else:
             found.append(_of_model(case, suggested[case.key], default, final, least_gain))
     return found
+
+
+def _among(choices: pd.DataFrame, among: pd.DataFrame, domain: Domain) -> np.ndarray:
+    """Rows with one of the choices, with the usual choice or the baseline: booleans, (rows,)."""
+    columns = domain.choice_columns
+    numbers = row_numbers(pd.concat([among[columns], choices[columns]], ignore_index=True), columns)
+    found = np.isin(numbers[len(among) :], numbers[: len(among)])
+    return found | domain.is_usual(choices) | domain.is_baseline(choices)
 
 
 def _suggestions(
