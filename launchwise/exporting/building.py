@@ -182,6 +182,10 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
     apart: dict[int, list[float]] = {}
     for own, errors in scaled:
         apart.setdefault(own[0].device, []).extend(errors)
+    whole = [one for one in table.devices if not final.domain.profiles[one.name].is_slice]
+    errors = {one.name: _gain_errors(said, one.name) for one in whole} if said else {}
+    # Slices of a card err as cards do.
+    every = [each for some in errors.values() for each in some]
     devices = []
     for place, device in enumerate(table.devices):
         own = [one for one in entries if one.device == place and one.basis != MEASURED]
@@ -190,7 +194,7 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
         between_gain = None
         if said and judge:
             limits = [(one.gain, one.gain_interval) for one in own]
-            between_gain = _factors(_gain_errors(said, device.name), limits)
+            between_gain = _factors(errors.get(device.name, every), limits)
         devices.append(
             replace(device, judge=judge, between_ms=between_ms, between_gain=between_gain)
         )
@@ -223,7 +227,7 @@ def _gain_errors(said: Judged, gpu: str) -> list[float]:
     asked = held & (said.rows["gpu"] == gpu).to_numpy()
     if judge is None or not asked.any():
         return []
-    values, usual = said.values()[asked], said.domain.is_usual(said.rows)[asked]
+    values, usual = said.values[asked], said.domain.is_usual(said.rows)[asked]
     losses = said.rows["loss"].to_numpy(dtype=float)[asked]
     expected = np.array([judge.sum(each) for each in values.tolist()])
     found = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ class Judged:
     features: list[Ratio]
     domain: Domain
 
+    @cached_property
     def values(self) -> np.ndarray:
         """Features of every row: float64, shape (rows, features)."""
         spec = self.domain.spec
@@ -91,6 +93,7 @@ class Judged:
             found.append(columns.value(over).astype(float) / np.where(below == 0, 1.0, below))
         return np.column_stack(found)
 
+    @cached_property
     def losses(self) -> np.ndarray:
         """Log time relative to the best candidate of the same problem: float64, shape (rows,)."""
         loss = self.rows["loss"].to_numpy(dtype=float)
@@ -107,9 +110,9 @@ class Judged:
             mine &= ~left_out
         if not mine.any():
             return None
-        losses = self.losses()[mine]
+        losses = self.losses[mine]
         weights = 1 / (1 + losses / SHARPNESS)
-        fitted = boosted(PARAMETERS, self.values()[mine].astype(np.float32), losses, weights)
+        fitted = boosted(PARAMETERS, self.values[mine].astype(np.float32), losses, weights)
         return _judge(lightgbm_trees(fitted.text))
 
 
