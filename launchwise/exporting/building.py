@@ -183,9 +183,9 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
     for own, errors in scaled:
         apart.setdefault(own[0].device, []).extend(errors)
     whole = [one for one in table.devices if not final.domain.profiles[one.name].is_slice]
-    errors = {one.name: _gain_errors(said, one.name) for one in whole} if said else {}
+    of_cards = {one.name: _gain_errors(said, one.name) for one in whole} if said else {}
     # Slices of a card err as cards do.
-    every = [each for some in errors.values() for each in some]
+    every = [each for some in of_cards.values() for each in some]
     devices = []
     for place, device in enumerate(table.devices):
         own = [one for one in entries if one.device == place and one.basis != MEASURED]
@@ -194,7 +194,7 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
         between_gain = None
         if said and judge:
             limits = [(one.gain, one.gain_interval) for one in own]
-            between_gain = _factors(errors.get(device.name, every), limits)
+            between_gain = _factors(of_cards.get(device.name, every), limits)
         devices.append(
             replace(device, judge=judge, between_ms=between_ms, between_gain=between_gain)
         )
