@@ -78,7 +78,7 @@ class Judge:
 class Judged:
     """What the model said of drawn problems."""
 
-    rows: pd.DataFrame  # GPU, problem, configuration and ``loss`` of candidates
+    rows: pd.DataFrame  # GPU, problem, configuration and ``loss`` of candidates, none of them NaN
     features: list[Ratio]
     domain: Domain
 
@@ -105,9 +105,9 @@ class Judged:
 
         ``left_out``: rows that are not learnt from: booleans, shape (rows,).
         """
-        mine = (self.rows["gpu"] == gpu).to_numpy() & np.isfinite(self.rows["loss"].to_numpy())
+        mine = (self.rows["gpu"] == gpu).to_numpy()
         if left_out is not None:
-            mine &= ~left_out
+            mine = mine & ~left_out
         if not mine.any():
             return None
         losses = self.losses[mine]

@@ -5,11 +5,14 @@
 1. a device is found by its name in the settings or by what CUDA calls it;
 2. of its entries those with the same texts (such as a type) count;
 3. the one of this very problem is the answer;
-4. else the nearest in size is, the first of equal ones (:func:`distance`), whose configuration may
-   run the problem. What follows from the problem follows from this one. Where that entry keeps the
-   usual choice, the answer is the usual choice of this problem. Its gain is that of the entry; its
-   time is scaled by the problem's least bytes; limits are those of answers between entries on this
-   device, further by how far the problem is outside of what was measured;
+4. else the device's judge chooses (:class:`launchwise.exporting.decision.Judge`): of the usual
+   choice and the table's candidates that may run the problem, the first of least loss. Its gain is
+   the judge's, by :func:`launchwise.exporting.decision.growth`. A device without a judge has the
+   configuration of the entry nearest in size (:func:`distance`) that may run the problem, and no
+   gain unless that is the usual choice. What follows from the problem follows from this one;
+   the time is that of the nearest entry, scaled by the work that fits its neighbours best; limits
+   are those of answers between entries on this device, further by how far the problem is outside
+   of what was measured;
 5. without any, the usual choice is; where nothing is usual, the default.
 
 Divisions and products of doubles are rounded the same in every language, logarithms are not.
@@ -32,9 +35,13 @@ def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
         if isinstance(one, str) or isinstance(other, str):
             found = found if one == other else math.inf
         else:
-            low, high = sorted((one, other))
-            found *= (high + 1) / (low + 1)
+            found *= _ratio(one, other)
     return found
+
+
+def _ratio(one: int, other: int) -> float:
+    low, high = sorted((one, other))
+    return (high + 1) / (low + 1)
 
 
 def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:
@@ -44,9 +51,7 @@ def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> floa
     found = 1.0
     for value, *others in zip(asked, *measured, strict=True):
         if others and not isinstance(value, str):
-            nearest = min(max(value, min(others)), max(others))
-            low, high = sorted((value, nearest))
-            found *= (high + 1) / (low + 1)
+            found *= _ratio(value, min(max(value, min(others)), max(others)))
     return found
 
 

@@ -93,25 +93,11 @@ def answers(
     asked = np.array([key not in final.places for key in defaults], dtype=bool)[of_case]
     suggested: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     if asked.any():
-        groups = of_case // CASES_AT_ONCE
-
-        def of_group(group: int) -> tuple[list[dict[str, Any]], np.ndarray]:
-            rows = choices[asked & (groups == group)].reset_index(drop=True)
-            suggestions, losses = _suggestions(final, rows, top, least_gain)
-            return records_of(suggestions), losses
-
-        # Loaded here once, not in each process.
-        assert final.recommender
-        numbers = np.unique(groups[asked]).tolist()
-        losses = np.full(len(choices), np.nan)
-        for number, (rows, own) in zip(
-            numbers, in_parallel(of_group, numbers, processes), strict=True
-        ):
-            losses[asked & (groups == number)] = own
-            for row in rows:
-                suggested.setdefault(_key(row, final.spec), []).append(row)
+        rows, losses = _asked(final, choices[asked], of_case[asked], top, least_gain, processes)
+        for row in rows:
+            suggested.setdefault(_key(row, final.spec), []).append(row)
         if judged is not None:
-            judged.append(choices[asked].assign(loss=losses[asked]))
+            judged.append(choices[asked].assign(loss=losses))
     measured = _measured_rows(final, defaults)
     found = []
     for case in cases:
@@ -121,6 +107,32 @@ def answers(
         else:
             found.append(_of_model(case, suggested[case.key], default, final, least_gain))
     return found
+
+
+def _asked(
+    final: Final,
+    choices: pd.DataFrame,
+    of_case: np.ndarray,
+    top: int,
+    least_gain: float | None,
+    processes: int,
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """What :func:`_suggestions` gives, some cases at once: its rows, and the losses of all."""
+    groups = of_case // CASES_AT_ONCE
+
+    def of_group(group: int) -> tuple[list[dict[str, Any]], np.ndarray]:
+        own = choices[groups == group].reset_index(drop=True)
+        suggestions, losses = _suggestions(final, own, top, least_gain)
+        return records_of(suggestions), losses
+
+    # Loaded here once, not in each process.
+    assert final.recommender
+    numbers = np.unique(groups).tolist()
+    rows, losses = [], np.full(len(choices), np.nan)
+    for number, (some, own) in zip(numbers, in_parallel(of_group, numbers, processes), strict=True):
+        rows += some
+        losses[groups == number] = own
+    return rows, losses
 
 
 def _among(choices: pd.DataFrame, among: pd.DataFrame, domain: Domain) -> np.ndarray:
