@@ -2,6 +2,7 @@
 #   in   the answers of the study's product, profiles of its GPUs and of datasheet-only ones
 #   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4, CMake
 
+
 rule export:
     """Write a study's answers for other languages and tools."""
     input:
