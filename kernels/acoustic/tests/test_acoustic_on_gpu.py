@@ -62,31 +62,6 @@ def test_every_configuration_is_right_on_odd_grids(profile, tmp_path):
     assert len(rows) == expected
 
 
-MUTANTS = {
-    "weight": ("host/stencil.py", "values[0] *= 3.0\n",
-               "values[0] *= 3.0\n    values[1] += 1e-3\n", None),
-    "plane": ("linear.cu", "interior / interior + RADIUS;",
-              "interior / interior + RADIUS;\n    if (z == RADIUS) return;", {"linear"}),
-    "axes": ("stencil.cuh", "u_new[at] = Real(2)",
-             "u_new[at / plane * plane + at % row * row + at % plane / row] = Real(2)",
-             {"linear", "block3d", "omp_tile"}),
-}  # fmt: skip
-"""A file, what is replaced in it, and the variants that it reaches; None: all."""
-
-
-@pytest.mark.parametrize("name", MUTANTS)
-@pytest.mark.parametrize("n", [100, 200])
-def test_mutants_are_rejected(profile, tmp_path, name, n):
-    file, right, wrong, variants = MUTANTS[name]
-    folder = with_mistake(ACOUSTIC, tmp_path, file, right, wrong)
-    problems = [{"n": n, "dtype": dtype, "order": 8} for dtype in ("float32", "float64")]
-    rows = measured(folder, profile, problems, tmp_path)
-    touched = [row for row in rows if variants is None or row["variant"] in variants]
-    print(name, n, Counter(row["status"] for row in touched))
-    assert touched
-    assert {row["status"] for row in touched} == {"wrong"}
-
-
 SPOT = "    const INDEX last = n - RADIUS;\n"  # in block3d.cu, before anything is written
 
 

@@ -170,7 +170,6 @@ def test_recorded_blocks_fill_the_warps_of_an_sm_or_its_blocks(path):
     assert (rows["occupancy"] == most.clip(upper=fit) * warps / 64).all()
 
 
-Tile = tuple[int, int, int]
 READINGS = {
     "omp_tile": ("tx", "ty", "tz"),
     "block3d": ("bx", "by", "bz"),

@@ -11,14 +11,12 @@ from kernels.sentiment.host.workload import LOOSER
 from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
-from launchwise.experiment.published import Records, read_tables
+from launchwise.experiment.published import read_tables
 from launchwise.measuring.extension import named
 from launchwise.report.site.rendering import render
 from launchwise.workloads.space import baseline
 from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes, settings_in, tables, texts
-
-Published = dict[str, Records]
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "kernels" / "sentiment"

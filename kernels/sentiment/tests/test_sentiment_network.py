@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from published_tables import facts, table
 
 from kernels.sentiment.host.network import (
     EMBEDDING,
     SHAPES,
     Network,
-    accuracy,
     logits,
     read_trained,
 )
@@ -133,11 +131,6 @@ def test_a_damaged_network_is_said_in_one_line(tmp_path):
     np.savez(path, **{**arrays, "b4": np.array([{"a": 1}, None], dtype=object)})
     with pytest.raises(UserError, match="cannot be read as a file of weights"):
         read_trained(path)
-
-
-def test_accuracy_counts_right_answers():
-    found = np.array([[0.1, 0.2], [3.0, 1.0], [0.0, 5.0]])
-    assert accuracy(found, np.array([1, 1, 1])) == pytest.approx(2 / 3)
 
 
 def test_training_learns_what_can_be_learnt():
@@ -278,34 +271,3 @@ def test_training_leaves_the_vectors_as_they_are(tmp_path):
     assert {tuple(row) for row in table[2:]} == known
     assert not table[:2].any()
     assert len(trained.held_out.labels) == TESTED
-
-
-def test_printed_speed_ups_of_reviews_follow_from_the_printed_seconds():
-    times = table("sentiment_inference", "times").set_index("implementation")
-    printed = times["speed_up"].dropna()
-    assert list(printed.index) == ["CUDA naive", "CUDA shared memory", "CUDA streams"]
-    by_seconds = times.loc["CPU (C++ with Eigen)", "total_s"] / times["total_s"]
-    # The last of them is rounded down less than half a unit.
-    assert np.allclose(by_seconds[printed.index], printed, rtol=0, atol=0.7)
-
-
-def test_claimed_gains_of_reviews_are_those_of_the_printed_times():
-    times = table("sentiment_inference", "times").set_index("implementation")
-    given = facts("sentiment_inference")
-    steps = {
-        "gain_shared_all_percent": ("total_s", "CUDA naive", "CUDA shared memory"),
-        "gain_shared_one_percent": ("one_case_ms", "CUDA naive", "CUDA shared memory"),
-    }
-    for fact, (column, before, after) in steps.items():
-        saved = 100 * (1 - times.loc[after, column] / times.loc[before, column])
-        assert saved == pytest.approx(float(given[fact]), abs=0.5)
-    single = times.loc["CPU (C++ with Eigen)", "one_case_ms"] / times["one_case_ms"]
-    assert round(single["CUDA naive"]) == int(given["speed_up_claimed"]) == 500
-    assert round(single["CUDA streams"]) == 682
-    assert int(given["speed_up_all_claimed"]) < times.loc["CUDA naive", "speed_up"] == 159
-
-
-def test_published_times_of_one_review_and_of_all_disagree():
-    times = table("sentiment_inference", "times").dropna(subset="total_s")
-    mean = 1e3 * times["total_s"] / int(facts("sentiment_inference")["cases"])
-    assert list((times["one_case_ms"] / mean).round(1)) == [9.0, 2.9, 2.6, 2.3]

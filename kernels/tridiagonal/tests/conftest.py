@@ -35,5 +35,4 @@ def published(request):
 @pytest.fixture(scope="module")
 def page(request, made, published):
     """The sections of the study that a module makes."""
-    found = request.module.own(made, published)
-    return found
+    return request.module.own(made, published)

@@ -10,6 +10,7 @@ from samples import profile
 
 from kernels.tridiagonal.recommenders.stream_law.choice import OVERLAPPED
 from kernels.tridiagonal.recommenders.stream_law.laws import STREAMS, Law, SmoothOverheadLaw, SumLaw
+from launchwise.learning.recommender import Recommender
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
@@ -39,6 +40,12 @@ def row(spec: Spec, gpu: str, problem: dict[str, Any], **values: Any) -> dict[st
     stages = dict.fromkeys(spec.stage_columns, float("nan"))
     build = {"status": "ok", "registers": 32, "spill_bytes": 0}
     return {"gpu": gpu, **PROBLEM, **problem, **space.baseline(spec), **build, **stages, **values}
+
+
+def first(recommender: Recommender, gpu: str, sizes: Iterable[int], **problem: Any) -> pd.DataFrame:
+    """What is recommended first for each size."""
+    table = recommender.recommend(gpu, [{**PROBLEM, **problem, "n": n} for n in sizes])
+    return table[table["rank"] == 1].reset_index(drop=True)
 
 
 def stream_sweep(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
-from streams import CANDIDATES, PROBLEM, PROFILES, row
+from streams import CANDIDATES, PROBLEM, PROFILES, first, row
 
 from kernels.tridiagonal.learning.optima import corrected_optima, observed_optima
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender as Nearest
@@ -35,12 +35,6 @@ def sweep(spec, gpu="large", noise=0.2, growth=6.0, problem=None, seed=3):
                 named = {**(problem or {}), "n": n}
                 rows.append(row(spec, gpu, named, m=m, threads=threads, time_ms=time_ms))
     return pd.DataFrame(rows)
-
-
-def first(recommender, gpu, sizes, **problem):
-    asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
-    table = recommender.recommend(gpu, asked)
-    return table[table["rank"] == 1].reset_index(drop=True)
 
 
 def sized(spec, best, **values):

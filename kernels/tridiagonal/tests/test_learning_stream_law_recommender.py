@@ -7,8 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from recommending import Ground, RecommenderProtocol
-from samples import ROOT
-from streams import CANDIDATES, OVERHEAD, PROBLEM, PROFILES, SHARES, SIZES, SUM, row, stream_sweep
+from streams import (
+    CANDIDATES,
+    OVERHEAD,
+    PROBLEM,
+    PROFILES,
+    SHARES,
+    SIZES,
+    SUM,
+    first,
+    row,
+    stream_sweep,
+)
 
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender as StreamLaw
@@ -32,7 +42,6 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, Learning, learn
 from launchwise.learning.learnt import read_learnt
-from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
@@ -56,12 +65,6 @@ def rows(tridiagonal_spec):
 def noisy(rows):
     factors = 1 + 0.01 * np.random.default_rng(5).normal(size=len(rows))
     return rows.assign(time_ms=rows["time_ms"] * factors)
-
-
-def first(recommender, gpu, sizes, **problem):
-    asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
-    table = recommender.recommend(gpu, asked)
-    return table[table["rank"] == 1].reset_index(drop=True)
 
 
 def direct(rows):
@@ -320,26 +323,6 @@ class TestOwnKinds(RecommenderProtocol):
         columns = [*ground.domain.spec.tunable_columns, "rank"]
         first, second = (recommender.rank(each)[columns] for each in (asked, other))
         pd.testing.assert_frame_equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameters", "said"),
-    [
-        ("nearest_optimum", {"neighbours": 0}, "must be greater than or equal to 1 (got 0)"),
-        ("nearest_optimum", {"corrected": 1}, "must be a valid boolean (got 1)"),
-        ("stream_law", {"law": "choosen"}, "must be 'chosen' or 'published' (got 'choosen')"),
-        ("nearest_optimum", {"choice": "depth", "size": None}, None),
-    ],
-)
-def test_a_misfit_is_told(kind, parameters, said):
-    own = recommender_class(kind, workload=ROOT / "kernels" / "tridiagonal")
-    found = own.Parameters.misfit(parameters)
-    if said is None:
-        assert found is None
-    else:
-        assert found is not None
-        assert found[0] == next(iter(parameters))
-        assert found[1].startswith(said)
 
 
 @pytest.mark.parametrize(

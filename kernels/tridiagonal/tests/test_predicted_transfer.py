@@ -17,7 +17,6 @@ from tests.support.shown import said, tables
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
-Published = dict[str, list[dict[str, str]]]
 
 
 @pytest.fixture(scope="module")
@@ -80,16 +79,3 @@ def test_a_card_that_is_not_described_has_no_prediction(made, published, profile
     assert list(predicted_losses(one, published["transfer"])) == ["a5000"]
     assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
     assert predicted_transfer(made, {}) == []
-
-
-def test_a_smaller_copy_rate_changes_the_prediction(made, published, profiles):
-    card = profiles["a5000"]
-    ceilings = card.ceilings.model_copy(update={"to_host_gbs": 1.0, "to_device_gbs": 1.0})
-    slower = card.model_copy(update={"ceilings": ceilings})
-    losses = []
-    for profile in (card, slower):
-        study = dataclasses.replace(made, described={"a5000": profile})
-        (found,) = predicted_losses(study, published["transfer"]).values()
-        losses.append(found["loss_percent"])
-    # Copies that take longer hide what m changes.
-    assert losses[1].max() < losses[0].max()

@@ -16,7 +16,6 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.conclusions import (
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import cases
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
-from launchwise.experiment.published import Records
 from launchwise.report import wording
 from launchwise.report.blocks import Figure
 from launchwise.report.site.rendering import render
@@ -32,8 +31,6 @@ from tests.support.shown import (
     tables,
     with_sweeps,
 )
-
-Published = dict[str, Records]
 
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
 STUDY = "tridiagonal_recursion"

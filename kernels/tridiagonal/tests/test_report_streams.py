@@ -31,7 +31,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     published_stage_table,
     stage_table,
 )
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import facts_of
 from launchwise.report.blocks import Figure, Fold
 from launchwise.report.site.rendering import render
 from launchwise.workloads.space import baseline
@@ -43,7 +43,6 @@ TRIDIAGONAL = Path(__file__).resolve().parents[1]
 STUDY = "tridiagonal_streams"
 SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4, 5, 7.5, 8)]
 FEW = [8_000_000, *SIZES[-5:]]  # too few for laws, which take most of the time of a page
-Published = dict[str, Records]
 
 
 def sweep(gpu, sizes=SIZES, serial=1.0, **problem):

@@ -15,7 +15,6 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
 )
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, learnt
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
-from launchwise.experiment.published import Records
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Figure, Fold
 from launchwise.report.site.rendering import render
@@ -32,8 +31,6 @@ BEST = {"one": [4, 8, 8, 16, 32, 64, 64], "two": [4, 4, 8, 16, 16, 32, 64]}
 """Best m of each size on each GPU; any other loses 10 % for each step away."""
 
 ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond error
-
-Published = dict[str, Records]
 
 
 def sweep(gpu):

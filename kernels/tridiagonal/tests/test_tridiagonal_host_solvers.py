@@ -12,7 +12,7 @@ from test_tridiagonal import FOLDER, SMALL, TOLERANCE, error, system
 from kernels.tridiagonal.host import compiling, cores
 from kernels.tridiagonal.host.accuracy import ALLOWED_EPS, backward_error
 from kernels.tridiagonal.host.compiling import NoCompiler, library
-from kernels.tridiagonal.host.cores import LANES, PartitionedSystem, partition, parts_of
+from kernels.tridiagonal.host.cores import LANES, PartitionedSystem, parts_of
 from kernels.tridiagonal.host.interface_solvers import (
     SingularSystem,
     solve_by_thomas,
@@ -105,12 +105,17 @@ def test_a_missing_compiler_fails_its_own_rows_alone(kernel_cache, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("false", "cannot compile thomas.c"), ("/no/such/cc", "No such file")]
+    ("text", "source", "said"),
+    [
+        ("false", SOURCE, "cannot compile thomas.c"),
+        ("false", cores.SOURCE, r"cannot compile partition\.c"),
+        ("/no/such/cc", SOURCE, "No such file"),
+    ],
 )
-def test_a_compiler_that_fails_is_named(monkeypatch, not_loaded, text, said):
+def test_a_compiler_that_fails_is_named(monkeypatch, not_loaded, text, source, said):
     monkeypatch.setenv("CC", text)
     with pytest.raises(NoCompiler, match=said):
-        library(SOURCE)
+        library(source)
 
 
 def test_cc_may_have_options(monkeypatch, not_loaded):
@@ -177,11 +182,3 @@ def test_a_zero_pivot_of_cores_is_said(row):
 
 def test_lanes_are_those_of_the_source():
     assert f"#define LANES {LANES}\n" in Path(cores.SOURCE).read_text()
-
-
-def test_a_compiler_without_openmp_is_named(monkeypatch):
-    monkeypatch.setenv("CC", "false")
-    library.cache_clear()
-    with pytest.raises(NoCompiler, match=r"false cannot compile partition\.c"):
-        partition(np.dtype("float64"))
-    library.cache_clear()

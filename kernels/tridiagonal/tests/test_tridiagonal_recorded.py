@@ -7,13 +7,13 @@ from samples import ROOT
 
 from launchwise.cuda.counted import run
 from launchwise.experiment.study import Counters
-from launchwise.measuring.counters import fastest_by, joined, parse
+from launchwise.measuring.counters import fastest_by
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import counters_schema, pairs_schema, peers_schema
+from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
 from launchwise.workloads.usual import Usual, usual_configuration
-from tests.support.profiled import LOG, Switch, Watched
+from tests.support.profiled import Switch, Watched
 
 FOLDER = ROOT / "kernels" / "tridiagonal"
 
@@ -58,29 +58,6 @@ def test_only_the_launches_of_a_run_are_profiled(spec, device):
         **{"kernel": "reduce", "grid_blocks": 32, "block_threads": 64},
     }
     assert device.free_bytes == free
-
-
-def test_a_real_log_is_read(spec, device):
-    runs = [
-        {"problem": problem(1000), "configuration": made(spec, "staged")},
-        {"problem": problem(20000), "configuration": made(spec, "blockwise")},
-    ]
-    launched = run({"folder": str(FOLDER), "seed": 1, "runs": runs}, device, device.switch)
-    seen = parse(LOG.read_text())
-    # The log is of the build that the CPU runs: the same names in the same order.
-    (first, finish, last), (other, *_) = joined(launched, seen)
-    assert (first["kernel"], finish["kernel"], last["kernel"]) == ("reduce", "finish", "substitute")
-    assert (first["occupancy"], first["achieved_occupancy"]) == pytest.approx((0.2812, 0.0312))
-    assert (finish["occupancy"], finish["dram_throughput"]) == pytest.approx((0.5469, 0.0011))
-    assert other["grid_blocks"] == 32
-    assert other["achieved_occupancy"] == pytest.approx(0.0309)
-
-
-def test_counters_that_were_recorded_before_one_was_added_are_read(spec):
-    path = ROOT / "data" / "recorded" / "h200" / "tridiagonal_device.counters.parquet"
-    found = read_table(path, counters_schema(spec))
-    assert found["instructions_per_cycle"].isna().all()
-    assert found["dram_throughput"].notna().any()
 
 
 def test_the_fastest_of_every_value_is_profiled(spec):
@@ -163,6 +140,8 @@ def test_recorded_pairs_stand_beside_what_is_usual_today(recorded, spec):
         without_lists(found.loc[others]), without_lists(recorded.loc[others])
     )
     assert found["improvement"].equals(recorded["improvement"])
+    again = beside_usual(found, spec, spec.usual, TOLERANCE)
+    pd.testing.assert_frame_equal(without_lists(again), without_lists(found))
 
 
 def test_gains_have_the_interval_of_their_own_ratios(recorded, spec):
@@ -210,9 +189,3 @@ def test_libraries_stand_beside_the_same_usual_choice(recorded, spec):
         ratio = np.median(row["times_ms"] / own["times_ms"])
         assert row["usual_speedup"] == pytest.approx(ratio, rel=1e-3)
     assert found["speedup"].equals(peers["speedup"])
-
-
-def test_new_pairs_stay_as_they_are(recorded, spec):
-    once = beside_usual(recorded, spec, spec.usual, TOLERANCE)
-    again = beside_usual(once, spec, spec.usual, TOLERANCE)
-    pd.testing.assert_frame_equal(without_lists(again), without_lists(once))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from test_tridiagonal import error, system
 
 from docs.generator.recorded_answers import device_choices
-from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
+from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
 from kernels.tridiagonal.solver.from_host import HostSolver
@@ -141,24 +141,3 @@ def test_the_usual_choice_is_near_the_fastest_in_pairs(gpu, mean, least):
     assert found["problems"] == 18
     assert 1 > found["mean"] >= mean
     assert found["mean"] > found["least"] >= least
-
-
-def test_a_recommended_configuration_becomes_a_choice():
-    configuration = {
-        **{"variant": "strided", "m": 32, "m1": 8, "m2": 0, "m3": 0, "m4": 0, "last_m": 0},
-        **{"threads": 256, "streams": 4, "stage2": "host"},
-    }
-    assert Choice.of(configuration) == Choice("strided", (32, 8), 0, 256, 4, True)
-
-
-def test_the_backward_error_sees_a_wrong_row():
-    arrays = system(40, "float64", 2)
-    x = np.linalg.solve(dense(arrays), arrays[3])
-    assert backward_error(arrays, x) < 1e-15
-    x[17] += 1e-6
-    assert backward_error(arrays, x) > 1e-8
-
-
-def dense(arrays):
-    a, b, c, _ = arrays
-    return np.diag(b) + np.diag(c[:-1], 1) + np.diag(a[1:], -1)
