@@ -10,7 +10,7 @@ import sys
 
 import pandas as pd
 import pytest
-from declared_workloads import SMALL, WORKLOADS, from_guide, written
+from guides import from_guide
 from samples import ROOT
 
 pytestmark = pytest.mark.gpu
@@ -36,11 +36,6 @@ def tuned(folder, problem, place):
         for status, count in answer["statuses"].items():
             counts[status] = counts.get(status, 0) + count
     return counts
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_what_one_file_can_say_runs_on_the_gpu(name, tmp_path):
-    assert tuned(written(name, tmp_path / "own"), SMALL[name], tmp_path).keys() <= {"ok", "slow"}
 
 
 @pytest.mark.parametrize("name", SIZES)

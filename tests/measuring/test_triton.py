@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from declared_workloads import from_guide
+from guides import from_guide
 from samples import ROOT
 
 from launchwise.base.errors import UserError

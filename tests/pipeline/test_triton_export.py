@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 from command_line import complaint, launchwise
-from declared_workloads import from_guide
+from guides import from_guide
 from samples import copy_project, measurements
 
 from launchwise.base.triton_answers import Answers

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,8 +13,8 @@ import foreign
 import pytest
 import yaml
 from command_line import line_of
-from declared_workloads import STEPS
 from hostile import table_of
+from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
@@ -48,10 +49,8 @@ def workload(tmp_path):
     for name in ("secret", "secret.py"):
         (outside / name).write_text("def f(): pass\n")
         (tmp_path / name).write_text("def f(): pass\n")
-    folder = tmp_path / "steps"
-    folder.mkdir()
-    for name, text in STEPS.items():
-        (folder / name).write_text(text)
+    folder = tmp_path / "fir_filter"
+    shutil.copytree(ROOT / "tests" / "strangers" / "fir_filter", folder)
     (folder / "link").symlink_to(outside / "secret")
     (folder / "link.py").symlink_to(outside / "secret.py")
     (folder / "folder").symlink_to(outside)
@@ -73,13 +72,13 @@ def test_files_of_a_spec_lie_in_its_folder(workload, complaint, key, place):
     named = place.format(outside=workload.parent / "outside")
     content = yaml.safe_load((workload / "spec.yaml").read_text())
     if key == "source":
-        content["variants"]["both"]["source"] = named
+        content["variants"]["fir"]["source"] = named
     elif key == "headers":
         content["headers"] = [named]
     elif key == "feasible":
         content["feasible"] = named
     elif key == "fill":
-        content["arguments"]["values"]["fill"] = {"file": named}
+        content["arguments"]["taps"]["fill"] = {"file": named}
     elif key == "inputs":
         content["inputs"] = f"{named}.py:f"
     else:
@@ -109,14 +108,16 @@ def test_files_with_a_fixed_name_are_no_links_to_elsewhere(workload, complaint, 
 
 def test_headers_outside_may_be_included_and_links_inside_followed(workload):
     (workload.parent / "sizes.h").write_text("#define WARP 32\n")
-    (workload / "real.cu").write_text('#include "../sizes.h"\n' + STEPS["steps.cu"])
-    (workload / "steps.cu").unlink()
-    (workload / "steps.cu").symlink_to("real.cu")
-    assert load_spec(workload).variants["both"].source == "steps.cu"
+    text = (workload / "fir.cu").read_text()
+    (workload / "real.cu").write_text(f'#include "../sizes.h"\n{text}')
+    (workload / "fir.cu").unlink()
+    (workload / "fir.cu").symlink_to("real.cu")
+    assert load_spec(workload).variants["fir"].source == "fir.cu"
     # The folder itself may be anywhere.
     (workload.parent / "elsewhere").mkdir()
-    (workload.parent / "elsewhere" / "steps").symlink_to(workload)
-    assert load_spec(workload.parent / "elsewhere" / "steps").workload == "steps"
+    elsewhere = workload.parent / "elsewhere" / "fir_filter"
+    elsewhere.symlink_to(workload)
+    assert load_spec(elsewhere).workload == "fir_filter"
 
 
 @pytest.mark.parametrize("place", ["../../../secret", "/etc/passwd"])
