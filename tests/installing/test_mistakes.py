@@ -1,7 +1,8 @@
 """Mistakes of installing and running that a new user makes: each is one line that says what to do.
 
-Those of `make` are in test_clone.py, those of `launchwise data` in test_data.py, and of modules and
-versions in test_other_folders.py. All run in one project, which `launchwise init` made.
+Those of one command alone are in tests/cli, of `make` in test_clone.py, of `launchwise data` in
+test_data.py, of modules and versions in test_other_folders.py, and of settings in tests/experiment.
+All run in one project, which `launchwise init` made.
 """
 
 import json
@@ -30,43 +31,19 @@ def here(tmp_path_factory):
 
 
 COMMANDS = {
-    "a forgotten argument": (["tune"], "tune: Missing argument 'workload'"),
     "a workload that is nowhere": (["tune", "nothing"], "neither a folder with spec.yaml nor a"),
     "a kernel in place of a workload": (
         ["tune", "smooth/smooth.cu"],
         "is no workload: launchwise new smooth --from smooth/smooth.cu makes one",
     ),
-    "a command that is none": (["tuna"], "No such command 'tuna'. Did you mean 'tune'?"),
-    "a file that is missing": (
-        ["new", "a", "--from", "none.cu"],
-        "none.cu: cannot be read: No such",
-    ),
-    "a spec that is there": (["new", "smooth", "--from", "smooth/smooth.cu"], "exists; remove it"),
     "a folder that is used": (["init", "smooth"], "smooth: is not empty: name a new folder"),
     "a file for a folder": (["init", "config.yaml"], "config.yaml: is a file: name a new folder"),
     "a folder below a file": (["init", "config.yaml/x"], "cannot be written: Not a directory"),
-    "no GPU to tune on": (
-        ["tune", "smooth", "width=64", "height=64"],
-        "this machine has no NVIDIA GPU, or no driver of one",
-    ),
-    "a size out of range": (["tune", "smooth", "width=1", "height=64"], "width"),
-    "a size without a name": (["tune", "smooth", "64"], "64"),
     "an answer before a product": (
         ["recommend", "saxpy_block", "--gpu", "local", *SAXPY],
         "is missing: make it with snakemake --cores all -- final_saxpy_block",
     ),
-    "an answer of a study that is none": (
-        ["recommend", "saxpy", "--gpu", "local", *SAXPY],
-        "saxpy_block",
-    ),
     "a recheck before a product": (["recheck"], "no study has recommendations yet: make them with"),
-    "a format that is none": (["export", "saxpy_block", "--format", "pdf"], "is not one of 'hpp'"),
-    "an import of a kernel": (["import", "smooth/smooth.cu", "--as", "x"], "is of no known format"),
-    "a comparison of nothing": (["compare", "old", "results"], "old: is missing"),
-    "settings that are missing": (
-        ["recommend", "saxpy_block", "--gpu", "local", *SAXPY, "--configfile", "none.yaml"],
-        "none.yaml: cannot be read: No such file",
-    ),
 }
 
 
@@ -112,19 +89,9 @@ def _misspelt(folder):
     path.write_text(path.read_text().replace("seed:", "sead:"))
 
 
-def _one_gpu(folder):
-    path = folder / "config.yaml"
-    path.write_text(path.read_text().replace("gpus:", "gpu:"))
-
-
 def _tabs(folder):
     with (folder / "config.yaml").open("a") as file:
         file.write("\tseed: 1\n")
-
-
-def _recorded(folder):
-    path = folder / "config.yaml"
-    path.write_text(path.read_text().replace("{source: live}", "{source: recorded}"))
 
 
 PROJECTS = {
@@ -133,9 +100,7 @@ PROJECTS = {
     "results that are a file": (_a_file, "results: is no folder: move it away"),
     "no settings": (_no_settings, "config.yaml: cannot be read: No such file"),
     "a key that is misspelt": (_misspelt, "unknown key 'sead', did you mean 'seed'?"),
-    "a required key that is misspelt": (_one_gpu, "unknown key 'gpu', did you mean 'gpus'?"),
     "tabs in YAML": (_tabs, "not valid YAML"),
-    "recorded sweeps that are missing": (_recorded, "gpus.local: no folder 'data/recorded/local'"),
 }
 
 
