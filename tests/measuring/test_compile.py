@@ -14,7 +14,6 @@ from launchwise.base.places import ROOT
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
-from launchwise.workloads import space
 from launchwise.workloads.builds import by_source
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
@@ -44,39 +43,32 @@ def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel():
     assert found["block3d_0a1b"] == {"registers": 40, "spill_bytes": 0, "shared_bytes": 0}
     assert found["linear_0a1b"]["registers"] == 255
     assert found["linear_0a1b"]["shared_bytes"] == 4096
+    # Those of a function that a kernel calls are added to the kernel's own.
+    assert found["linear_0a1b"]["spill_bytes"] == 24 + 36 + 4 + 8
     assert set(found) == {"block3d_0a1b", "linear_0a1b"}
     assert parse_resources("") == {}
-
-
-def test_spills_of_a_function_that_a_kernel_calls_are_added_to_the_kernels_own():
-    assert parse_resources(SAID)["linear_0a1b"]["spill_bytes"] == 24 + 36 + 4 + 8
-
-
-def test_a_missing_nvcc_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError) as caught:
-        nvcc_release()
-    assert str(caught.value) == "compile: nvcc: is not on the PATH: install the CUDA toolkit"
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", "12.4"),
+        ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", ""),
         ("echo broken >&2; exit 1", "compile: nvcc: does not report its release: broken"),
+        (None, "compile: nvcc: is not on the PATH: install the CUDA toolkit"),
     ],
 )
 def test_the_release_is_what_nvcc_says(monkeypatch, tmp_path, script, said):
     nvcc = tmp_path / "nvcc"
-    nvcc.write_text(f"#!/bin/sh\n{script}\n")
-    nvcc.chmod(0o755)
+    if script is not None:
+        nvcc.write_text(f"#!/bin/sh\n{script}\n")
+        nvcc.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    if "release" in script:
-        assert nvcc_release() == said
-    else:
-        with pytest.raises(UserError) as caught:
-            nvcc_release()
-        assert str(caught.value) == said
+    if not said:
+        assert nvcc_release() == "12.4"
+        return
+    with pytest.raises(UserError) as caught:
+        nvcc_release()
+    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(
@@ -121,22 +113,6 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path):
             earlier_fingerprints(folder, "13.0")
 
 
-def test_every_workload_goes_on_with_journals_of_its_predecessors():
-    for path in ROOT.glob("kernels/*/spec.yaml"):
-        assert len(earlier_fingerprints(path.parent, "13.0")) >= 1
-
-
-def test_a_header_in_a_folder_inside_decides_as_well(tmp_path):
-    folder = tmp_path / "stencil"
-    shutil.copytree(STENCIL, folder)
-    with open(folder / "linear.cu", "a") as file:
-        file.write('#include "deep/more.cuh"\n')
-    (folder / "deep").mkdir()
-    before = fingerprint(folder, "13.0")
-    (folder / "deep" / "more.cuh").write_text("")
-    assert fingerprint(folder, "13.0") != before
-
-
 class TestOneArchitecture:
     """What need not be tried on all of them."""
 
@@ -151,38 +127,6 @@ class TestOneArchitecture:
             path = tmp_path / name
             compile_bundle(STENCIL, stencil_spec, builds, "sm_90", path, 2)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-    @pytest.mark.usefixtures("kept_cubins")
-    @pytest.mark.parametrize(
-        ("workload", "old", "new", "said"),
-        [
-            (STENCIL, "const long long own", "const INDXE own", '"INDXE" is undefined'),
-            (SAXPY, "// z = a x", '#include "none.cuh"\n// z = a x', "none.cuh: No such file"),
-        ],
-        ids=["a mistake", "a header that is not there"],
-    )
-    def test_what_nvcc_refuses_is_shown_in_one_line_and_nothing_is_written(
-        self, tmp_path, workload, old, new, said
-    ):
-        folder = tmp_path / workload.name
-        shutil.copytree(workload, folder)
-        spec = load_spec(folder)
-        file = spec.variants[str(space.baseline(spec)["variant"])].source
-        text = (folder / file).read_text()
-        assert old in text
-        (folder / file).write_text(text.replace(old, new, 1))
-        sizes = {"n": 64, "dtype": "float32", "order": 2}
-        problem = {name: sizes[name] for name in spec.problem}
-        builds = builds_in_order(load_workload(folder, spec), [problem])
-        path = tmp_path / "out" / "x.cubins"
-        with pytest.raises(UserError) as caught:
-            compile_bundle(folder, spec, builds, "sm_90", path, 2)
-        line = str(caught.value)
-        assert line.startswith(f"{folder}: sm_90: nvcc failed: ")
-        assert said in line
-        assert file in line or "none.cuh" in line
-        assert "\n" not in line
-        assert not path.exists()
 
     def test_an_architecture_that_nvcc_does_not_know_is_one_line(self, tmp_path, stencil_spec):
         workload = load_workload(STENCIL, stencil_spec)
@@ -240,54 +184,12 @@ class TestDescribed:
             assert kernel.symbol.startswith("_ZN")
             assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
 
-    @pytest.mark.parametrize(
-        ("old", "new", "said"),
-        [
-            (
-                "__global__ void conv",
-                "template <int N> __global__ void conv",
-                "no kernel convolution",
-            ),
-            ("__global__ void conv", "static __device__ void conv", "no kernel convolution_kernel"),
-        ],
-    )
-    def test_a_build_without_its_kernel_is_refused(self, tmp_path, old, new, said):
+    def test_a_build_without_its_kernel_is_refused(self, tmp_path):
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
         spec = load_spec(folder)
         source = folder / "convolution.cu"
-        source.write_text(source.read_text().replace(old, new))
+        text = source.read_text()
+        source.write_text(text.replace("__global__ void conv", "static __device__ void conv"))
         builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])[:2]
-        with pytest.raises(UserError, match=f"convolution.cu compiles to {said}"):
+        with pytest.raises(UserError, match=r"compiles to no kernel convolution_k"):
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
-
-    def test_a_build_that_nvcc_refuses_is_listed_with_its_words(self, tmp_path):
-        folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
-        source = folder / "convolution.cu"
-        guard = 'static_assert(tile_size_x * tile_size_y < 16, "too many pixels a thread");'
-        source.write_text(
-            source.read_text().replace("    const int x0", f"    {guard}\n    const int x0")
-        )
-        spec = load_spec(folder)
-        builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])
-        tried = [each for each in builds if ("block_size_x", "64") in each.defines][:9]
-        large = [
-            each
-            for each in tried
-            if {("tile_size_x", "4"), ("tile_size_y", "4")} <= {*each.defines}
-        ]
-        assert 0 < len(large) < len(tried)
-        path = tmp_path / "x.cubins"
-        compile_bundle(folder, spec, tried, "sm_90", path, 2)
-        bundle = Bundle(path)
-        assert set(bundle.refused) == {build.key for build in large}
-        assert all("too many pixels a thread" in said for said in bundle.refused.values())
-        assert set(bundle.index["builds"]) == {build.key for build in tried} - set(bundle.refused)
-
-    def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path):
-        folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
-        spec = load_spec(folder)
-        source = folder / "convolution.cu"
-        source.write_text(source.read_text().replace("float sum = 0;", "float sum = 0"))
-        builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])
-        with pytest.raises(UserError, match=r"nvcc failed: convolution.cu:\d+: expected a"):
-            compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 2)

@@ -127,6 +127,13 @@ SPEC = {
 }
 
 
+def changed(spec, **macros):
+    """The spec with macros, and without an array in constant memory."""
+    raw = copy.deepcopy(spec)
+    del raw["arguments"]["w"]
+    return {**raw, "macros": macros}
+
+
 def write(folder, spec, files):
     """A workload's folder."""
     for name, content in files.items():
@@ -252,23 +259,14 @@ def template_spec():
         "mine::hidden<float>",
         "mine::alone",
     ]
+    types = {"type": "category", "values": ["float32", "bfloat16"]}
     return {
-        "workload": "host",
-        "title": "templates",
-        "problem": {
-            "n": {"type": "integer", "minimum": 1, "maximum": 1048576},
-            "dtype": {"type": "category", "values": ["float32", "bfloat16"]},
-        },
+        **changed(SPEC),
+        "problem": {**SPEC["problem"], "dtype": types},
         "tunables": {
             "BM": {"kind": "build", "values": [32, 64]},
             "TM": {"kind": "build", "values": [8]},
         },
-        "arguments": {
-            "out": {"type": "float32", "shape": ["n"], "role": "output"},
-            "in": {"type": "float32", "shape": ["n"]},
-            "n": {"type": "int32", "value": "n"},
-        },
-        "reference": {"file": "reference.py:expected"},
         "variants": {
             "only": {
                 "source": "host.cu",
@@ -446,13 +444,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) copy(float *out, const float
 """
 
 
-def changed(spec, **macros):
-    """The spec with macros, and without an array in constant memory."""
-    raw = copy.deepcopy(spec)
-    del raw["arguments"]["w"]
-    return {**raw, "macros": macros}
-
-
 class TestAlone:
     """Files that no two builds can share a unit with, and files that nvcc refuses."""
 
@@ -494,8 +485,10 @@ class TestAlone:
         for name in ("BLOCK", "UNROLL"):
             spec["tunables"][name]["values"] = [128]
         files = {"host.cu": source.encode("latin-1")}
+        folder = write(tmp_path / "host", spec, files)
         with pytest.raises(UserError) as caught:
-            compiled(write(tmp_path / "host", spec, files), {"n": 1000})
+            compiled(folder, {"n": 1000})
+        assert not (folder / "x.cubins").exists()
         line = str(caught.value)
         assert said in line
         assert "\n" not in line
