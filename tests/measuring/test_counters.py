@@ -41,16 +41,18 @@ def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_pat
         counted(variant="linear")
 
 
-def test_what_a_card_cannot_count_is_missing():
-    text = LOG.read_text().replace('"%","0.23"', '"%","n/a"')
-    first, second = parse(text)[:2]
-    assert np.isnan(first["dram_throughput"])
-    assert second["dram_throughput"] == pytest.approx(0.0011)
-
-
-def test_a_share_that_was_rounded_up_is_one():
-    first, second = parse(LOG.read_text().replace('"%","54.69"', '"%","100.27"'))[:2]
-    assert (first["occupancy"], second["occupancy"]) == (pytest.approx(0.2812), 1.0)
+@pytest.mark.parametrize(
+    ("share", "name", "expected"),
+    [
+        ("0.23", "dram_throughput", ["n/a", np.nan, 0.0011]),
+        # Rounded up by the profiler.
+        ("54.69", "occupancy", ["100.27", 0.2812, 1.0]),
+    ],
+)
+def test_a_share_may_be_missing_and_is_one_at_most(share, name, expected):
+    other, *shares = expected
+    found = parse(LOG.read_text().replace(f'"%","{share}"', f'"%","{other}"'))[:2]
+    assert [each[name] for each in found] == pytest.approx(shares, nan_ok=True)
 
 
 def test_a_counter_that_is_no_share_keeps_its_value():
@@ -74,27 +76,23 @@ def test_other_launches_than_were_made_are_refused():
     assert parse("==ERROR== no kernels were profiled\n") == []
 
 
-def test_a_machine_without_nsight_compute_is_told(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(UserError, match="Nsight Compute is not on the PATH"):
-        read_counters({}, {})
+REFUSED = "ERR_NVGPUCTRPERM - The user does not have permission to access counters"
 
 
-def test_a_profiler_that_may_not_count_is_told(tmp_path, monkeypatch):
-    script = tmp_path / "ncu"
-    text = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters"
-    script.write_text(f'#!/bin/sh\necho "{text}" > "$3"\nexit 1\n')
-    script.chmod(0o755)
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (None, "Nsight Compute is not on the PATH"),
+        (f'echo "==ERROR== {REFUSED}" > "$3"; exit 1', "may not read the GPU's counters"),
+        ('echo "no such device" >&2; echo "[]" > "$made"; exit 1', "no such device"),
+        ('echo "no such device" >&2', "no such device"),
+    ],
+    ids=["not installed", "no permission", "a process that fails", "one that writes nothing"],
+)
+def test_a_profiler_that_counts_nothing_is_told(tmp_path, monkeypatch, script, said):
+    if script is not None:
+        (tmp_path / "ncu").write_text(f"#!/bin/sh\nfor made; do :; done\n{script}\n")
+        (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(UserError, match="may not read the GPU's counters"):
-        read_counters({}, {})
-
-
-@pytest.mark.parametrize("end", ['echo "[]" > "$made"; exit 1', "exit 0"])
-def test_a_profiled_process_that_fails_or_writes_nothing_is_told(tmp_path, monkeypatch, end):
-    script = tmp_path / "ncu"
-    script.write_text(f'#!/bin/sh\nfor made; do :; done\necho "no such device" >&2\n{end}\n')
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(UserError, match="no such device"):
+    with pytest.raises(UserError, match=said):
         read_counters({}, {})

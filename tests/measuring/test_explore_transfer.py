@@ -171,20 +171,12 @@ def test_how_sure_a_search_is_is_said_at_its_end():
     assert RandomDraws(spec, PROBLEM, None, 5, 1).conclusion() == {}
 
 
-def smooth(configuration):
-    """1 at :data:`BEST` and more with every step away from it; the other variant is worse."""
-    steps = [math.log2(int(configuration[name]) / BEST[name]) for name in LARGE]
-    slow = {"plain": 8.0, "other": 2.0, "tiled": 1.0}[str(configuration["variant"])]
-    return slow * (1 + sum(step * step for step in steps) / 6)
-
-
 @pytest.mark.slow
 def test_the_model_finds_much_better_ones_than_chance_among_millions():
-    constraints = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
-    spec = large(constraints, ["other", "tiled"])
+    spec = large(CONSTRAINTS, ["other", "tiled"])
     found = {
         kind: statistics.median(
-            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), smooth)) for seed in range(5)
+            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), bowl())) for seed in range(5)
         )
         for kind in (RandomDraws, TreeParzen)
     }
@@ -211,7 +203,7 @@ def test_the_model_learns_which_text_and_which_variant_are_good():
 
 def test_failures_are_avoided_and_stop_nothing():
     """Half of the space fails, and the best that works lies beside it."""
-    spec = large()
+    spec, smooth = large(), bowl()
 
     def outcome(configuration):
         fails = configuration["variant"] == "tiled" and int(configuration["a"]) > BEST["a"]

@@ -10,7 +10,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.extension import extended, read_extension
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.source_states import SourceState, source_state
+from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import builds_of, measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
@@ -245,15 +245,6 @@ def test_another_value_of_a_tunable_changes_no_kernel(recording):
     assert "values: [8, 64]" in text
     path.write_text(text.replace("values: [8, 64]", "values: [8, 16, 64]", 1))
     assert len(recording.read().kept) == len(recording.rows)
-
-
-def test_an_older_state_agrees_by_variant():
-    now = SourceState("new", "host", {"a": "1", "b": "2"})
-    then = SourceState("old", "host", {"a": "1", "b": "3"})
-    assert then.agrees(now, "a")
-    assert not then.agrees(now, "b")
-    assert not then.agrees(now, "c")
-    assert not SourceState("old", "other", then.kernels).agrees(now, "a")
 
 
 def test_another_driver_is_refused_before_anything_is_measured(recording):

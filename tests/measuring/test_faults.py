@@ -25,8 +25,6 @@ WAITED_FOR = {"asleep": 3.0, "mute": 3.0, "nonsense": 120.0}
 """Seconds of silence that are waited for: much more than a start takes on a busy machine, or more
 than a test takes where nothing is to be waited for."""
 
-"""Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
-
 
 def run(shard, path):
     """Rows of a whole sweep, checked (see ``supervising.finished``)."""

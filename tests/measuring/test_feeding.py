@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,22 +60,11 @@ def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, sten
     assert {row["status"] for row in rows} == {"ok"}
 
 
-class Lacking:
-    """Parts that lack the builds of the last problem."""
-
-    seconds = 0.0
-
-    def __init__(self, folder):
-        workload = load_workload(folder, load_spec(folder))
-        self._keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
-
-    def ready(self):
-        """One part."""
-        yield Part(Path("one"), self._keys)
-
-
 def test_tasks_without_kernels_end_the_sweep(make_shard, stencil_copy, tmp_path):
-    shard = dataclasses.replace(make_shard(PROBLEMS), parts=Lacking(stencil_copy))
+    workload = load_workload(stencil_copy, load_spec(stencil_copy))
+    keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
+    parts = SimpleNamespace(seconds=0.0, ready=lambda: iter([Part(Path("one"), keys)]))
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
     with (
         Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
         pytest.raises(RuntimeError, match=r"no kernels were compiled for 1 tasks: .*float64"),
@@ -82,19 +72,12 @@ def test_tasks_without_kernels_end_the_sweep(make_shard, stencil_copy, tmp_path)
         measure_shard(shard, journal)
 
 
-class Broken:
-    """Parts of which the second cannot be compiled."""
-
-    seconds = 0.0
-
-    def ready(self):
-        """Nothing, and then an error."""
-        raise UserError("kernels", "sm_90", "nvcc failed: expected a ';'")
-        yield Part(Path("never"), None)
-
-
 def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_shard, tmp_path):
-    shard = dataclasses.replace(make_shard(PROBLEMS), parts=Broken())
+    def ready():
+        raise UserError("kernels", "sm_90", "nvcc failed: expected a ';'")
+
+    parts = SimpleNamespace(seconds=0.0, ready=ready)
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
     with (
         Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
         pytest.raises(UserError, match="nvcc failed: expected a ';'"),

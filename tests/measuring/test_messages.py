@@ -29,6 +29,8 @@ argument list:
                               ^
 
 /made/up/half.cu(11): error: identifier "four" is undefined
+
+5 errors detected in the compilation of "half.cu".
 """
 
 
@@ -45,10 +47,3 @@ def test_messages_of_several_lines_and_of_several_errors_are_one_line():
         "argument types are: (float *)"
     )
     assert missing == 'part.cuh:3: expected a ";"'
-
-
-def test_one_error_is_told_alone():
-    said = 'f.cu(2): error: identifier "x" is undefined\n    x;\n    ^\n\n1 error detected.\n'
-    assert refusal(said, RuntimeError(), Path("/made/up")) == (
-        'nvcc failed: f.cu:2: identifier "x" is undefined'
-    )

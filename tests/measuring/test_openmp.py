@@ -199,14 +199,11 @@ def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_in
     assert re.search(machine, said), said
 
 
-@pytest.mark.parametrize("machine", ["no clang"], indirect=True)
-def test_a_baseline_without_a_compiler_ends_the_sweep(folder, machine):
+def test_a_baseline_without_a_compiler_ends_the_sweep(folder):
     path = folder / "spec.yaml"
     path.write_text(path.read_text().replace("{variant: cuda,", "{variant: openmp,"))
-    with pytest.raises(UserError, match=f"twice: openmp: {machine}"):
-        compilable(
-            load_spec(folder), {"twice.c": "clang is not on the PATH: apt-get install clang-19"}
-        )
+    with pytest.raises(UserError, match="twice: openmp: no clang"):
+        compilable(load_spec(folder), {"twice.c": "no clang"})
 
 
 @pytest.mark.parametrize("machine", ["no clang"], indirect=True)

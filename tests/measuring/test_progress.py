@@ -126,13 +126,6 @@ def test_a_log_file_can_be_followed(tmp_path):
         assert log.read_text() == "h200: 1 of 2 rows, time left unknown\n"
 
 
-def test_a_sweep_that_was_complete_says_so_in_one_line():
-    progress, stream, _ = plain(12)
-    with progress:
-        progress.skip(12)
-    assert stream.getvalue() == "h200: 12 of 12 rows in 0 s\n"
-
-
 def best(stream):
     """What the newest line says of the best."""
     return stream.getvalue().splitlines()[-1].partition(", best ")[2]

@@ -13,9 +13,9 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import baseline, configurations
+from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
-from tests.support.host_device import HostDevice
+from tests.support.host_device import HostDevice, measured_rows
 
 PROBLEMS = [{"n": 20, "dtype": "float32", "order": 2}, {"n": 21, "dtype": "float64", "order": 2}]
 
@@ -37,27 +37,6 @@ def test_a_sweep_measures_every_configuration_once(make_shard, tmp_path):
     write_table(tmp_path / "sweep.parquet", table, schema)
     assert read_table(tmp_path / "sweep.parquet", schema).equals(table)
     assert (table["max_error"] <= table["tolerance"]).all()
-
-
-@pytest.mark.usefixtures("forked_starts")
-def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(make_shard, tmp_path):
-    repeats = Repeats(
-        minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
-    )
-    method = Method(repeats=repeats, slow_factor=1e9, graph_below_us=0, control_s=0, rest=False)
-    rows = run(make_shard(PROBLEMS, method=method), tmp_path / "journal.jsonl")
-    default = baseline(make_shard(PROBLEMS).spec).items()
-    assert {len(row["times_ms"]) for row in rows if default <= row.items()} == {5}
-    best = {}
-    for row in rows:
-        problem = row["n"], row["dtype"]
-        if len(row["times_ms"]) < 5:
-            # Known to be no best from so few.
-            assert row["time_ms"] > best[problem]
-            # Two are enough unless they are so unlike that they say nothing (a busy machine).
-            assert len(row["times_ms"]) == 2 or relative_error(row["times_ms"][:2]) > 0.99
-        best[problem] = min(row["time_ms"], best.get(problem, row["time_ms"]))
-    assert {2, 5} <= {len(row["times_ms"]) for row in rows}
 
 
 @pytest.mark.parametrize(("slow_factor", "status"), [(1e18, "ok"), (3.0, "slow")])
@@ -106,11 +85,9 @@ def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
     )
     problem = {"n": 20, "dtype": "float32", "order": 2}
     device = Paced(stencil_copy, spec.headers, cache=kernel_cache)
-    said = []
     listed = configurations(spec, problem)
     tried = [listed[0], *(one for one in listed if one["variant"] == "column")][:3]
-    serve(device, load_workload(stencil_copy, spec), method, [Task(problem, tried)], 1, said.append)
-    rows = [event for event in said if event["event"] == "row"]
+    rows = measured_rows(device, stencil_copy, spec, problem, tried, method)
     assert [(row["variant"], row["status"], len(row["times_ms"])) for row in rows] == [
         *(("linear", "ok", 5), ("column", status, times), ("column", status, times))
     ]

@@ -79,16 +79,6 @@ class Stopwatch:
         return found
 
 
-def test_steady_times_need_the_minimum_only():
-    watch = Stopwatch([1.0])
-    assert repeat(watch, Repeats(minimum=5, maximum=25), 1.0) == [1.0] * 5
-
-
-def test_unsteady_times_are_repeated_to_the_maximum_and_not_beyond():
-    watch = Stopwatch([1.0, 2.0, 3.0])
-    assert len(repeat(watch, Repeats(minimum=5, maximum=23, budget_ms=1e9), 1.0)) == 23
-
-
 def test_the_budget_ends_it():
     found = repeat(Stopwatch([1.0, 2.0, 3.0]), Repeats(minimum=5, maximum=500, budget_ms=60), 1.0)
     assert 60 <= sum(found) < 60 + 5 * 3

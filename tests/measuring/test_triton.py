@@ -424,15 +424,6 @@ def test_a_null_pointer_is_none(folder, compiled, check):
 
 @needs_triton
 @needs_gxx
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_the_interpreter_checks_it_on_the_cpu(check, dtype):
-    status, lines, _ = check("n=1000", f"dtype={dtype}")
-    assert status == 0
-    assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in lines), lines
-
-
-@needs_triton
-@needs_gxx
 @pytest.mark.parametrize("macro", ["dtype == 'float16'", "'tl.float16'", "'None'"])
 def test_a_constexpr_may_be_a_condition_a_type_or_nothing(folder, macro, compiled, check):
     edit(folder / "spec.yaml", "1 if dtype == 'float16' else 0", macro)

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from supervising import names
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
@@ -109,28 +108,6 @@ def test_one_delayed_launch_stops_no_configuration(make_shard, tmp_path):
     slow = [row for row in rows if row["status"] == "slow"]
     assert slow
     assert min(row["time_ms"] for row in slow) == pytest.approx(100)
-
-
-def test_noise_of_the_reference_kernel_is_no_drift(make_shard, tmp_path):
-    # Work that the host drives: each time is 5 % off, one way or the other.
-    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05)
-    rows, notes = run(shard, tmp_path / "j")
-    ratios = [note["ratio"] for note in notes if note["note"] == "control"]
-    beyond = sum(abs(ratio - 1) > STEADY.drift for ratio in ratios)
-    again = sum(row["attempt"] == 2 for row in rows)
-    assert beyond > 0.4 * len(ratios)
-    assert again < 0.05 * len(rows)
-
-
-def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(make_shard, tmp_path):
-    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05, doubled_from=150)
-    run(shard, tmp_path / "j")
-    written = read_journal(tmp_path / "j")[1]
-    slow = {names(row, shard) for row in written if row["attempt"] == 1 and row["time_ms"] > 1.5}
-    again = {names(row, shard) for row in written if row["attempt"] == 2}
-    assert 0 < len(slow) < len({names(row, shard) for row in written}) / 2
-    # The one in which it began may have been timed before.
-    assert len(slow - again) <= 1
 
 
 def test_rows_whose_repeats_are_far_apart_are_measured_again_once(make_shard, tmp_path):

@@ -115,12 +115,10 @@ def sweep(shard: Shard, path: Path, fingerprint: str = FINGERPRINT) -> None:
         measure_shard(shard, journal)
 
 
-def supervise(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -> Supervisor:
-    """:func:`sweep` in a process of its own, with the exit codes of the stage's script. ``first``
-    is called there before anything else."""
+def supervise(shard: Shard, path: Path) -> Supervisor:
+    """:func:`sweep` in a process of its own, with the exit codes of the stage's script."""
 
     def work() -> int:
-        first()
         try:
             sweep(shard, path)
         except Interrupted:
@@ -131,9 +129,9 @@ def supervise(shard: Shard, path: Path, first: Callable[[], None] = lambda: None
     return Supervisor(work, shard.folder.parent / "said")
 
 
-def ending(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -> tuple[int, str]:
+def ending(shard: Shard, path: Path) -> tuple[int, str]:
     """Exit code of a whole sweep in a process of its own, and what it said of its end."""
-    supervisor = supervise(shard, path, first)
+    supervisor = supervise(shard, path)
     try:
         code = supervisor.wait()
     finally:
