@@ -128,19 +128,6 @@ def test_a_rename_that_a_network_repeats_or_loses(tmp_path, monkeypatch, rename,
     assert read_json(path) == ({"new": 22} if said is None else {"old": 1})
 
 
-def test_a_device_that_is_full_is_one_line(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("old")
-
-    def fill():
-        with whole_file(path), open("/dev/full", "wb", buffering=0) as full:
-            full.write(b"x")
-
-    with pytest.raises(UserError, match="cannot be written: No space left on device"):
-        fill()
-    assert path.read_text() == "old"
-
-
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="cannot be written: "):
@@ -163,7 +150,6 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True
     ) as writer:
-        assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"
         writer.kill()
     assert path.read_text() == "old"
@@ -202,6 +188,9 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path, value):
         (b'{"a": ', "is not JSON"),
         (b"[" * 100_000, "is not JSON: nested too deep"),
         (b"\xff", "is not UTF-8 text"),
+        (b'{"a": 1, "a": 2}', "is not JSON: 'a' is given twice"),
+        (b"[NaN]", "is not JSON"),
+        (b"[-Infinity]", "is not JSON"),
     ],
 )
 def test_json_that_cannot_be_read_is_one_line(tmp_path, content, said):

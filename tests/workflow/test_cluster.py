@@ -9,9 +9,7 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
-from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile
-from launchwise.workflow import sweeps as estimating
 from launchwise.workflow.sweeps import (
     LONGEST_SHARD_S,
     MOST_SHARDS,
@@ -213,26 +211,6 @@ def test_an_architecture_has_the_bandwidth_of_its_slowest_card():
     assert nominal_bandwidth_gbs("sm_90a") == nominal_bandwidth_gbs("sm_90f") == 2000
 
 
-def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(monkeypatch):
-    reads = []
-
-    def read(path):
-        reads.append(path)
-        return read_cards(path)
-
-    monkeypatch.setattr(estimating, "read_cards", read)
-    estimating._slowest_bandwidths.cache_clear()
-    given = cluster(shards=3)
-    assert given.shards("a", "stencil") == 3
-    assert asked_of(given) == {}
-    assert given.memory_mb("a", "stencil", 1) > 0
-    assert reads == []
-    for arch in ("sm_90", "sm_70"):
-        cluster(arch=arch).shards("a", "stencil")
-        cluster(arch=arch).minutes("a", "stencil", "none.json", 1)
-    assert reads == [ROOT / CARDS_FILE]
-
-
 def test_memory_holds_the_arrays_of_the_host(stencil_spec):
     work = stencil_spec.work.model_copy(update={"host_bytes": "5 * itemsize * points"})
     by_host = stencil_spec.model_copy(update={"work": work})
@@ -241,21 +219,3 @@ def test_memory_holds_the_arrays_of_the_host(stencil_spec):
     assert needed > 5 * 8 * 1098**3 / 1e6
     assert memory_mb(by_host, [block], 2) == 2 * needed
     assert memory_mb(stencil_spec, [block], 1) == 4000
-
-
-def test_problems_that_gpus_share_are_listed_once(monkeypatch):
-    listed = []
-
-    def counted(*given):
-        listed.append(given)
-        return problems(*given)
-
-    live = {"source": "live", "arch": "sm_90"}
-    few = {"problems": {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}}
-    given = Cluster(
-        experiment(None, a=live, b=live, c={**live, **few}), dict.fromkeys("abc", "sm_90")
-    )
-    monkeypatch.setattr(estimating, "problems", counted)
-    needed = [given.memory_mb(gpu, "stencil", attempt) for attempt in (1, 2) for gpu in "abc"]
-    assert needed[3:] == [2 * each for each in needed[:3]]
-    assert len(listed) == 2

@@ -69,7 +69,6 @@ def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded):
         sweeps.journal("h200", "stencil", "1") == "results/journal/h200/stencil.extension/1.jsonl"
     )
     extended = sweeps.extends("h200", "stencil")
-    assert extended is not None
     assert extended["path"] == "data/recorded/h200/stencil.parquet"
     assert sweeps.extends("a", "stencil") is None
     assert stages.values.profiled == ["a"]

@@ -1,6 +1,7 @@
 """What a run says before its first job, and what Slurm refuses, which stops it there.
 
-sbatch is a stand-in that says one thing; with a real Slurm: tests/slurm.
+sbatch is a stand-in that says one thing; what a real Slurm says of accounts, partitions and
+reservations is in tests/slurm.
 """
 
 import os
@@ -51,11 +52,6 @@ def run(folder, said, code=1):
 @pytest.mark.parametrize(
     ("said", "line"),
     [
-        (
-            "allocation failure: Invalid account or account/partition combination specified",
-            "Slurm refuses --account=physics --qos=high: Invalid account or account/partition "
-            "combination specified; sacctmgr show assoc user=$USER format=account,partition,qos",
-        ),
         ("allocation failure: Invalid qos specification", "--qos=high: Invalid qos specification;"),
         (
             "sbatch: fatal: Could not establish a configuration source",

@@ -195,18 +195,30 @@ def test_masked_elements_and_none_are_not_compared(folder, mask, said):
     assert bool(wrong) == bool(said)
 
 
-def test_a_comparison_of_ones_own_decides(folder):
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "    assert set(found) == set(expected) == {'sums', 'total'}\n"
+            "    return bool(np.allclose(found['sums'], expected['sums'])) and n == 100\n",
+            "reference.py:same returns False",
+        ),
+        (
+            "    away = abs(found['sums'] - expected['sums']).max()\n"
+            "    return f'sums are {away:.0f}\\n  off' if away > 0.5 else ''\n",
+            "reference.py:same: sums are 7 off",
+        ),
+    ],
+    ids=["a truth value", "a text"],
+)
+def test_a_comparison_of_ones_own_decides(folder, body, said):
     changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
-        file.write(
-            "\n\ndef same(found, expected, n):\n"
-            "    assert set(found) == set(expected) == {'sums', 'total'}\n"
-            "    return bool(np.allclose(found['sums'], expected['sums'])) and n == 100\n"
-        )
+        file.write(f"\n\ndef same(found, expected, n):\n{body}")
     assert verdict(folder).wrong == ""
     kernel = (folder / "own.cu").read_text()
-    (folder / "own.cu").write_text(kernel.replace("= all;", "= 2.0f * all;"))
-    assert verdict(folder).wrong == "reference.py:same returns False"
+    (folder / "own.cu").write_text(kernel.replace("= all;", "= all + 7.0f;"))
+    assert verdict(folder).wrong == said
 
 
 def test_a_comparison_that_gives_no_truth_value_is_told(folder):
@@ -216,20 +228,6 @@ def test_a_comparison_that_gives_no_truth_value_is_told(folder):
     message = r"reference\.py: same: returns int, must return True, False or a text that says what"
     with pytest.raises(UserError, match=message):
         verdict(folder)
-
-
-def test_a_comparison_may_say_what_is_wrong(folder):
-    changed(folder, {"reference.compare": "reference.py:same"})
-    with (folder / "reference.py").open("a") as file:
-        file.write(
-            "\n\ndef same(found, expected):\n"
-            "    away = abs(found['sums'] - expected['sums']).max()\n"
-            "    return f'sums are {away:.0f}\\n  off' if away > 0.5 else ''\n"
-        )
-    assert verdict(folder).wrong == ""
-    kernel = (folder / "own.cu").read_text()
-    (folder / "own.cu").write_text(kernel.replace("= all;", "= all + 7.0f;"))
-    assert verdict(folder).wrong == "reference.py:same: sums are 7 off"
 
 
 def test_what_does_not_fit_twice_is_told(folder):
@@ -281,25 +279,20 @@ def test_inputs_are_made_once_per_problem(folder):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "shape", "said"),
+    ("content", "said"),
     [
-        ("float32", 100, "holds float32, the argument is int32"),
-        ("int32", 99, r"has shape \(99,\), the argument \(100,\)"),
+        (np.ones(100, np.float32), "holds float32, the argument is int32"),
+        (np.ones(99, np.int32), r"has shape \(99,\), the argument \(100,\)"),
+        (None, "is missing"),
     ],
+    ids=["another type", "another length", "no file"],
 )
-def test_a_file_of_another_type_or_length_is_refused(folder, dtype, shape, said):
-    np.save(folder / "weight.npy", np.ones(shape, dtype))
-    changed(
-        folder,
-        {"arguments.weight.type": "int32", "arguments.weight.fill": {"file": "weight.npy"}},
-    )
+def test_a_file_that_does_not_hold_the_argument_is_refused(folder, content, said):
+    if content is not None:
+        np.save(folder / "weight.npy", content)
+    fill = {"file": "weight.npy"}
+    changed(folder, {"arguments.weight.type": "int32", "arguments.weight.fill": fill})
     with pytest.raises(UserError, match=rf"weight\.npy: {said}"):
-        verdict(folder)
-
-
-def test_a_missing_file_is_told_as_missing(folder):
-    changed(folder, {"arguments.weight.fill": {"file": "weight.npy"}})
-    with pytest.raises(UserError, match=r"weight\.npy: is missing"):
         verdict(folder)
 
 

@@ -172,6 +172,9 @@ def test_names_and_arguments_of_a_kernel():
 
 def test_the_symbol_of_an_instantiation_has_the_name_of_its_template():
     build = Build.of("gemm.cu", {}, ["gemm<64, float>", "plain"])
+    assert build.kernel_of(f"plain_{build.key}") == "plain"
+    assert build.kernel_of(f"_Z22plain_{build.key}Pf") == "plain"
+    assert Build.of("gemm.cu", {"n": 1}, ["plain"]).kernel_of(f"plain_{build.key}") is None
     space = f"_ZN22build_{build.key}"
     assert build.kernel_of(f"{space}4gemmILi64EfEEvPT0_") == "gemm<64, float>"
     assert build.kernel_of(f"{space}21gemm_{build.key}ILi64EfEEvPT0_") == "gemm<64, float>"
