@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from forks import at_home, forked, run_snakemake
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.scripting import EXIT_RESUMABLE, Job, arguments_of, run_job
@@ -162,41 +160,3 @@ def test_an_error_of_our_own_keeps_its_traceback(own_log, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="No such file"):
         run_job(main, Job("stage", ["stage.log"], {}))
     assert Path("stage.log").read_text().startswith("E internal error in launchwise; please")
-
-
-SNAKEFILE = """
-rule all:
-    input: "a.json", "b.json",
-
-rule stage:
-    input: lambda wildcards: ["Snakefile"], named="stage.py",
-    output: "{name}.json",
-    log: "{name}.log",
-    params: limits={"most": 3}, names=["x", "y"],
-    script: "stage.py"
-"""
-STAGE = """
-import json
-from pathlib import Path
-from launchwise.base.scripting import run
-
-def main(input: list[Path], named: Path, output: Path, limits: dict[str, int], names: list[str],
-         name: str, threads: int, log: Path) -> None:
-    found = [*map(str, input), str(named), str(log), limits, names, name, threads]
-    output.write_text(json.dumps(found))
-
-if __name__ == "__main__":
-    run(main)
-"""
-
-
-def test_snakemake_gives_a_script_what_its_rule_names(tmp_path):
-    (tmp_path / "Snakefile").write_text(SNAKEFILE)
-    (tmp_path / "stage.py").write_text(STAGE)
-    words = ["--cores", "1", "--quiet", "all", "--", "all"]
-    done = forked(run_snakemake, words, tmp_path, at_home(tmp_path), seconds=120)
-    assert done.returncode == 0, done.stderr
-    for name in ("a", "b"):
-        found = json.loads((tmp_path / f"{name}.json").read_text())
-        files = ["Snakefile", "stage.py", f"{name}.log"]
-        assert found == [*files, {"most": 3}, ["x", "y"], name, 1]

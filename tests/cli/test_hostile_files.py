@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import foreign
@@ -64,21 +63,10 @@ YAML = {
 }
 
 EXPRESSIONS = (
-    *("'%4000000000d' % 1", "9**3999999", "9**9**9", "'a' * 10**9", "[0] * 10**9", "1 << 10**9"),
-    *(
-        "((1 << 900) << 900)",
-        "(2**100000) % 7",
-        "8192**8192**width",
-        " * ".join(["9**200"] * 40),
-        "1e999",
-    ),
-    *(
-        "round_up(" * 99 + "1" + ", 3**600)" * 99,
-        "-" * 9_000 + "width",
-        "0x" + "f" * 9_000,
-        "(-n)**0.5",
-    ),
+    *("'%4000000000d' % 1", "9**9**9", "[0] * 10**9", "8192**8192**width"),
+    *("round_up(" * 99 + "1" + ", 3**600)" * 99, "-" * 9_000 + "width", "0x" + "f" * 9_000),
 )
+"""Some of those without a value; all others are in tests/base."""
 
 
 def packed_zip(member, method=zipfile.ZIP_DEFLATED):
@@ -391,10 +379,6 @@ def test_arrays_are_no_pipes(tmp_path, read):
     os.mkfifo(tmp_path / "x")
     with pytest.raises(UserError, match="x: is no regular file"):
         read(tmp_path / "x")
-
-
-Door = Callable[[], object]
-"""Reads files; its mistakes are :class:`UserError`."""
 
 
 def spec_doors(folder):

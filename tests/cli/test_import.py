@@ -115,12 +115,6 @@ def test_what_cannot_be_imported_is_one_line(here, capsys):
 
 def test_files_of_other_programs(here, capsys):
     foreign.write(here / "results.json", foreign.results())
-    foreign.write(here / "any.json", {"results": [{"kernel": "k", "parameters": {"A": 16}}]})
-    said = line_of(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
-    assert "any.json: is of no known format: JSON with the keys results (allowed: a Kernel" in said
-    foreign.write(here / "clblast.json", foreign.clblast())
-    said = line_of(capsys, "import", "clblast.json", "--as", "xgemm", "--problem", "m=1024")
-    assert "clblast.json: is of no known format: JSON with the keys " in said
     said = line_of(capsys, "import", "results.json", "--as", "cb")
     assert "states no device: name it, such as --device results.json=NAME" in said
     known = ["--device", f"results.json={DEVICES['a4000']}", "--problem", "n=4096"]

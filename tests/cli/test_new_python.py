@@ -15,8 +15,7 @@ KERNEL = "'extern \"C\" __global__ void k(float *x, int n) { x[blockIdx.x * B] =
 def drafted(folder, *options):
     """Spec that is drafted from :data:`KERNELS`."""
     assert main(["new", str(folder), "--from", str(KERNELS), *options]) == 0
-    found = read_yaml(folder / "spec.yaml")
-    return found
+    return read_yaml(folder / "spec.yaml")
 
 
 def test_a_raw_kernel_becomes_a_workload_that_passes_its_check(tmp_path):
@@ -51,6 +50,11 @@ def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path):
     assert "compiler_options" not in spec
 
 
+def of_options(options):
+    """A call with options of the compiler."""
+    return f"k = cp.RawKernel({KERNEL}, 'k', options={options})"
+
+
 TRITON = "import triton\n\n\n@triton.jit\ndef f(n):\n    pass\n"
 REFUSED = {
     "no such function": (TRITON, "--kernel: unknown @triton.jit function 'g'", "--kernel", "g"),
@@ -60,44 +64,26 @@ REFUSED = {
     ),
     "a function without arrays": (TRITON, "line 5: f loads and stores nothing"),
     "no Python": ("k = (\n1 +\n", "line 1: no Python: '(' was never closed"),
-    "no call": (
-        "import cupy\ncode = 'x'\n",
-        "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule",
-    ),
-    "no kernel": (
-        "\nk = cupy.RawKernel('float x;', 'k')",
-        "line 2: code has no kernel: no function is __global__",
-    ),
+    "no call": ("import cupy\ncode = 'x'\n", "has no @triton.jit function and no call of cupy.Raw"),
+    "no kernel": ("\nk = cupy.RawKernel('float x;', 'k')", "line 2: code has no kernel: "),
     "an f-string": (
-        "def f(n):\n    return cp.RawKernel(f'{n}', 'k')",
-        "line 2: code is made of n, which is known only when it runs",
+        "def f(n):\n    cp.RawKernel(f'{n}', 'k')",
+        "line 2: code is made of n, which is",
     ),
-    "a text that is computed": (
-        "k = cp.RawKernel('a' * 3, 'k')",
-        "line 1: code has no kernel: no function is __global__",
-    ),
+    "a text that is computed": ("k = cp.RawKernel('a' * 3, 'k')", "line 1: code has no kernel: "),
     "a number": ("k = cp.RawKernel(3, 'k')", "line 1: code is no text, but 3"),
     "a parameter": (
         "def f(t): return cp.RawKernel(t, 'k')",
-        "line 1: code is t, which is known only when it runs",
+        "line 1: code is t, which is known only",
     ),
     "names that stand for each other": ("a = b\nb = a\nk = cp.RawKernel(a, 'k')", "line 3: code"),
-    "an unknown option": (
-        f"k = cp.RawKernel({KERNEL}, 'k', ('-DB=2', '-I/usr/include'))",
-        "line 1: unknown option '-I/usr/include'",
-    ),
+    "an unknown option": (of_options("('-DB=2', '-I/usr')"), "line 1: unknown option '-I/usr'"),
     "a macro of two lines": (
-        f"k = cp.RawKernel({KERNEL}, 'k', options=('-DB=2\\n#include \"/etc/passwd\"',))",
+        of_options(r"('-DB=2\n#include <x>',)"),
         "line 1: unknown option '-DB=2",
     ),
-    "options that are computed": (
-        f"k = cp.RawKernel({KERNEL}, 'k', options=tuple(o))",
-        "line 1: o is known only when it runs",
-    ),
-    "a module of a file": (
-        "m = cp.RawModule(path='k.cu')",
-        "line 1: path names a file: give that one to --from",
-    ),
+    "options that are computed": (of_options("tuple(o)"), "line 1: o is known only when it runs"),
+    "a module of a file": ("m = cp.RawModule(path='k.cu')", "line 1: path names a file: give that"),
     "a launch of all blocks at once": (
         f"k = cp.RawKernel({KERNEL}, 'k', enable_cooperative_groups=True)",
         "line 1: kernels are never launched cooperatively",
@@ -110,10 +96,7 @@ REFUSED = {
     "deep brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
     "deep operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),
     "a chain": ("k = 1" + " + 1" * 60_000, "cannot be read as Python: nested too deep"),
-    "deep CUDA": (
-        "k = cp.RawKernel('__global__ void k() {" + "(" * 300 + "}', 'k')",
-        "line 1: (: is nested more than 250 levels deep",
-    ),
+    "deep CUDA": (f"k = cp.RawKernel('__global__ void k() {{{'(' * 300}}}', 'k')", "line 1: (: is"),
     "a huge file": ("x = 1\n" * 50_000, "is longer than 262,144 bytes"),
     "a zero byte": ("x = '\0'", ""),
 }

@@ -11,6 +11,7 @@ import yaml
 from command_line import complaint, launchwise
 from forks import at_home, forked, run_snakemake
 from samples import ROOT, SAXPY, measurements, profile
+from spec_changes import with_changes
 
 from launchwise.base.typed import laid_over, read_yaml
 from launchwise.cli.app import main
@@ -55,8 +56,7 @@ def measured(here, sizes, types, drift):
 def planned(capsys, *words):
     """The plan as JSON."""
     assert main(["plan", STUDY, "--json", *words]) == 0
-    found = json.loads(capsys.readouterr().out)
-    return found
+    return json.loads(capsys.readouterr().out)
 
 
 def test_the_overlay_measures_the_plan_behind_what_is_measured_today(here, capsys):
@@ -165,19 +165,11 @@ def test_a_search_measures_its_budget_of_each_problem(here, capsys):
 
 
 def changed(path, **changes):
-    """An edit of a YAML file of the project: keys with dots to values, None removes."""
+    """An edit of a YAML file of the project: keys, ``__`` in place of dots, to values."""
 
     def edit(here):
-        content = read_yaml(here / path)
-        for keys, value in changes.items():
-            *above, last = keys.split("__")
-            place = content
-            for key in above:
-                place = place[key]
-            if value is None:
-                del place[last]
-            else:
-                place[last] = value
+        dotted = {key.replace("__", "."): value for key, value in changes.items()}
+        content = with_changes(read_yaml(here / path), dotted)
         (here / path).write_text(yaml.safe_dump(content, sort_keys=False))
 
     return edit

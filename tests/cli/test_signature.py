@@ -1,7 +1,6 @@
 """The parser of CUDA files: kernels, parameters, constant memory, macros."""
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,15 +9,13 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.cli.new.signature import Source, choose, read_source
-from launchwise.cli.new.tunables import needed_macros, used_constants
+from launchwise.cli.new.signature import choose, read_source
+from launchwise.cli.new.tunables import needed_macros
 from launchwise.cli.new.writing import spec_text
 from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import expanded
 from launchwise.cuda_text.syntax import tokens_of
 from launchwise.cuda_text.types import elements
-
-Read = Callable[[str], Source]
 
 
 @pytest.fixture
@@ -35,33 +32,6 @@ def macros(source, name=None):
     """Names of the macros that a kernel needs."""
     kernel = choose(source, name, Path("k.cu"))
     return {need.name for need in needed_macros(source, kernel)}
-
-
-def test_branches_of_the_preprocessor_are_one_kernel(read):
-    kernel = "__global__ void k(float *x) {{ x[0] = {}; }}\n"
-    source = read(f"#if fast\n{kernel.format('A')}#else\n{kernel.format('B')}#endif\n")
-    assert [one.name for one in source.kernels] == ["k"]
-    assert macros(source) == {"A", "B", "fast"}
-
-
-def test_constant_memory(read):
-    source = read(
-        """
-        __constant__ float d_filter[A * 2], more[3][4];
-        extern __constant__ int count;
-        __constant__ int table[] = {1, 2, 3};
-        __constant__ double unused[7];
-        __device__ float get(int i) { return more[i][0]; }
-        __global__ void k(float *x) { x[0] = d_filter[0] * get(count) + table[0]; }
-        """
-    )
-    assert [one.name for one in source.constants] == ["d_filter", "more", "count", "unused"]
-    used = used_constants(source, source.kernels[0])
-    assert [(one.name, one.sizes) for one in used] == [
-        ("d_filter", (("A", "*", "2"),)),
-        ("more", (("3",), ("4",))),
-        ("count", ()),
-    ]
 
 
 def test_comments_texts_and_continued_lines():
@@ -111,29 +81,6 @@ def test_macros_are_names_that_nothing_declares(read):
     own = {"block_size_x", "exponent", "MAX_THREADS", "step", "inside", "later"}
     assert macros(source) == shared | own
     assert macros(source, "another") == shared | {"ONLY_ANOTHER"}
-
-
-def test_the_value_under_ifndef_is_a_default(read):
-    source = read(
-        """
-        #ifndef BLOCK
-        #define BLOCK 128
-        #endif
-        #if !defined(TILE)
-        #define TILE (2)
-        #endif
-        #ifdef DEBUG
-        #endif
-        __global__ void k(real *x) { real y = BLOCK * TILE; }
-        """
-    )
-    needs = {need.name: need for need in needed_macros(source, source.kernels[0])}
-    assert {name: need.default for name, need in needs.items()} == {
-        **{"BLOCK": 128, "TILE": 2, "DEBUG": None, "real": None}
-    }
-    assert needs["DEBUG"].only_tested
-    assert needs["real"].is_type
-    assert not needs["BLOCK"].is_type
 
 
 def test_types_of_several_words():

@@ -149,7 +149,6 @@ def test_a_study_names_sizes_that_fit(folder, capsys):
     assert "fits is n=1024" in (spec.check_value("n", 1025) or "")
     assert spec.check_problem({"n": 1024}) is None
     study = derived_study(spec, problems_in(derived_sweep(spec).problems))
-    assert study is not None
     split = study.splits["interpolation"]
     assert all(n % 256 == 0 for part in (split.train, split.test) for n in part["n"])
 
@@ -208,12 +207,9 @@ def test_sizes_without_constraints_are_drawn_as_ever(folder):
     ("problem", "constraints", "derived"),
     [
         (sizes(n=(1, 4096), k=(1, 64)), ["n % k == 0"], {}),
-        (sizes(n=(16, 4096), k=(16, 4096)), ["n % 16 == 0", "k % 16 == 0"], {}),
         (sizes(n=(16, 4096), k=(16, 4096)), ["n * k % 1024 == 0"], {}),
         (sizes(n=(1, 4096), k=(1, 4096)), ["n >= 2 * k + 8"], {}),
-        (sizes(n=(8, 4096), k=(8, 4096)), ["k <= n"], {}),
         (sizes(n=(16, 4096), k=(3, 9)), ["log2(n) == log2(n) // 1", "k % 2 == 1"], {}),
-        (sizes(n=(100, 1 << 24)), ["log2(n) == log2(n) // 1"], {}),
         (sizes(n=(1, 1 << 20)), ["n >= 5000", "(n - 2) % 128 == 0"], {}),
         (sizes(n=(10, 4096), k=(10, 4096)), ["inner % 32 == 0"], {"inner": "(n - 2) * (k - 2)"}),
         (sizes(n=(16, 512), k=(16, 512), m=(16, 512)), ["n % m == 0", "m % 8 == 0 and k <= m"], {}),

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import yaml
 from command_line import line_of
-from fake_cluster import of_cards
+from fake_cluster import CARD, of_cards
 from forks import Fork, forked, run_launchwise, run_snakemake
 from samples import ROOT
 
@@ -29,15 +29,6 @@ from launchwise.cli.tuning import HEADER
 from launchwise.measuring.journal import read_journal
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
-CARD = {
-    "index": 0,
-    "uuid": "GPU-h200-0",
-    "name": "Made-up h200",
-    "arch": "sm_90",
-    "sms": 8,
-    "rate": 2.5,
-    "pause_s": 0.0,
-}
 NARROW = {
     "block_size_x": [16, 32],
     "block_size_y": [4, 8],
@@ -134,8 +125,7 @@ def snakemake(tmp_path, kernel_cache):
 
 def settings(folder):
     """Settings that were written into a folder."""
-    found = yaml.safe_load((folder / "config.yaml").read_text())
-    return found
+    return yaml.safe_load((folder / "config.yaml").read_text())
 
 
 def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workload, tmp_path):
@@ -421,11 +411,7 @@ def test_a_workload_of_the_project_leaves_its_studies_out(tune, tmp_path):
     ("words", "said"),
     [
         (["w"], "'w'|w: must be NAME=VALUE"),
-        (["width=3"], "unknown problem parameter"),
-        (["w=a", "h=16"], "'a' is not an integer"),
-        (["w=8", "h=16"], "8 is below the minimum 16"),
-        (["w=32"], "h: needs a value"),
-        (["w=32", "w=40", "h=16"], "w is given twice"),
+        (["w=32,8", "h=16"], "8 is below the minimum 16"),
     ],
 )
 def test_a_problem_that_is_none_is_told(workload, tmp_path, monkeypatch, capsys, words, said):

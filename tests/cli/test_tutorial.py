@@ -6,10 +6,9 @@ import shlex
 import shutil
 
 import pytest
-from fake_cluster import of_cards
+from fake_cluster import CARD, of_cards
 from forks import forked, run_launchwise
 from samples import ROOT
-from test_tune import CARD
 
 PAGE = ROOT / "docs" / "tutorial" / "own_kernel.md"
 EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "smooth"

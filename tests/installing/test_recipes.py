@@ -20,8 +20,7 @@ CONDA_NAMES = {
 @pytest.fixture(scope="module")
 def project():
     """Table ``project`` of pyproject.toml."""
-    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return found
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_the_conda_recipe_lists_the_dependencies(project):
@@ -41,7 +40,6 @@ def test_the_version_stands_in_one_place(project):
     assert f'__version__ = "{__version__}"' in (ROOT / "launchwise" / "__init__.py").read_text()
     # The newest section of the changes is that of the next release, or of this one.
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert newest is not None
     assert newest[1] == __version__.partition(".dev")[0]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 STRANGE: tuple[Any, ...] = (
-    *(None, True, False, 0, 1, -1, 10**18, 2**63, -(2**70), 10**5000, 0.5, -1e308, 1e-320),
+    *(None, True, False, 0, 1, -1, 10**18, 2**63, -(2**70), 0.5, -1e308, 1e-320),
     *(float("nan"), float("inf"), "", " ", "x", "n", "-1", "1e999", "é\u2028\U0001f600", "\x1b[2J"),
     *("a" * 10_000, "9**9**9", "n / 0", "n +", "'%99999999d' % 1", "../..", "/dev/null", "\x00"),
     *(
@@ -34,7 +34,7 @@ Place = tuple[Any, Any]  # A mapping or list, and a key or number in it
 def edited(text: str, dice: random.Random) -> bytes:
     """A YAML or JSON file, or a table, after one random edit."""
     way: Callable[[str, random.Random], bytes] = dice.choice(
-        [_changed_value, _changed_value, _changed_value, _without_line, _twice, _cut, _flipped]
+        [_changed_value, _changed_value, _changed_value, _cut, _flipped]
     )
     return way(text, dice)
 
@@ -64,28 +64,9 @@ def _changed_value(text: str, dice: random.Random) -> bytes:
             inside[at] = copy.deepcopy(other[there])
         case _:
             inside[at] = strange
-    if not is_json:
-        return dump(content).encode()
-    try:
+    if is_json:
         return json.dumps(content).encode()
-    except (ValueError, TypeError):
-        return _flipped(text, dice)
-
-
-def dump(content: Any) -> str:
-    """YAML without aliases."""
-
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
-
-        def represent_int(self, data: int) -> yaml.Node:
-            # Python writes no more than 4 300 digits.
-            digits = str(data) if abs(data) < 10**4000 else "9" * 5000
-            return self.represent_scalar("tag:yaml.org,2002:int", digits)
-
-    Plain.add_representer(int, Plain.represent_int)
-    return yaml.dump(content, Dumper=Plain, sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
 
 
 def _places(content: Any) -> Iterator[Place]:
@@ -93,18 +74,6 @@ def _places(content: Any) -> Iterator[Place]:
         for at in list(content) if isinstance(content, dict) else range(len(content)):
             yield content, at
             yield from _places(content[at])
-
-
-def _without_line(text: str, dice: random.Random) -> bytes:
-    lines = text.splitlines(keepends=True)
-    del lines[dice.randrange(len(lines))]
-    return "".join(lines).encode()
-
-
-def _twice(text: str, dice: random.Random) -> bytes:
-    lines = text.splitlines(keepends=True)
-    place = dice.randrange(len(lines))
-    return "".join([*lines[:place], lines[place], *lines[place:]]).encode()
 
 
 def _cut(text: str, dice: random.Random) -> bytes:

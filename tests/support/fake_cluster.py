@@ -53,6 +53,13 @@ VOLATILE = ("measured_at", "card")
 """What two runs need not agree in: the time, and which of several equal cards was free."""
 
 
+CARD: dict[str, Any] = {
+    **{"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8},
+    **{"rate": 2.5, "pause_s": 0.0},
+}
+"""A card of a machine that has one."""
+
+
 def of_cards(cards: Path, cache: Path) -> dict[str, str]:
     """Variables of a machine with made-up cards, listed in a file, and a cache of its kernels."""
     return {

@@ -161,16 +161,3 @@ def triton(key: list[Any], scale: float = 1.0) -> dict[str, Any]:
         timing = [float("inf")] * 3 if failed_one else [time, time * 0.99, time * 1.02]
         timings.append([config, timing])
     return {"key": key, "configs_timings": timings}
-
-
-def clblast() -> dict[str, Any]:
-    """Results of a tuner of CLBlast."""
-    return {
-        **{"kernel_family": "xgemm_1", "precision": "32", "device": "NVIDIA RTX A4000"},
-        **{"clblast_device_name": "RTX A4000", "arg_m": "1024", "arg_n": "512", "arg_k": "256"},
-        **{"arg_alpha": "2.00", "arg_beta": "2.00", "best_time": "0.25"},
-        "results": [
-            {"kernel": "Xgemm", "time": time, "parameters": {"KWG": kwg, "MWG": 32}}
-            for kwg, time in ((16, 0.27), (32, 0.25))
-        ],
-    }

@@ -10,13 +10,11 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from fake_cluster import FAKES
+from fake_cluster import CARD, FAKES
 from forks import forked, run_snakemake
 from samples import ROOT
 
 from launchwise.base.storage import user_cache
-
-CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8}
 
 
 def shared_packages() -> list[str]:
@@ -89,7 +87,7 @@ class Installed:
         ``gpu``: whether the machine has a made-up card, whose kernels run on the CPU.
         """
         cards, path = self.folder / "cards.json", f"{self.environment}/bin:{os.environ['PATH']}"
-        cards.write_text(json.dumps({"h200": [{**CARD, "rate": 2.5, "pause_s": 0.0}]}))
+        cards.write_text(json.dumps({"h200": [CARD]}))
         machine = {
             "PYTHONPATH": str(FAKES),
             "PATH": f"{self.environment}/bin:{FAKES / 'bin'}:{os.environ['PATH']}",
