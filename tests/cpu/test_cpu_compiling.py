@@ -176,15 +176,12 @@ def test_flags_and_compiler_belong_to_a_kept_library(tmp_path, monkeypatch):
         ("\n__global__ void f(int *out) { *out = valeu; }", r"^f\.cu:2: 'valeu' was not declared"),
         ('#include "part.h"\n__global__ void f(int *out) {}', r"^part\.h:3: expected"),
         ("#include <nothing.h>\n", r"^f\.cu:1: nothing\.h: No such file or directory"),
-        (
-            '__global__ void f(int *out) {\n  static_assert(TILE % 32 == 0, "whole warps");\n}',
-            r"^f\.cu:2: static assertion failed: whole warps",
-        ),
+        ('\nstatic_assert(TILE % 32 == 0, "whole warps");', r"^f\.cu:2: static .*: whole warps"),
         ("__global__ void f(float4 *out) { out->v = 1; }", r"^f\.cu:1: .*float4.* has no member"),
         ("\n__global__ void f(int *out) {\n", r"^f\.cu:\d: expected '}'"),
         (
-            "__device__ int g();\n__global__ void f(int *out) { *out = g(); }",
-            r"^f\.cu: g\(\) is declared, but defined nowhere",
+            "int g();\n__global__ void f(int *out) { *out = g(); }",
+            r"^f\.cu: g\(\) is declared, but",
         ),
     ],
 )

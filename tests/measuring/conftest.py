@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,9 +38,6 @@ A CPU's times say nothing of a configuration or a card.
 
 
 FEW = 500
-
-
-MakeShard = Callable[..., Shard]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import time
 from uuid import uuid4
 
 import pytest
+from fake_cluster import CARD, FAKES
 from samples import ROOT
 
 from launchwise.base.errors import UserError
@@ -153,8 +154,6 @@ def test_a_failure_on_a_card_gives_it_back(tmp_path, monkeypatch):
             fail()
 
 
-FAKES = ROOT / "tests" / "support" / "fake_cards"
-CARD = {"index": 0, "uuid": "GPU-1", "name": "Made-up H200", "arch": "sm_90", "sms": 8}
 PROGRAM = """
 import json, sys
 from launchwise.measuring.cards import check_machine
@@ -183,12 +182,12 @@ def checked(folder, cards, arch, device="", nvcc=True):
 
 
 def test_a_machine_with_everything_tells_what_it_has(tmp_path):
-    facts, missing = checked(tmp_path, [CARD], "sm_90", "H200")
+    facts, missing = checked(tmp_path, [CARD], "sm_90", "h200")
     assert missing == []
-    assert facts["device_name"] == "Made-up H200"
+    assert facts["device_name"] == CARD["name"]
     assert facts["toolkit"] == "13.0"
     assert facts["pycuda"] == "2026.1"
-    assert "GPU-1" not in json.dumps(facts)
+    assert CARD["uuid"] not in json.dumps(facts)
 
 
 def test_everything_that_is_missing_is_said_at_once(tmp_path):
@@ -203,8 +202,8 @@ def test_everything_that_is_missing_is_said_at_once(tmp_path):
     ("present", "arch", "device", "said"),
     [
         ("sm_90", "sm_90a", "", []),
-        ("sm_90", "sm_80", "", ["wanted a card of sm_80, found Made-up H200 (sm_90)"]),
-        ("sm_90", "sm_90", "H100", ["wanted H100 of sm_90, found Made-up H200 (sm_90)"]),
+        ("sm_90", "sm_80", "", ["wanted a card of sm_80, found Made-up h200 (sm_90)"]),
+        ("sm_90", "sm_90", "H100", ["wanted H100 of sm_90, found Made-up h200 (sm_90)"]),
         ("sm_70", "sm_70", "", ["nvcc 13.0 cannot compile for sm_70 (it can for sm_75, sm_80,"]),
     ],
 )

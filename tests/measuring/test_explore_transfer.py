@@ -9,11 +9,10 @@ import pytest
 from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
-from launchwise.workloads.space import Configuration, baseline, feasible
+from launchwise.workloads.space import baseline, feasible
 from tests.measuring.conftest import few_candidates
 from tests.support.spaces import LARGE, POWERS, PROBLEM, best, driven, key, large, made
 
-Rows = list[tuple[Configuration, float | None]]
 BEST = {"a": 8, "b": 16, "c": 2, "d": 64, "e": 4, "f": 32, "g": 1}
 CONSTRAINTS = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
 

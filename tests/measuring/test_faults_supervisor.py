@@ -130,7 +130,6 @@ def test_a_measuring_process_whose_supervisor_died_before_it_was_ready_does_not_
         os.close(writer)
         os.close(reader)  # Nobody reads what it says: so it is with a supervisor that is gone.
         try:
-            assert child.stdin is not None
             job = {"folder": str(shard.folder), "tasks": [], **shard.job}
             child.stdin.write(json.dumps(job).encode() + b"\n")
             child.stdin.close()

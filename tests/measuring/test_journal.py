@@ -191,7 +191,6 @@ def holder(tmp_path, root):
         text=True,
         env={**os.environ, "PYTHONPATH": str(root)},
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
         yield process
         process.kill()

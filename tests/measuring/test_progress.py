@@ -255,25 +255,12 @@ class Terminal:
 
     @property
     def rows(self):
-        """Rows of the screen: the controls that a line drawn again needs, and no others."""
-        rows, row, column = [""], 0, 0
-        for part in re.findall(r"\x1b\[[?\d;]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", self.raw.decode()):
-            if part == "\r":
-                column = 0
-            elif part == "\n":
-                row += 1
-                rows += [""] * (row + 1 - len(rows))
-            elif part == "\x1b[2K":
-                rows[row] = ""
-            elif up := re.fullmatch(r"\x1b\[(\d+)A", part):
-                row -= int(up[1])
-            elif part.startswith("\x1b"):
-                assert re.fullmatch(r"\x1b\[(\?25[lh]|[\d;]*m)", part), part
-            else:
-                rows[row] = (
-                    rows[row][:column].ljust(column) + part + rows[row][column + len(part) :]
-                )
-                column += len(part)
+        """Rows of the screen, each as it was drawn last."""
+        drawn = re.sub(r"\x1b\[(\?25[lh]|[\d;]*m)", "", self.raw.decode().replace("\r\n", "\n"))
+        # A line that is ended and drawn again.
+        drawn = re.sub(r"\n\r?\x1b\[1A", "", drawn)
+        rows = [re.split(r"\r|\x1b\[2K", row)[-1] for row in drawn.split("\n")]
+        assert "\x1b" not in "".join(rows), rows
         return rows
 
 

@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -56,8 +54,6 @@ else:
 print(json.dumps(sample))
 """
 
-Reader = Callable[..., dict[str, Any]]
-
 
 @pytest.fixture(scope="module")
 def read_stub(root, tmp_path_factory):
@@ -82,8 +78,7 @@ def read_stub(root, tmp_path_factory):
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        return found
+        return json.loads(done.stdout)
 
     return read
 

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -22,8 +21,6 @@ from launchwise.comparing.sides import write_sweeps
 from launchwise.experiment.published import check_places, read_run_times
 from launchwise.exporting.files import write_answers
 from launchwise.workloads.spec import load_spec
-
-Complaint = Callable[..., str]
 
 PLACES = (
     "../secret",

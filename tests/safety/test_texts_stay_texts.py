@@ -265,8 +265,7 @@ def by_node(expression):
     done = subprocess.run(
         [node, "-e", program, json.dumps(TEXTS)], capture_output=True, text=True, check=True
     )
-    found = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def test_literals_of_the_lookup_are_those_of_python_and_cpp(tmp_path):

@@ -9,9 +9,8 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from samples import ROOT
@@ -27,7 +26,8 @@ FAULTS = [
     for number, fault in enumerate(expectation(name).faults)
     if "gpu" in fault.devices
 ]
-Futures = dict[tuple[str, int], Future[Any]]
+
+
 RIGHT = -1
 """In place of a fault's number: the kernel as it is."""
 
@@ -72,8 +72,7 @@ def spoilt(name, number, place):
         "seed": 2026,
     }
     said = _python(str(STRANGERS / "on_gpu.py"), given=json.dumps(asked))
-    outcome = json.loads(said.splitlines()[-1])
-    return outcome
+    return json.loads(said.splitlines()[-1])
 
 
 @pytest.fixture(scope="session")

@@ -57,32 +57,6 @@ def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded):
     assert sweeps.bundle("meanwhile", "stencil") == []
 
 
-def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded):
-    stages = Stages(gpus={"a": {**LIVE, "shards": 2}, "h200": {**LIVE, "extend": True}})
-    sweeps = stages.sweeps
-    assert sweeps.shards("a", "stencil") == [
-        "results/sweeps/a/stencil/1.parquet",
-        "results/sweeps/a/stencil/2.parquet",
-    ]
-    assert sweeps.journal("a", "stencil", "2") == "results/journal/a/stencil/2.jsonl"
-    assert (
-        sweeps.journal("h200", "stencil", "1") == "results/journal/h200/stencil.extension/1.jsonl"
-    )
-    extended = sweeps.extends("h200", "stencil")
-    assert extended["path"] == "data/recorded/h200/stencil.parquet"
-    assert sweeps.extends("a", "stencil") is None
-    assert stages.values.profiled == ["a"]
-
-
-def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded):
-    transfer = {"stencil": {"strategy": {"kind": "transfer", "budget": 5}}}
-    gpus = {"a": LIVE, "h200": RECORDED}
-    asks, asks_not = Stages(gpus=gpus, sweeps=transfer).sweeps, Stages(gpus=gpus).sweeps
-    assert asks.prior("a", "stencil") == ["results/priors/a/stencil.parquet"]
-    assert asks.prior_sweeps("a", "stencil") == ["results/sweeps/h200/stencil.parquet"]
-    assert asks_not.prior("a", "stencil") == asks_not.prior_sweeps("a", "stencil") == []
-
-
 def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_path):
     arch = {"arch": "gfx90a"}
     write_profile(recorded / "profile.json", profile("h200").model_copy(update=arch))

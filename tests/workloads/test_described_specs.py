@@ -34,14 +34,6 @@ def drawn(folder, seed):
     return Source(folder, load_spec(folder)).content(SMALL, SMALL, seed).arrays
 
 
-def test_one_file_of_at_most_45_lines_is_a_workload():
-    assert len((CONVOLUTION / "spec.yaml").read_text().splitlines()) <= 45
-    spec = load_spec(CONVOLUTION)
-    assert [path.name for path in sorted(CONVOLUTION.iterdir())] == ["convolution.cu", "spec.yaml"]
-    assert spec.tunables["block_size_x"].neutral == 16
-    assert spec.variants["tiled"].block == ("block_size_x", "block_size_y", "1")
-
-
 def test_work_follows_from_the_arguments():
     spec = load_spec(CONVOLUTION)
     work = {name: spec.value(getattr(spec.work, name), SMALL) for name in ("bytes", "items")}

@@ -171,17 +171,10 @@ def test_a_good_space_passes(stencil_spec):
     ("constraint", "said"),
     [
         ("n > 70", "no configuration satisfies the constraints for n=64, dtype=float32, order=2"),
-        (
-            "variant == 'block3d' and bx > 2048",
-            "no configuration satisfies the constraints for n=64",
-        ),
         ("n < 70 or variant != 'linear'", "baseline: violates the constraints for n=100"),
         ("1 // (n - 64) < 5", "'1 // (n - 64) < 5' cannot be evaluated"),
         ("dtype > 3", "'dtype > 3' cannot be evaluated"),
-        (
-            "variant != 'column' or tz > 16",
-            "variants.column.constraints: no configuration of any problem satisfies them",
-        ),
+        ("variant != 'column' or tz > 16", "variants.column.constraints: no configuration of any"),
     ],
 )
 def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(copied, constraint, said):
