@@ -1,13 +1,9 @@
-"""A study's answers as a table: what is asked of the model, and how sure what lies between is."""
+"""A study's answers as a table: what is asked of the model beforehand."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from launchwise.exporting.asked import (
@@ -18,16 +14,14 @@ from launchwise.exporting.asked import (
     sortable,
     spread_problems,
 )
-from launchwise.exporting.decision import Judged
-from launchwise.exporting.entries import Device, Entry, Stored, texts_of
+from launchwise.exporting.between import calibrated
+from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_features, name_kinds
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers
-from launchwise.learning.answers import MEASURED, Answer, Interval
-from launchwise.learning.conformal import quantiles
+from launchwise.learning.answers import Answer
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
-from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -37,8 +31,6 @@ SLICE_SHARE = 4  # On slices of a card a fourth of the problems is drawn
 FULLY_ASKED = 4
 """Of one in so many drawn problems the model judges every candidate, of the others what was chosen
 before: it takes a fraction of the time, and judges learn of no others."""
-
-HELD_OUT = 4  # One in so many drawn problems tells how far a judge is from the model
 
 
 def answer_table(
@@ -163,143 +155,3 @@ def _candidates(
                 tuple(whole[name] for name in final.domain.choice_columns), entry.choice
             )
     return sorted(found.values())
-
-
-def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) -> AnswerTable:
-    """The table with judges, with the work by which each time is scaled, and with limits of what is
-    stated between entries.
-
-    Such an answer errs as the model's answers do, and by what it differs from them: in time by what
-    entries differ from their neighbours, in gain by what a judge says of problems that it has not
-    learnt from.
-    """
-    said = _judged(table, judged, final)
-    scaled = [_scaled(own, table) for own in _groups(table.entries)]
-    entries = sorted(
-        (one for own, _ in scaled for one in own),
-        key=lambda one: (one.device, sortable(one.problem)),
-    )
-    apart: dict[int, list[float]] = {}
-    for own, errors in scaled:
-        apart.setdefault(own[0].device, []).extend(errors)
-    whole = [one for one in table.devices if not final.domain.profiles[one.name].is_slice]
-    of_cards = {one.name: _gain_errors(said, one.name) for one in whole} if said else {}
-    # Slices of a card err as cards do.
-    every = [each for some in of_cards.values() for each in some]
-    devices = []
-    for place, device in enumerate(table.devices):
-        own = [one for one in entries if one.device == place and one.basis != MEASURED]
-        between_ms = _factors(apart.get(place, []), [(one.time_ms, one.interval_ms) for one in own])
-        judge = said.judge(device.name) if said else None
-        between_gain = None
-        if said and judge:
-            limits = [(one.gain, one.gain_interval) for one in own]
-            between_gain = _factors(of_cards.get(device.name, every), limits)
-        devices.append(
-            replace(device, judge=judge, between_ms=between_ms, between_gain=between_gain)
-        )
-    changed = {"devices": tuple(devices), "entries": tuple(entries)}
-    return replace(table, stored=table.stored.model_copy(update=changed))
-
-
-def _judged(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) -> Judged | None:
-    """What the model said of the table's candidates and of the usual choices."""
-    every = [one for one in judged if len(one)]
-    if not every:
-        return None
-    rows = pd.concat(every, ignore_index=True)
-    columns = final.domain.choice_columns
-    places = table.stored.candidates
-    named = pd.DataFrame([table.configuration(place) for place in places])[columns]
-    numbers = row_numbers(pd.concat([named, rows[columns]], ignore_index=True), columns)
-    kept = np.isin(numbers[len(named) :], numbers[: len(named)]) | final.domain.is_usual(rows)
-    own = rows[kept & np.isfinite(rows["loss"].to_numpy(dtype=float))].reset_index(drop=True)
-    return Judged(own, list(table.stored.features), final.domain) if len(own) else None
-
-
-def _gain_errors(said: Judged, gpu: str) -> list[float]:
-    """Log of the gain that the model says over that of a judge, of what the judge chooses for
-    problems that it has not learnt from."""
-    spec = said.domain.spec
-    cases = row_numbers(said.rows, ["gpu", *spec.problem_columns])
-    held = cases % HELD_OUT == 0
-    judge = said.judge(gpu, held)
-    asked = held & (said.rows["gpu"] == gpu).to_numpy()
-    if judge is None or not asked.any():
-        return []
-    values, usual = said.values[asked], said.domain.is_usual(said.rows)[asked]
-    losses = said.rows["loss"].to_numpy(dtype=float)[asked]
-    expected = np.array([judge.sum(each) for each in values.tolist()])
-    found = []
-    for case in np.unique(cases[asked]):
-        own = np.flatnonzero(cases[asked] == case)
-        first = own[np.argmin(expected[own])]
-        beside = own[usual[own]]
-        if len(beside) and first != beside[0]:
-            found.append(float(expected[first] - expected[beside[0]] - losses[first]))
-    return found
-
-
-def _groups(entries: Iterable[Entry]) -> Iterable[list[Entry]]:
-    """Entries of the same device and texts: those that are looked up together."""
-    groups: dict[tuple[Any, ...], list[Entry]] = {}
-    for one in entries:
-        groups.setdefault((one.device, *texts_of(one.problem)), []).append(one)
-    return groups.values()
-
-
-NEIGHBOURS = 5  # Nearest entries that tell by which work a time is scaled
-
-
-def _scaled(own: Sequence[Entry], table: AnswerTable) -> tuple[list[Entry], list[float]]:
-    """Entries that are looked up together, each with the work that brings its time the nearest to
-    those of its neighbours; and for those that the model answered the logarithm of their time over
-    that of their nearest neighbour, scaled."""
-    known = [one for one in own if one.time_ms is not None]
-    if not known:
-        return list(own), []
-    sizes = [[each for each in one.problem if not isinstance(each, str)] for one in known]
-    logs = np.log(np.array(sizes, dtype=float).reshape(len(known), -1) + 1)
-    times = np.log(np.array([one.time_ms for one in known], dtype=float))
-    texts = ["", *table.formulas.work]
-    problems = [table.problem(one.problem) for one in known]
-    work = [[table.formulas.ratio((text, "1"), each) for text in texts] for each in problems]
-    works = np.log(np.maximum(np.array(work, dtype=float).reshape(len(known), -1), 1.0))
-    # Where the work is none, it cannot be divided by.
-    usable = np.array(work, dtype=float).reshape(len(known), -1) > 0
-    scales, nearest = [], []
-    for place in range(len(known)):
-        apart = np.abs(logs - logs[place]).sum(axis=1)
-        near = np.argsort(apart, kind="stable")
-        near = near[near != place][:NEIGHBOURS]
-        errors = np.abs((times[near] - times[place])[:, None] - (works[near] - works[place]))
-        scales.append(int(np.argmin(np.where(usable[place], errors.sum(axis=0), math.inf))))
-        nearest.append(int(near[0]) if len(near) else place)
-    errors = [
-        float(times[place] - times[near] - works[place, scales[near]] + works[near, scales[near]])
-        for place, near in enumerate(nearest)
-        if known[place].basis != MEASURED and near != place
-    ]
-    without = [one for one in own if one.time_ms is None]
-    found = [replace(one, scale=scale) for one, scale in zip(known, scales, strict=True)]
-    return [*found, *without], errors
-
-
-def _factors(
-    apart: Sequence[float], limits: Sequence[tuple[float | None, Interval | None]]
-) -> Interval | None:
-    """Limits that hold errors of two independent causes, as factors.
-
-    ``apart``: logarithms of what the model says over what is stated; ``limits``: what the model
-    says, and the limits of its own errors.
-    """
-    own = [np.log(np.array(ends) / value) for value, ends in limits if value and ends]
-    if not own:
-        return None
-    low, high = np.sqrt(np.mean(np.square(own), axis=0))
-    known = np.array(apart, dtype=float)
-    least, most = quantiles(known) or (known.min(initial=0.0), known.max(initial=0.0))
-    return (
-        float(np.exp(-np.hypot(low, min(least, 0.0)))),
-        float(np.exp(np.hypot(high, max(most, 0.0)))),
-    )

@@ -8,7 +8,7 @@ import pytest
 from agreeing import changed
 from exported import GPUS, problem
 
-from launchwise.exporting.building import calibrated
+from launchwise.exporting.between import calibrated
 from launchwise.exporting.files import write_answers
 from launchwise.learning.answers import MEASURED
 
