@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +14,11 @@ from launchwise.exporting.asked import sortable
 from launchwise.exporting.decision import Judged
 from launchwise.exporting.entries import Entry, texts_of
 from launchwise.exporting.table import AnswerTable
-from launchwise.learning.answers import MEASURED, Interval
-from launchwise.learning.conformal import quantiles
+from launchwise.learning.answers import MEASURED, Answer, Interval
+from launchwise.learning.conformal import calibration, quantiles, stretched
 from launchwise.learning.final import Final
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.parts import Value
 
 HELD_OUT = 4  # One in so many drawn problems tells how far a judge is from the model
 
@@ -160,3 +161,66 @@ def _factors(
         float(np.exp(-np.hypot(low, min(least, 0.0)))),
         float(np.exp(np.hypot(high, max(most, 0.0)))),
     )
+
+
+def held(table: AnswerTable, blind: pd.DataFrame) -> AnswerTable:
+    """The table with limits between entries that hold what blind tests measured of such answers.
+
+    A device with too few such problems has the stretch of all
+    (:func:`launchwise.learning.conformal.calibration`). ``blind``: see :func:`asked_again`.
+    """
+    found = asked_again(table, blind)
+    within = found[found["outside"] == 1]
+    devices = []
+    for device in table.devices:
+        own = within[within["gpu"] == device.name]
+        between_ms = _held(device.between_ms, "time_ms", own, within)
+        between_gain = _held(device.between_gain, "gain", own, within)
+        devices.append(replace(device, between_ms=between_ms, between_gain=between_gain))
+    return replace(table, stored=table.stored.model_copy(update={"devices": tuple(devices)}))
+
+
+def asked_again(table: AnswerTable, blind: pd.DataFrame) -> pd.DataFrame:
+    """What a table answers to problems of blind tests that are no entries of it, a row each.
+
+    ``blind``: judged times of blind tests (:func:`launchwise.tables.times.times_schema`). Returns
+    ``gpu``, ``outside`` (:attr:`launchwise.learning.answers.Answer.outside`), ``time_ms`` and
+    ``gain`` as they were measured of the answer, and the limits that it states, ``_low`` and
+    ``_high`` of both: NaN without.
+    """
+    kept = tuple(one for one in table.entries if not one.blind)
+    without = replace(table, stored=table.stored.model_copy(update={"entries": kept}))
+    columns = table.spec.key_columns
+    keys = blind[columns].itertuples(index=False, name=None)
+    measured = dict(zip(keys, blind["time_ms"].tolist(), strict=True))
+
+    def time_ms(answer: Answer, configuration: Mapping[str, Value]) -> float:
+        values = {**table.spec.neutral, **configuration, **answer.problem, "gpu": answer.gpu}
+        return measured.get(tuple(values[name] for name in columns), math.nan)
+
+    found = []
+    for one in table.entries:
+        gpu, problem = table.devices[one.device].name, table.problem(one.problem)
+        answer = without.answer(gpu, problem) if one.blind else None
+        if answer is not None:
+            (first,) = answer.suggestions
+            taken_ms = time_ms(answer, first.configuration)
+            gain = time_ms(answer, answer.usual) / taken_ms
+            limits = [*(first.interval_ms or _UNKNOWN), *(first.gain_interval or _UNKNOWN)]
+            found.append([gpu, answer.outside, taken_ms, gain, *limits])
+    ends = [f"{name}_{end}" for name in ("time_ms", "gain") for end in ("low", "high")]
+    return pd.DataFrame(found, columns=["gpu", "outside", "time_ms", "gain", *ends])
+
+
+_UNKNOWN = (math.nan, math.nan)
+
+
+def _held(factors: Interval | None, name: str, *tests: pd.DataFrame) -> Interval | None:
+    """Factors that hold what was measured of the first of some tests that has enough problems."""
+    for found in tests:
+        limits = found[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
+        known = calibration(limits, found[name].to_numpy(dtype=float))
+        if known and factors:
+            ((low, high),) = stretched(np.array([factors]), known.stretch).tolist()
+            return low, high
+    return factors

@@ -14,7 +14,7 @@ from launchwise.exporting.asked import (
     sortable,
     spread_problems,
 )
-from launchwise.exporting.between import calibrated
+from launchwise.exporting.between import calibrated, held
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_features, name_kinds
 from launchwise.exporting.table import AnswerTable, table_of
@@ -40,11 +40,13 @@ def answer_table(
     least_gain: float | None = None,
     processes: int = 1,
     declared: Declared | None = None,
+    times: Mapping[str, pd.DataFrame] | None = None,
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
     ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
     ``declared``: see :func:`launchwise.exporting.asked.drawn_problems`.
+    ``times``: GPU to judged times, those of blind tests among them.
     ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
     """
     domain, learnt = final.domain, list(final.facts["gpus"])
@@ -80,7 +82,9 @@ def answer_table(
         features=tuple(features),
         entries=tuple(entries),
     )
-    return calibrated(table_of(domain, study, stored), judged, final)
+    table = calibrated(table_of(domain, study, stored), judged, final)
+    blind = [rows[rows["blind"]] for rows in (times or {}).values()]
+    return held(table, pd.concat(blind, ignore_index=True)) if blind else table
 
 
 def _device(gpu: str, final: Final) -> Device:

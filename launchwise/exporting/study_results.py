@@ -156,7 +156,9 @@ def evaluate_study(
         files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
     )
     declared = study.blind.parameters if study.blind else None
-    table = answer_table(product, asked.name, asked.answered, asked.least_gain, processes, declared)
+    table = answer_table(
+        product, asked.name, asked.answered, asked.least_gain, processes, declared, times
+    )
     write_answer_table(files.lookup, table)
     log.info("%d answers on %d GPUs", len(table.entries), len(asked.answered))
     predict_published(files.published, product, asked.own_folder, cards, asked.described)

@@ -20,9 +20,9 @@ from launchwise.learning.answers import (
     Interval,
     Suggestion,
 )
-from launchwise.learning.conformal import gain_limits, time_limits, unlike_all
+from launchwise.learning.conformal import gain_limits, stretched, time_limits, unlike_all
 from launchwise.learning.features import Domain
-from launchwise.learning.final import CALIBRATED, Final, stretched
+from launchwise.learning.final import CALIBRATED, Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
@@ -337,6 +337,7 @@ def _gains(
         return np.full((len(rows), 3), np.nan)
     expected, spread = ranking.gains.T
     limits = gain_limits(expected, spread, situations, final.intervals)
+    limits = _held(limits, situations, final.facts["gain_intervals"])
     limits[usual] = 1.0
     # Held-out cases do not measure the error at another distance, or on another card.
     unknown = (situations == "beyond") | rows["gpu"].isin(_described(final.domain)).to_numpy()
@@ -350,10 +351,16 @@ def _time_limits(
 ) -> np.ndarray:
     limits = time_limits(times_ms, basis, final.intervals)
     limits[unlike_all(final.facts["gpus"], rows, final.domain.profiles)] = np.nan
-    known = final.facts["time_intervals"]
+    return _held(limits, basis, final.facts["time_intervals"])
+
+
+def _held(
+    limits: np.ndarray, situations: np.ndarray, known: Mapping[str, Any] | None
+) -> np.ndarray:
+    """Limits that hold what blind tests measured; ``known``: :class:`Calibration` as JSON."""
     if known is None:
         return limits
-    return stretched(limits, np.where(basis == CALIBRATED, known["stretch"], 1.0))
+    return stretched(limits, np.where(situations == CALIBRATED, known["stretch"], 1.0))
 
 
 def _plain(row: Any, columns: list[str]) -> dict[str, Value]:

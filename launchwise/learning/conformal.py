@@ -19,7 +19,7 @@ import pandas as pd
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.stored import SITUATIONS, Offsets, Situation
+from launchwise.learning.stored import SITUATIONS, Calibration, Offsets, Situation
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
@@ -174,6 +174,37 @@ def _around(
         if limit is not None:
             logs[asked == key] = limit
     return np.asarray(values[:, None] * np.exp(logs * width[:, None]))
+
+
+FEWEST = 20  # Fewest blind problems that say how far intervals reach
+
+
+def calibration(limits: np.ndarray, measured: np.ndarray) -> Calibration | None:
+    """Compare intervals with what blind tests measured; None for fewer than :data:`FEWEST`.
+
+    ``limits``: float64, shape (problems, 2); ``measured``: float64, shape (problems,). What is NaN
+    in either has no part.
+    """
+    known = np.isfinite(limits).all(axis=1) & np.isfinite(measured)
+    if known.sum() < FEWEST:
+        return None
+    centre, half = _centre_and_half(limits[known])
+    away = np.abs(np.log(measured[known]) - centre) / half
+    stretch = float(np.quantile(away, SHARE, method="weibull"))
+    return Calibration(int(known.sum()), float((away <= 1).mean()), stretch)
+
+
+def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
+    """Limits around the same geometric mean, as wide in logarithms times ``stretch``. float64,
+    shape (rows, 2); ``stretch`` is a number or has shape (rows,)."""
+    centre, half = _centre_and_half(limits)
+    wide = half * stretch
+    return np.exp(np.column_stack([centre - wide, centre + wide]))
+
+
+def _centre_and_half(limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    logs = np.log(limits)
+    return logs.mean(axis=1), (logs[:, 1] - logs[:, 0]) / 2
 
 
 def with_limits(answers: pd.DataFrame, errors: Errors) -> pd.DataFrame:

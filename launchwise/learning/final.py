@@ -2,9 +2,9 @@
 
 A folder with the fitted model (``recommender/``), the fastest configurations of each measured
 problem (``measured.parquet``) and facts (``final.json``). It answers users, and guesses what a
-sweep measures first; no test problem scores it. Its intervals of times are stretched until they
-hold what blind tests measured: problems that somebody draws differ more from a sweep than the
-sweep's sizes differ from each other.
+sweep measures first; no test problem scores it. Its intervals are stretched until they hold what
+blind tests measured: problems that somebody draws differ more from a sweep than the sweep's sizes
+differ from each other.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.learning.conformal import SHARE, Known, time_limits
+from launchwise.learning.conformal import Known, calibration, gain_limits, time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import cases_in
+from launchwise.learning.splits import case_columns, cases_in
 from launchwise.learning.stored import Calibration, Offsets, read_product_facts
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
@@ -115,16 +115,15 @@ def read_final(folder: Path, domain: Domain) -> Final:
     return Final(folder, domain, fastest, facts)
 
 
-FEWEST = 20  # Fewest blind problems that say how far intervals reach
-
 CALIBRATED = "within"
 """Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
 
 
-def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | None:
-    """Compare intervals of answers to blind problems with what was measured of these answers.
+def calibrate(
+    final: Final, times: Mapping[str, pd.DataFrame]
+) -> tuple[Calibration | None, Calibration | None]:
+    """How intervals of times and of gains did on blind problems (:func:`calibration`).
 
-    Returns None for fewer than :data:`FEWEST` problems with an interval and a measured time.
     ``times``: GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind
     tests among them; no model learnt from these.
     """
@@ -132,36 +131,33 @@ def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | 
     blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
     swept = {case.key for case in cases_in(final.measured, spec)}
     asked = [case for case in cases_in(blind, spec) if case.key not in swept]
-    if len(asked) < FEWEST:
-        return None
+    if not asked:
+        return None, None
     choices = domain.choices(asked)
     ranking = final.recommender.ranking(domain.keeping_features(choices))
     first = ranking.first(1)
     rows = choices.iloc[first].reset_index(drop=True)
     situations = final.known.situations(rows)
+    within = (situations == CALIBRATED)[:, None]
+    time_ms = time_of(blind, rows, spec)
     limits = time_limits(ranking.predicted_ms[first], situations, final.intervals)
-    known = blind[[*spec.key_columns, "time_ms"]]
-    measured = rows[spec.key_columns].merge(known, on=spec.key_columns, how="left")["time_ms"]
-    found = np.isfinite(limits).all(axis=1) & measured.notna() & (situations == CALIBRATED)
-    if found.sum() < FEWEST:
-        return None
-    centre, half = _centre_and_half(limits[found])
-    away = np.abs(np.log(measured[found].to_numpy()) - centre) / half
-    stretch = float(np.quantile(away, SHARE, method="weibull"))
-    return Calibration(int(found.sum()), float((away <= 1).mean()), stretch)
+    of_times = calibration(np.where(within, limits, np.nan), time_ms)
+    if ranking.gains is None:
+        return of_times, None
+    usual = domain.is_usual(choices)
+    beside = rows[case_columns(spec)].merge(choices[usual], on=case_columns(spec), how="left")
+    expected, spread = ranking.gains[first].T
+    limits = gain_limits(expected, spread, situations, final.intervals)
+    other = within & ~domain.is_usual(rows)[:, None]
+    gains = time_of(blind, beside, spec) / time_ms
+    return of_times, calibration(np.where(other, limits, np.nan), gains)
 
 
-def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
-    """Limits around the same geometric mean, as wide in logarithms times ``stretch``. float64,
-    shape (rows, 2); ``stretch`` is a number or has shape (rows,)."""
-    centre, half = _centre_and_half(limits)
-    wide = half * stretch
-    return np.exp(np.column_stack([centre - wide, centre + wide]))
-
-
-def _centre_and_half(limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    logs = np.log(limits)
-    return logs.mean(axis=1), (logs[:, 1] - logs[:, 0]) / 2
+def time_of(measured: pd.DataFrame, rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Measured time of each row: float64, ms, shape (rows,); NaN where it was not measured."""
+    known = measured[[*spec.key_columns, "time_ms"]]
+    found = rows[spec.key_columns].merge(known, on=spec.key_columns, how="left")["time_ms"]
+    return found.to_numpy(dtype=float)
 
 
 SAMPLED_CANDIDATES = 10_000

@@ -237,11 +237,10 @@ def write_product(
         **{"study": folder.name, "workload": domain.spec.workload},
         "sweeps": digest_files(list(sources)),
         "intervals": {situation: asdict(each) for situation, each in intervals.items()},
-        "time_intervals": None,
     }
     found = Final(folder, domain, fastest, facts)
-    calibration = calibrate(found, judged)
-    facts["time_intervals"] = None if calibration is None else asdict(calibration)
+    both = zip(("time_intervals", "gain_intervals"), calibrate(found, judged), strict=True)
+    facts |= {name: None if one is None else asdict(one) for name, one in both}
     write_sealed_json(folder / FACTS_FILE, facts)
     return found
 

@@ -43,12 +43,12 @@ class Measured(Strict):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How intervals of time did on problems of blind tests, and what becomes of them."""
+    """How intervals did on problems of blind tests, and what becomes of them."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     problems: Count  # how many there were
-    # Share of measured times inside the intervals as the model gives them.
+    # Share of what was measured inside the intervals as they are stated.
     covered: Annotated[float, Field(ge=0, le=1)]
     # Factor of the logarithm of their width with which they hold as many as they say.
     stretch: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
@@ -89,6 +89,7 @@ class ProductFacts(BaseModel):
     versions: dict[str, str]
     intervals: dict[Situation, Offsets]
     time_intervals: Calibration | None
+    gain_intervals: Calibration | None = None
 
 
 class RecommenderFacts(Strict):

@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from agreeing import changed
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
 from launchwise.exporting.asked import drawn_problems, known_cases
+from launchwise.exporting.between import held
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.entries import named_answers
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
+from launchwise.learning.conformal import FEWEST
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
 from launchwise.learning.product import fastest_measured
@@ -75,6 +78,34 @@ def test_they_are_listed_for_their_gpu_alone(final):
     assert [(one.device, one.problem) for one in table.entries] == sorted(
         (one.device, one.problem) for one in table.entries
     )
+
+
+def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, times):
+    wide = (0.5, 2.0)
+    plain = answer_table(final, "tiles")
+    plain = changed(plain, devices=tuple(replace(one, between_ms=wide) for one in plain.devices))
+    blind = times[GPU][times[GPU]["blind"]]
+    kept = tuple(one for one in plain.entries if not one.blind)
+
+    def inside(table):
+        """Share of the blind problems whose answer took what is stated without their entries."""
+        found = []
+        for case in cases_in(blind, final.spec):
+            (first,) = changed(table, entries=kept).answer(GPU, case.problem).suggestions
+            row = pd.DataFrame([{**final.spec.neutral, **first.configuration, **case.problem}])
+            (time_ms,) = blind.merge(row)["time_ms"]
+            found.append(first.interval_ms[0] <= time_ms <= first.interval_ms[1])
+        return sum(found) / len(found)
+
+    made = held(plain, blind)
+    assert inside(plain) == 1
+    assert 0.9 <= inside(made) <= 0.97
+    own, other = made.devices
+    assert wide[0] < own.between_ms[0] < own.between_ms[1] < wide[1]
+    # A card without a blind test of its own errs as the others do.
+    assert other.between_ms == own.between_ms
+    few = blind[blind["n"].isin(blind["n"].unique()[: FEWEST - 1])]
+    assert held(plain, few).devices == plain.devices
 
 
 def test_a_tested_problem_that_is_drawn_as_well_is_listed_once(final):

@@ -1,4 +1,4 @@
-"""Intervals of times are stretched by what blind tests measured, and by nothing else."""
+"""Intervals are stretched by what blind tests measured, and by nothing else."""
 
 import itertools
 from dataclasses import asdict, replace
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
 
-from launchwise.learning.conformal import time_limits
+from launchwise.learning.conformal import FEWEST, gain_limits, stretched, time_limits
 from launchwise.learning.features import Domain
-from launchwise.learning.final import FEWEST, calibrate, stretched
+from launchwise.learning.final import calibrate
 from launchwise.learning.splits import cases_in
 from launchwise.learning.stored import Offsets
 from launchwise.tables.times import judged_times
@@ -23,7 +23,7 @@ SWEPT = (192, 200, 230, 256, 300, 333, 370, 400, 450, 512)
 DRAWN = [n for n in range(202, 500, 9) if n not in SWEPT]
 
 
-OFFSETS = Offsets(40, None, (-0.05, 0.05))
+OFFSETS = Offsets(40, (-1.0, 1.0), (-0.05, 0.05))
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,11 @@ def product(stencil_spec, times, tmp_path_factory):
 
 
 def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
-    made = calibrate(product, {GPU: times})
-    assert made is not None
-    assert FEWEST <= made.problems <= len(DRAWN)
-    assert 0 < made.covered <= 1
+    made, of_gains = calibrate(product, {GPU: times})
+    for one in (made, of_gains):
+        assert one is not None
+        assert FEWEST <= one.problems <= len(DRAWN)
+        assert 0 < one.covered <= 1
     blind, domain = times[times["blind"]], product.domain
     choices = domain.choices(cases_in(blind, domain.spec))
     ranking = product.recommender.ranking(domain.keeping_features(choices))
@@ -65,33 +66,46 @@ def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
     situations = product.known.situations(rows)
     limits = time_limits(ranking.predicted_ms[first], situations, product.intervals)
     keys = domain.spec.key_columns
-    measured = rows[keys].merge(blind[[*keys, "time_ms"]], on=keys, how="left")["time_ms"]
-    known = measured.notna().to_numpy() & np.isfinite(limits).all(axis=1)
 
-    def inside(limits):
-        held = (measured >= limits[:, 0]) & (measured <= limits[:, 1])
+    def measured(rows):
+        return rows[keys].merge(blind[[*keys, "time_ms"]], on=keys, how="left")["time_ms"]
+
+    def inside(limits, values):
+        known = values.notna().to_numpy() & np.isfinite(limits).all(axis=1)
+        held = (values >= limits[:, 0]) & (values <= limits[:, 1])
         return float(held[known].mean())
 
-    assert inside(limits) == pytest.approx(made.covered)
-    assert 0.9 <= inside(stretched(limits, made.stretch)) <= 0.97
+    assert inside(limits, measured(rows)) == pytest.approx(made.covered)
+    assert 0.9 <= inside(stretched(limits, made.stretch), measured(rows)) <= 0.97
+
+    usual = choices[domain.is_usual(choices)].reset_index(drop=True)
+    problem = domain.spec.problem_columns
+    assert usual[problem].equals(rows[problem])
+    gains = measured(usual) / measured(rows)
+    limits = gain_limits(*ranking.gains[first].T, situations, product.intervals)
+    limits[domain.is_usual(rows)] = np.nan
+    assert inside(limits, gains) == pytest.approx(of_gains.covered)
+    assert 0.9 <= inside(stretched(limits, of_gains.stretch), gains) <= 0.97
 
 
 def test_slower_cards_than_expected_stretch_more(product, times):
     slow = times.assign(time_ms=times["time_ms"] * 1.5)
-    made, more = calibrate(product, {GPU: times}), calibrate(product, {GPU: slow})
+    (made, gains), (more, same) = (calibrate(product, {GPU: each}) for each in (times, slow))
     assert made is not None
     assert more is not None
     assert more.stretch > made.stretch
+    # A gain is a ratio of two times.
+    assert same.stretch == pytest.approx(gains.stretch)
 
 
 def test_what_was_swept_and_what_is_few_says_nothing(product, times):
     blind = times[times["blind"]]
-    assert calibrate(product, {GPU: times[~times["blind"]]}) is None
+    assert calibrate(product, {GPU: times[~times["blind"]]}) == (None, None)
     without = replace(product, facts={**product.facts, "intervals": {}})
-    assert calibrate(without, {GPU: times}) is None
+    assert calibrate(without, {GPU: times}) == (None, None)
     columns = product.spec.problem_columns
     few = blind[columns].drop_duplicates().iloc[: FEWEST - 1]
-    assert calibrate(product, {GPU: blind.merge(few, on=columns)}) is None
+    assert calibrate(product, {GPU: blind.merge(few, on=columns)}) == (None, None)
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1.0001, 10), st.floats(0.1, 4), st.floats(0.1, 4))

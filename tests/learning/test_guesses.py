@@ -156,7 +156,7 @@ def measured(tmp_path_factory):
         **{"study": "s", "workload": spec.workload, "model": "tree", "kind": "tree"},
         **{"gpus": {GPU: "a card"}, "measurements": {}, "commits": [], "rows": len(table)},
         **{"rows_left_out": 0, "cases": 1, "seed": 1, "sweeps": "", "versions": {}},
-        **{"intervals": {}, "time_intervals": None},
+        **{"intervals": {}, "time_intervals": None, "gain_intervals": None},
     }
     write_sealed_json(folder / FACTS_FILE, facts)
     told = {"status": "ok", "basis": "sweep", "blind": False, "error": 0.005}
