@@ -61,6 +61,7 @@ rule times:
         **SPEC_READ,
         sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
         pairs=lambda wildcards: contests.pairs_of(**wildcards),
+        others=lambda wildcards: contests.recorded_times(wildcards.study),
     output:
         "results/times/{gpu}/{study}.parquet",
     log:

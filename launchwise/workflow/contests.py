@@ -62,6 +62,11 @@ class Contests:
         """Pairs of a study on one GPU, if it has any."""
         return [path for name, path in self.pairs(study).items() if name == gpu]
 
+    def recorded_times(self, study: str) -> list[str]:
+        """Judged times of a study on the GPUs with recorded pairs."""
+        gpus = [gpu for gpu in self.pairs(study) if gpu in self._values.recorded_in]
+        return [f"results/times/{gpu}/{study}.parquet" for gpu in gpus]
+
     def peers(self, study: str) -> dict[str, str]:
         """GPU to the pairs of the study's libraries."""
         return self.pairs(study, "peers") if self._values.studies[study]["peers"] else {}

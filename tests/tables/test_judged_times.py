@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import runpy
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 import stencil
+import yaml
 from samples import ROOT
 
 from launchwise.base.errors import UserError
@@ -371,6 +373,31 @@ def test_without_a_second_measurement_the_error_is_that_of_others_or_stated(reco
     beside = judged_times(sweep, None, spec, others=[recorded.times])
     assert (beside.loc[known, "error"] > 0).all()
     assert not np.allclose(beside.loc[known, "error"], alone.loc[known, "error"])
+
+
+@pytest.mark.workloads
+def test_a_live_gpu_that_compared_nothing_has_the_errors_of_recorded_ones(tmp_path):
+    folder = ROOT / "kernels" / "granger"
+    spec = load_spec(folder)
+    sweep = read_table(RECORDED / "granger.parquet", measurement_schema(spec))
+    pairs = read_table(RECORDED / "granger_time.pairs.parquet", pairs_schema(spec))
+    known = judged_times(sweep, pairs, spec)
+    write_table(tmp_path / "known.parquet", known, times_schema(spec))
+    entry = yaml.safe_load((folder / "studies" / "granger_time" / "study.yaml").read_text())
+    main = runpy.run_path(str(ROOT / "scripts" / "times.py"))["main"]
+    made, files = [], [tmp_path / "known.parquet"]
+    for others in ([], files):
+        path = tmp_path / "times.parquet"
+        asked = {"workload": "granger", **entry}
+        main(asked, folder, RECORDED / "granger.parquet", None, others, path)
+        made.append(read_table(path, times_schema(spec)))
+    alone, beside = made
+    timed = beside["time_ms"].notna()
+    assert (beside.loc[timed, "error"] != alone.loc[timed, "error"]).mean() > 0.9
+    # The rows are those of the recorded GPU: so are the errors of what was in no pairs.
+    once = known.merge(beside[timed], on=spec.key_columns, suffixes=("", "_beside"))
+    once = once[once["basis"] == "sweep"]
+    assert np.median(once["error_beside"] / once["error"]) == pytest.approx(1, rel=0.2)
 
 
 def test_what_pairs_say_of_their_error_is_in_their_intervals(recorded):
