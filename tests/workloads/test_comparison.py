@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
-from launchwise.workloads.results.comparison import SERIAL, Expected, largest_difference
+from launchwise.workloads.results.comparison import SPAN, Expected, largest_difference
 from launchwise.workloads.results.output_check import OutputCheck, Poison, poisoned, wrong_element
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
@@ -44,10 +44,10 @@ def test_it_is_what_one_element_after_the_other_gives(found, expected, alike):
         assert each[worst.index] == worst.size
 
 
-@pytest.mark.parametrize("wrong", [0, SERIAL - 1, 3 * SERIAL + 7, 5 * SERIAL - 1])
+@pytest.mark.parametrize("wrong", [0, SPAN - 1, 3 * SPAN + 7, 5 * SPAN - 1])
 @pytest.mark.parametrize("value", [0.5, math.nan, math.inf])
 def test_one_wrong_element_of_a_large_output_is_found(wrong, value):
-    expected = np.random.default_rng(1).uniform(-1, 1, 5 * SERIAL)
+    expected = np.random.default_rng(1).uniform(-1, 1, 5 * SPAN)
     found = expected.astype(np.float32)
     found[wrong] += value
     worst = largest_difference(found, expected)

@@ -1,30 +1,24 @@
 """Whether a launch wrote what it should: outputs, element by element, and memory that must stay.
 
-A sweep compares the outputs of every configuration, so this runs on several cores, and piece by
-piece: no second copy of a large output is made on the host. Of memory that must stay, inputs and
-the zones around arrays, a device is asked for digests, which read every byte once.
+A sweep compares the outputs of every configuration, so this runs piece by piece: no second copy of
+a large output is made on the host, and the device compares most of them. Of memory that must stay,
+inputs and the zones around arrays, a device is asked for digests, which read every byte once.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from launchwise.base.parallel import usable_cores
 from launchwise.workloads.builds import DIGEST_SOURCE, Build
 from launchwise.workloads.device import Allocations, Buffer, Device, Launch
 from launchwise.workloads.element_types import real_numbers
 
 SPAN = 1 << 16  # Elements compared at a time: their differences stay in a core's cache
-SERIAL = 4 * SPAN  # Largest number of elements that one thread handles
-MOST_THREADS = 16  # More do not help: memory is busy then
 
 
 @dataclass(frozen=True)
@@ -95,12 +89,11 @@ class Expected:
 def largest_difference(found: np.ndarray, expected: np.ndarray) -> Difference:
     """Largest difference of two flat arrays of one length. Equal infinities are no difference, nor
     are two NaN. Integers that differ differ by one at least, however large they are."""
-    if found.size <= SERIAL:
-        return _of_spans(found, expected, 0, found.size)
-    threads = _threads()
-    edges = np.linspace(0, found.size, threads + 1).astype(int).tolist()
-    parts = _pool().map(lambda edge: _of_spans(found, expected, *edge), pairwise(edges))
-    return largest(parts)
+    worst = NO_DIFFERENCE
+    for start in range(0, found.size, SPAN):
+        span = slice(start, start + SPAN)
+        worst = _worse(found[span], expected[span], start, worst)
+    return worst
 
 
 def largest(differences: Iterable[Difference]) -> Difference:
@@ -116,14 +109,6 @@ def largest_magnitude(values: np.ndarray) -> float:
     """Largest absolute value of an array, infinities and NaN left out; 0 where there is none."""
     finite = np.abs(np.asarray(values[np.isfinite(values)], np.float64))
     return float(finite.max()) if finite.size else 0.0
-
-
-def _of_spans(found: np.ndarray, expected: np.ndarray, begin: int, end: int) -> Difference:
-    worst = NO_DIFFERENCE
-    for start in range(begin, end, SPAN):
-        stop = min(start + SPAN, end)
-        worst = _worse(found[start:stop], expected[start:stop], start, worst)
-    return worst
 
 
 def _worse(found: np.ndarray, expected: np.ndarray, begin: int, worst: Difference) -> Difference:
@@ -154,15 +139,6 @@ def _carefully(found: np.ndarray, expected: np.ndarray, begin: int) -> Differenc
     away[~differ] = 0.0
     # NaN is the largest for argmax and max alike.
     return Difference(float(away.max()), begin + int(away.argmax()))
-
-
-def _threads() -> int:
-    return min(MOST_THREADS, usable_cores())
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_threads(), thread_name_prefix="compare")
 
 
 KERNEL = "digest_regions"
