@@ -277,7 +277,11 @@ class Stages:
         wanted = {tuple(each[name] for name in spec.problem_columns) for each in self._problems}
         # The file holds both attempts of a row that was measured again.
         rows = counted_rows(read_journal(files.journal)[1], spec.key_columns)
-        own = [row for row in rows if tuple(row[name] for name in spec.problem_columns) in wanted]
+        own = [
+            row
+            for row in rows.values()
+            if tuple(row[name] for name in spec.problem_columns) in wanted
+        ]
         write_shard(
             files.shard, Measured(fingerprint, own, read_notes(files.journal)), folder, spec
         )

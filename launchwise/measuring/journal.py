@@ -53,9 +53,13 @@ class Journal:
     def __post_init__(self) -> None:
         self._lock = FileLock(f"{self.path}.lock")
         self._file: FileIO | None = None
-        self.rows: list[dict[str, Any]] = []
+        self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.notes: list[dict[str, Any]] = []
-        self._places: dict[tuple[Any, ...], int] = {}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows that count, in the order in which they came."""
+        return list(self._rows.values())
 
     def __enter__(self) -> Journal:
         try:
@@ -95,11 +99,8 @@ class Journal:
             entries = []
             if self.path.exists() and self.path.stat().st_size:
                 os.replace(self.path, _unused(f"{self.path}.{found}"))
-        for entry in entries:
-            if NOTE in entry:
-                self.notes.append(entry)
-            elif all(name in entry for name in self.key_columns):
-                self._remember(entry)
+        self._rows = counted_rows(entries, self.key_columns)
+        self.notes = [entry for entry in entries if NOTE in entry]
         # What can be read is written anew, so that a torn line never sits between whole ones.
         lines = [{"fingerprint": self.fingerprint}, *self.rows, *self.notes]
         write_bytes(self.path, b"".join(_line(entry) for entry in lines))
@@ -117,15 +118,14 @@ class Journal:
         self._lock.release()
 
     def __contains__(self, row: dict[str, Any]) -> bool:
-        return self._key(row) in self._places
+        return self._key(row) in self._rows
 
     def append(self, row: dict[str, Any]) -> None:
         """Write one row; of two with one key, the one of the later attempt counts, or the first.
         Raises UserError when the disk is full: nothing before is lost."""
-        if not self._is_news(row):
-            return
-        self._write(row)
-        self._remember(row)
+        if _counts_more(row, self._rows.get(self._key(row))):
+            self._write(row)
+            self._rows[self._key(row)] = row
 
     def note(self, kind: str, **facts: Any) -> None:
         """Write an entry that is not a row, such as drift or seconds. Raises UserError when the
@@ -139,9 +139,7 @@ class Journal:
         the row stands."""
         names = {name: row[name] for name in self.key_columns}
         self._write({NOTE: WITHDRAWN, "names": names})
-        key = self._key(row)
-        self.rows = [one for one in self.rows if self._key(one) != key]
-        self._places = {self._key(one): place for place, one in enumerate(self.rows)}
+        self._rows.pop(self._key(row), None)
 
     def _write(self, entry: dict[str, Any]) -> None:
         if self._file is None:
@@ -152,7 +150,7 @@ class Journal:
             written = 0
             while written < len(line):
                 written += self._file.write(line[written:])
-            if len(self.rows) % SYNC_EVERY == 0:
+            if len(self._rows) % SYNC_EVERY == 0:
                 os.fsync(self._file.fileno())
         except OSError as error:
             # Part of the line may stand there: it must not run into the next one.
@@ -160,24 +158,13 @@ class Journal:
                 self._file.truncate(end)
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
 
-    def _is_news(self, row: dict[str, Any]) -> bool:
-        place = self._places.get(self._key(row))
-        return place is None or _attempt(row) > _attempt(self.rows[place])
-
-    def _remember(self, row: dict[str, Any]) -> None:
-        key = self._key(row)
-        if key not in self._places:
-            self._places[key] = len(self.rows)
-            self.rows.append(row)
-        elif self._is_news(row):
-            self.rows[self._places[key]] = row
-
     def _key(self, row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.key_columns)
 
 
-def _attempt(row: dict[str, Any]) -> int:
-    return int(row.get("attempt", 1))
+def _counts_more(row: dict[str, Any], known: dict[str, Any] | None) -> bool:
+    """Whether a row counts instead of one with its key: that of a later attempt, or the first."""
+    return known is None or int(row.get("attempt", 1)) > int(known.get("attempt", 1))
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -210,16 +197,17 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
 
 
 def counted_rows(
-    rows: Iterable[dict[str, Any]], key_columns: Iterable[str]
-) -> list[dict[str, Any]]:
-    """Rows that count: of those with one key, the first one of the latest attempt."""
-    columns = list(key_columns)
+    entries: Iterable[dict[str, Any]], key_columns: Collection[str]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows that count, by their keys: of those with one key, the first one of the latest attempt.
+    Notes, and rows that lack a column of the key, are left out."""
     counted: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in columns)
-        if key not in counted or _attempt(row) > _attempt(counted[key]):
-            counted[key] = row
-    return list(counted.values())
+    for row in entries:
+        if NOTE not in row and all(name in row for name in key_columns):
+            key = tuple(row[name] for name in key_columns)
+            if _counts_more(row, counted.get(key)):
+                counted[key] = row
+    return counted
 
 
 def read_notes(path: Path) -> list[dict[str, Any]]:
