@@ -34,9 +34,30 @@ def without_comments(text: str) -> str:
     return _LITERAL.sub(plain, text)
 
 
+def blank(text: str) -> str:
+    """A text of the same lines and length that says nothing."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def in_place(text: str, literals: bool = True) -> str:
+    """A C++ text with blanks for its comments and, unless ``literals`` stay, for what texts in
+    quotation marks hold. All else keeps its place."""
+
+    def plain(match: re.Match[str]) -> str:
+        said = match[0]
+        if said[0] == "/":
+            return blank(said)
+        if literals or said[0] not in "R\"'":
+            return said
+        mark = said[-1]
+        return f"{mark}{blank(said[1:-1])}{mark}"
+
+    return _LITERAL.sub(plain, text)
+
+
 def without_directives(text: str) -> str:
     """A text with blanks for the lines of the preprocessor."""
-    return _LINES.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return _LINES.sub(lambda match: blank(match[0]), text)
 
 
 def joined(text: str) -> list[str]:
@@ -79,6 +100,15 @@ def spans_of(lines: list[str]) -> dict[int, list[int]]:
             branches = opened.pop()
             found[branches[0]] = [*branches, number]
     return found
+
+
+def is_whole(lines: list[str]) -> bool:
+    """Whether every condition that begins or ends in some lines lies in them, and each of its
+    branches closes the brackets that it opens."""
+    words = [condition_of(line)[0] for line in lines]
+    spans = spans_of(lines).values()
+    known = sum(word in ("if", "ifdef", "ifndef", "elif", "else", "endif") for word in words)
+    return sum(map(len, spans)) == known and all(is_balanced(lines, each) for each in spans)
 
 
 def is_balanced(lines: list[str], branches: list[int]) -> bool:

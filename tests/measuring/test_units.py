@@ -408,8 +408,6 @@ class TestHostLaunches:
         'void f() {\n#include "launches.inc"\nk<<<1, 1>>>(); }',
         "#ifdef A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n k<<<1, 1>>>(); }",
         "void f() {\n#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n k<<<1, 1>>>(); } } }",
-        'void f() { puts(R"(")"); k<<<1, 1>>>(); }',
-        "void f() { int n = 1'000; k<<<1, 1>>>(); }",
         "void f() { std::sort(a, b); }",
         "__global__ void k() { if (x) { k<<<1, 1>>>(); } }",
     ],
@@ -420,6 +418,14 @@ def test_a_function_that_is_not_clearly_one_of_the_host_keeps_its_body(function)
     other = f"{text}void launch() {{ k<<<1, 1>>>(); }}\n"
     kept = without_host_bodies(other, macros_in(other), {"k"})
     assert kept.startswith(text)
+
+
+@pytest.mark.parametrize("said", ['puts(R"({")");', "int n = 1'000;", 'puts("{\'");', "// {\r\n"])
+def test_braces_in_texts_and_comments_do_not_count(said):
+    text = f"void f() {{ {said} k<<<1, 1>>>(); }}\nint g();\n"
+    emptied = without_host_bodies(text, {}, {"k"})
+    assert "k<<<" not in emptied
+    assert (emptied.count("\n"), emptied[-10:]) == (text.count("\n"), "\nint g();\n")
 
 
 C_NAMES = """\
