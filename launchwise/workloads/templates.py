@@ -17,8 +17,14 @@ from tree_sitter import Node
 
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.cuda_text.declarations import Item, declared_names, items
-from launchwise.cuda_text.directives import without_comments, without_directives
-from launchwise.cuda_text.syntax import has_word, parse, text_of, walk
+from launchwise.cuda_text.directives import (
+    condition_of,
+    missing_in,
+    spans_of,
+    without_comments,
+    without_directives,
+)
+from launchwise.cuda_text.syntax import child, declarators, has_word, parse, text_of, walk
 from launchwise.cuda_text.types import is_type, word_list
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text
@@ -104,9 +110,9 @@ def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
     """Line that defines or undefines a macro under no condition; 0 where none does. A guard of the
     file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is one of the
     ``macros`` that the build defines: then what it guards is left out."""
-    for number, word, rest in _unconditional(text, macros):
-        named = "".join(rest.split()[:1]).partition("(")[0] == name
-        if word in ("define", "undef") and named:
+    for number, line in enumerate(_unconditional(text, macros), 1):
+        word, rest = condition_of(line)
+        if word in ("define", "undef") and re.match(rf"{re.escape(name)}\b", rest):
             return number
     return 0
 
@@ -117,35 +123,24 @@ def declaring_line(name: str, text: str, macros: Collection[str] = ()) -> int:
     of :func:`overriding_line`."""
     if name not in text:
         return 0
-    kept = {number: line for number, word, line in _unconditional(text, macros) if not word}
-    plain = "\n".join(kept.get(number, "") for number in range(1, text.count("\n") + 2))
-    own = re.escape(name)
-    constant = rf"\bconst(?:expr|init)?\b[^;(){{}}=]*?\b(?P<name>{own})\s*[={{\[;]"
-    further = rf"\bconst(?:expr)?\s[^;(){{}}]*,\s*(?P<other>{own})\s*[={{]"
-    one_of = rf"\benum\b[^;{{}}()]*\{{(?:[^{{}};]*,)?\s*(?P<one>{own})\s*[=,}}]"
-    for pattern in (constant, further, one_of):
-        if match := re.search(pattern, plain):
-            return plain.count("\n", 0, match.start(match.lastindex or 0)) + 1
-    return 0
+    root = _root("\n".join(_unconditional(text, macros)))
+    named = [child(each, "name") for each in walk(root, "enumerator")]
+    for each in walk(root, "declaration", "field_declaration"):
+        if has_word(each, "const", "constexpr", "constinit"):
+            named += [one.node for one in declarators(each) if one.arguments is None]
+    lines = [node.start_point[0] + 1 for node in named if node and text_of(node) == name]
+    return min(lines, default=0)
 
 
-def _unconditional(text: str, macros: Collection[str]) -> Iterator[tuple[int, str, str]]:
-    """Lines under no condition: number, word of a directive and its rest, or nothing and all."""
-    conditions: list[str] = []
+def _unconditional(text: str, macros: Collection[str]) -> list[str]:
+    """Lines of a text; those under a condition are empty."""
     lines = text.splitlines()
-    for number, line in enumerate(lines, 1):
-        match = re.match(r"[ \t]*#[ \t]*(\w+)(.*)", line)
-        word, rest = (match[1], match[2].split()) if match else ("", [])
-        if word in ("if", "ifdef", "ifndef"):
-            following = lines[number].split() if number < len(lines) else []
-            guards = word == "ifndef" and rest and following[:2] == ["#define", rest[0]]
-            guards = guards and rest[0] not in macros
-            # The name of a guard has no value.
-            conditions.append("guard" if guards and len(following) == 2 else word)
-        elif word == "endif" and conditions:
-            conditions.pop()
-        elif not set(conditions) - {"guard"}:
-            yield number, word, match[2] if match else line
+    for start, branches in spans_of(lines).items():
+        guard = missing_in(*condition_of(lines[start]))
+        # The name of a guard has no value.
+        if guard in macros or lines[start + 1].split() != ["#define", guard]:
+            lines[start : branches[-1]] = [""] * (branches[-1] - start)
+    return lines
 
 
 CPP_TYPES: Mapping[str, str] = {
