@@ -66,6 +66,10 @@ class CudaError(RuntimeError):
     """The driver refused something; also for what went wrong before on the same device."""
 
 
+class TooLittleMemory(MemoryError):
+    """A call needs more memory than the device has free."""
+
+
 @dataclass
 class Argument:
     """An array of the caller among the arguments of prepared launches: each run has its address.

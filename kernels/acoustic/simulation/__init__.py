@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...calling.driver import CudaError
+from ...calling.driver import CudaError, TooLittleMemory
 from .problem import Position, ricker, stability_limit
-from .running import Shot, TooLittleMemory
+from .running import Shot
 from .shots import Simulator
 
 __all__ = ["CudaError", "Shot", "TooLittleMemory", "propagate", "ricker", "stability_limit"]

@@ -10,8 +10,9 @@ from typing import Any
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec, load_spec
 
+from ...calling import kept_kernels
 from ...calling.driver import Card, located
-from ...calling.kept_kernels import kept_bundle
+from ...calling.kept_kernels import kept_bundle, plain_card, wait_for
 
 __all__ = ["card_with", "facts", "located", "spec", "wait_for"]
 
@@ -21,16 +22,6 @@ FOLDER = Path(__file__).resolve().parents[1]
 @functools.cache
 def spec() -> Spec:
     return load_spec(FOLDER)
-
-
-@functools.cache
-def plain_card(number: int) -> Card:
-    """A device without kernels; UserError without a driver."""
-    return Card(number)
-
-
-def wait_for(number: int, stream: int) -> None:
-    plain_card(number).wait(stream)
 
 
 def facts(number: int) -> dict[str, Any]:
@@ -46,12 +37,5 @@ def facts(number: int) -> dict[str, Any]:
 def card_with(number: int, builds: Sequence[Build]) -> Card:
     """A device with these builds, compiled at their first use and kept in the user's cache. Raises
     UserError without a driver or nvcc, or when nvcc does not know the device's architecture."""
-    path = kept_bundle(FOLDER, spec(), builds, plain_card(number).arch)
-    return _card_of(number, path)
-
-
-@functools.cache
-def _card_of(number: int, path: Path) -> Card:
-    card = Card(number)
-    card.take_kernels(path)
-    return card
+    bundle = kept_bundle(FOLDER, spec(), builds, plain_card(number).arch)
+    return kept_kernels.card_with(number, bundle)

@@ -14,7 +14,7 @@ from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, OutOfMemory, closed_on_error
 
-from ...calling.driver import Argument, Card
+from ...calling.driver import Argument, Card, TooLittleMemory
 from ..host.stencil import VECTOR_BYTES, boxes, one_step_macros, stencil_macros, streaming_macros
 from .problem import Grid, Position, ricker, wavelets_of
 
@@ -196,10 +196,6 @@ class Wave:
 
 Told = Callable[[int], None]  # called with the number of steps that are done
 CHUNK = 50  # steps that are queued before progress is reported
-
-
-class TooLittleMemory(MemoryError):
-    """A simulation needs more memory than the device has free."""
 
 
 @dataclass(frozen=True)

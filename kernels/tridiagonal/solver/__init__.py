@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...calling.driver import CudaError
+from ...calling.driver import CudaError, TooLittleMemory
 from ..host.accuracy import InaccurateSolution
-from .plans import MOST_BYTES, MOST_PLANS, NotDominant, TooLittleMemory
+from .plans import MOST_BYTES, MOST_PLANS, NotDominant
 from .solving import Check, DeviceSolver
 
 __all__ = [

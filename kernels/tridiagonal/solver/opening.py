@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.spec import load_spec
 
 from ...calling.driver import Card, located
-from ...calling.kept_kernels import kept_bundle
+from ...calling.kept_kernels import card_with, kept_bundle, plain_card, wait_for
 from ..host.launches import LAYOUTS, build
 from .interleaved import SOURCE as INTERLEAVED
 from .plans import SOURCE as CHECKS
@@ -34,15 +33,8 @@ def kernels(arch: str) -> Path:
     return kept_bundle(FOLDER, load_spec(FOLDER), builds, arch)
 
 
-@functools.cache
 def open_card(number: int) -> Card:
     """A device by its number among the visible ones; its kernels are compiled at the first use.
     Raises UserError without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
-    card = Card(number)
-    card.take_kernels(kernels(card.arch))
-    return card
-
-
-def wait_for(number: int, stream: int) -> None:
-    open_card(number).wait(stream)
+    return card_with(number, kernels(plain_card(number).arch))

@@ -13,7 +13,7 @@ import numpy as np
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Launch, OutOfMemory, closed_on_error
 
-from ...calling.driver import Argument, Card, as_device
+from ...calling.driver import Argument, Card, TooLittleMemory, as_device
 from ..host.accuracy import InaccurateSolution, allowed_error
 from ..host.launches import SCRATCH_LAYOUTS, Arrays, DeviceSolution
 from ..host.plan import Choice, extra_words
@@ -155,10 +155,6 @@ MOST_PLANS = 32  # plans that a cache keeps; the one whose last use is longest a
 
 MOST_BYTES = 2 << 30
 """Device memory that the plans of a cache keep together; the newest one may have more."""
-
-
-class TooLittleMemory(MemoryError):
-    """Solving needs more memory than the device has free."""
 
 
 class Plan:
