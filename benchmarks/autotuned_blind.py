@@ -39,7 +39,7 @@ from harness.expert_products import (
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
-from launchwise.base.parallel import usable_cores
+from launchwise.base.work import usable_cores
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import problem_of, read_frozen
 from launchwise.workloads.space import configurations, gpu_facts

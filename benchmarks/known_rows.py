@@ -22,7 +22,7 @@ import pandas as pd
 from harness import searches
 from harness.command_line import arguments, write_result
 
-from launchwise.base.parallel import in_parallel
+from launchwise.base.work import in_parallel
 from launchwise.workloads.near_problems import nearest_others
 
 PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}

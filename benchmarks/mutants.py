@@ -37,7 +37,7 @@ PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "worklo
 REASONS = Path(__file__).with_name("survivors.yaml")
 SECONDS = 300.0  # time after which tests are stopped: a mutant that hangs is noticed
 
-SMALLEST = {"launchwise/base/tukey.py": "tests/measuring/test_timing.py"}
+SMALLEST = {"launchwise/base/robust.py": "tests/measuring/test_timing.py"}
 """A module and tests of it, for the smallest size, which needs no coverage."""
 
 

@@ -30,7 +30,7 @@ from kernels.sentiment.host.network import SHAPES, Network, logits
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 

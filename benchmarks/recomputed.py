@@ -27,8 +27,7 @@ from recomputing.sweeps import sweeps
 
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
-from launchwise.gpus.datasheets import read_cards
-from launchwise.gpus.prices import read_prices
+from launchwise.gpus.datasheets import read_cards, read_prices
 
 CARDS = ROOT / "data" / "cards.csv"
 

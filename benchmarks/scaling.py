@@ -20,7 +20,7 @@ from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import copy_project, read_settings, snakemake, write_settings
 
-from launchwise.base.parallel import usable_cores
+from launchwise.base.work import usable_cores
 from launchwise.measuring.cards import cards
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import load_spec

@@ -35,8 +35,8 @@ from harness import searches
 from harness.command_line import arguments, write_result
 from harness.needs import end
 
-from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json
+from launchwise.base.work import in_parallel
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
 from launchwise.search.transfer_search import SURE

@@ -28,7 +28,7 @@ from harness import searches
 from harness.command_line import arguments, write_result
 from sklearn.linear_model import LogisticRegression
 
-from launchwise.base.parallel import in_parallel
+from launchwise.base.work import in_parallel
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.transfer_search import LEAST_MEASURED, SURE, least_measured, terms
 

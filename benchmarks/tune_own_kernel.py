@@ -28,7 +28,7 @@ from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT, timed_json
 
-from launchwise.base.parallel import usable_cores
+from launchwise.base.work import usable_cores
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from launchwise.base.scripting import run
 from launchwise.measuring.compile import compile_bundle, nvcc_release
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
 

@@ -14,7 +14,7 @@ from launchwise.measuring.pairs.visit import (
     write_pairs,
 )
 from launchwise.measuring.shard import Shard
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 

@@ -31,7 +31,7 @@ def main(
     from launchwise.learning.learnt import read_learnt
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
-    from launchwise.workloads.loading import load_workload
+    from launchwise.workloads.declared.declared_workload import load_workload
 
     domain, confirmation = read_domain(folder, [gpu], [profile], question), Confirmation(**how)
     spec = domain.spec

@@ -31,8 +31,7 @@ def main(
     begun = time.monotonic()
 
     from launchwise.base.storage import new_folder, write_text
-    from launchwise.gpus.datasheets import read_cards
-    from launchwise.gpus.prices import read_prices
+    from launchwise.gpus.datasheets import read_cards, read_prices
     from launchwise.report.site import writing
     from launchwise.report.site.assemble import Report
     from launchwise.report.site.reading import read_studies

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.projects import ROOT
-from launchwise.base.parallel import usable_cores
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
+from launchwise.base.work import usable_cores
 from launchwise.measuring.cards import cards
 
 

@@ -1,16 +1,21 @@
-"""Counted work of a job: what it read, fitted and asked, without the noise of seconds.
+"""Work of a job: counted without the noise of seconds, and shared out to processes.
 
 Rows times trees are counted where models are fitted and asked, files and rows where tables are
-read. A job's counts stand beside its log; ``benchmarks/budget.py`` adds them up.
+read. A job's counts stand beside its log; ``benchmarks/budget.py`` adds them up. A function may be
+called for several items at once, in processes that share what was read before.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from launchwise.base.storage import write_json
 
@@ -52,3 +57,50 @@ def write(log: str, started: float, before: Counter[str]) -> None:
     # Of this process and of those that it started and waited for.
     core_s, wall_s = sum(os.times()[:4]), time.monotonic() - started
     write_json(target, {**found, "core_s": round(core_s, 3), "wall_s": round(wall_s, 3)})
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_shared: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
+"""Function and items of the call that is under way: forks find them here, nothing is copied."""
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: in a job of Slurm those of the job, not of the machine."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def in_parallel(
+    function: Callable[[Item], Result], items: Sequence[Item], processes: int
+) -> list[Result]:
+    """``[function(item) for item in items]``, in up to ``processes`` at a time; with 1 in this
+    process. ``function`` may use anything of this process; what it changes there is lost. What it
+    returns and raises travels back."""
+    global _shared
+    processes = min(processes, len(items))
+    if processes <= 1:
+        return [function(item) for item in items]
+    if _shared is not None:
+        raise RuntimeError("parallel calls within a parallel call")
+    _shared = (function, items)
+    try:
+        context = multiprocessing.get_context("fork")
+        # Ctrl-C ends a worker without a word: the process that waits for it says what there is.
+        end = (signal.SIGINT, signal.SIG_DFL)
+        with ProcessPoolExecutor(processes, context, signal.signal, end) as pool:
+            found = list(pool.map(_call, range(len(items))))
+    finally:
+        _shared = None
+    for _, counts in found:
+        add(counts)
+    return [result for result, _ in found]
+
+
+def _call(number: int) -> tuple[Any, Counter[str]]:
+    assert _shared is not None
+    function, items = _shared
+    before = counted()
+    result = function(items[number])
+    return result, counted() - before

@@ -73,7 +73,7 @@ def tune(
     stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
-    from launchwise.base.parallel import usable_cores
+    from launchwise.base.work import usable_cores
     from launchwise.cli.tuned import run
     from launchwise.cli.tuning import Question, percent
 
@@ -189,7 +189,7 @@ def export(
     Prints and runs the target export_STUDY. Any size has the answer that recommend gives; wisdom,
     t4, triton and config-files hold listed sizes alone. Unknown devices get the usual choice.
     """
-    from launchwise.base.parallel import usable_cores
+    from launchwise.base.work import usable_cores
     from launchwise.cli.recommending import exported
 
     cores = cores or usable_cores()
@@ -311,7 +311,7 @@ def recheck(
     stale, 1 if one is, 2 if there is no verdict: a mistake, no such GPU, a failed stage, or all are
     unknown. Every call measures again; sweeps, pairs and models stay unchanged.
     """
-    from launchwise.base.parallel import usable_cores
+    from launchwise.base.work import usable_cores
     from launchwise.cli.rechecking import (
         NOT_MEASURED,
         as_json_text,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
-from launchwise.base.parallel import usable_cores
+from launchwise.base.work import usable_cores
 from launchwise.cli.recommending import COMMAND, known_gpus, loaded
 from launchwise.cli.stages import Advice, Stages
 from launchwise.cli.studies import gpu_named, problem_of, read_experiment

@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
+from launchwise.base.arrays import insist_on_limits
 from launchwise.base.errors import UserError
 from launchwise.base.names import inside as within
-from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.tables.files import kind_of, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import digest
+from launchwise.base.work import usable_cores
 from launchwise.cpu import toolchain
 from launchwise.cpu.source import HEADERS, Refused, Source, entries
 from launchwise.cpu.toolchain import (

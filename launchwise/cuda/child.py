@@ -23,7 +23,7 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
 from launchwise.measuring.serving import Task, Watched, serve
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 PR_SET_PDEATHSIG = 1

@@ -19,8 +19,8 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.serving import problem_seed
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Device, HostRun, Launch, Runnable
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Session
 

@@ -1,13 +1,16 @@
-"""Datasheet-only GPUs: figures of their cards, and profiles computed from them.
+"""Tables of cards: figures of datasheets, profiles computed from them, and prices.
 
 ``data/cards.csv`` holds one figure per row, with its unit and its source. No kernel reaches the
 figures of a datasheet, so the ceilings of a datasheet-only card are its figures times the
 efficiency of one measured GPU: its measured ceilings divided by the figures of its own datasheet.
+Prices are an optional table of the user's, one row per GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -259,3 +262,66 @@ def described_profile(
             update={"to_device_gbs": host_gbs, "to_host_gbs": host_gbs}
         ),
     )
+
+
+PRICE_COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
+
+
+@dataclass(frozen=True)
+class Price:
+    """Prices of a GPU."""
+
+    euro: float | None  # to buy, euro; None where it is unknown
+    # To rent, or of owning and running it, euro per hour; None where it is unknown.
+    euro_per_hour: float | None
+    date: str  # day of the price, ISO
+    source: str  # source of the price
+
+
+def read_prices(
+    path: str | Path, gpus: Collection[str], cards: Collection[str] = ()
+) -> dict[str, Price]:
+    """Prices by GPU of the settings; rows of other known ``cards`` are checked and left out, so
+    that one table serves several settings. Raises UserError in one line with that of the file: a
+    column is missing or strange, a GPU unknown or given twice, a price no number or negative, a row
+    has neither price, a date is none, a source is missing."""
+    _, records = read_records(path, PRICE_COLUMNS)
+    found: dict[str, Price] = {}
+    for line, record in records:
+        where = f"line {line}"
+        gpu = record["gpu"].strip()
+        if gpu not in gpus and gpu not in cards:
+            raise UserError(path, where, unknown("GPU", gpu, [*gpus, *cards]))
+        if gpu in found:
+            raise UserError(path, where, f"{gpu} is given twice")
+        found[gpu] = _price(record, path, where)
+    return {gpu: price for gpu, price in found.items() if gpu in gpus}
+
+
+def _price(record: Mapping[str, str], path: str | Path, where: str) -> Price:
+    euro, per_hour = (_amount(record, name, path, where) for name in PRICE_COLUMNS[1:3])
+    if euro is None and per_hour is None:
+        raise UserError(path, where, "must state euro, euro_per_hour or both")
+    date = record["date"].strip()
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError as error:
+        message = f"date: must be a day such as 2026-11-24 (got {date!r})"
+        raise UserError(path, where, message) from error
+    source = record["source"].strip()
+    if not source:
+        raise UserError(path, where, "source: must say where the price is from")
+    return Price(euro, per_hour, date, source)
+
+
+def _amount(record: Mapping[str, str], name: str, path: str | Path, where: str) -> float | None:
+    text = record[name].strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise UserError(path, where, f"{name}: must be a positive number (got {text!r})")
+    return value

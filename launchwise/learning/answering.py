@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.parallel import in_parallel
+from launchwise.base.work import in_parallel
 from launchwise.learning.answers import (
     MEASURED,
     UNKNOWN_LINK,

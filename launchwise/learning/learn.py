@@ -19,9 +19,9 @@ import pandas as pd
 
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
-from launchwise.base.parallel import in_parallel
 from launchwise.base.scripting import log
 from launchwise.base.storage import digest, digest_files
+from launchwise.base.work import in_parallel
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.baselines import BASELINES

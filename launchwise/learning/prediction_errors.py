@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.parallel import in_parallel
+from launchwise.base.work import in_parallel
 from launchwise.learning import merit
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import case_numbers

@@ -28,9 +28,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows, quartile_fences
 from launchwise.base.scripting import log
 from launchwise.base.storage import write_json
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows, quartile_fences
 from launchwise.experiment.study import Fences, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import FACTS

@@ -23,7 +23,7 @@ from typing import IO, Any
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import peer_of
 from launchwise.measuring.shard import Shard
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import builds_in_order
 

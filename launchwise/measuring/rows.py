@@ -17,7 +17,7 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
-from launchwise.base.tukey import median_error
+from launchwise.base.robust import median_error
 from launchwise.experiment.method import Repeats
 from launchwise.workloads.metrics import SWEEP, TIMED
 from launchwise.workloads.spec import Spec

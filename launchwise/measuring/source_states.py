@@ -23,7 +23,7 @@ from launchwise.workloads.builds import (
     OFFLOADING,
     TRITON,
 )
-from launchwise.workloads.loading import host_file
+from launchwise.workloads.declared.declared_workload import host_file
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec import Spec
 

@@ -39,7 +39,7 @@ from launchwise.measuring.tasks import (
 )
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.workloads.builds import Build
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import Problem, ProblemBlock, baseline, narrowings
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import builds_in_order

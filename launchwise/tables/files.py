@@ -18,8 +18,8 @@ import pyarrow
 import pyarrow.parquet
 
 from launchwise.base import work
+from launchwise.base.arrays import MOST_VALUES, insist_on_limits
 from launchwise.base.errors import UserError
-from launchwise.base.parquet_limits import MOST_VALUES, insist_on_limits
 from launchwise.base.storage import insist_on_regular, whole_file
 from launchwise.tables.schema import UNITS, Schema
 from launchwise.workloads.metrics import OLDEST, SCHEMA_VERSION

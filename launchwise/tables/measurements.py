@@ -136,7 +136,7 @@ def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.
 
 def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
     """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row. As
-    :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest is
+    :attr:`launchwise.base.robust.Ratio.half_width`, by which pairs end. Problems whose fastest is
     the usual choice are left out: its gain over itself is 1."""
     best = fastest_in_pairs(pairs, problem_columns)
     other = best[~with_role(best, "usual")]

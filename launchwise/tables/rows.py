@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows, median_error, robust_spread
+from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows, median_error, robust_spread
 from launchwise.workloads.metrics import MEASURED, SWEEP
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, launch, used

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.paired import EQUAL, LEAST_ROUNDS
+from launchwise.base.robust import EQUAL, LEAST_ROUNDS
 from launchwise.tables.measurements import RATIOS
 from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95, row_numbers
 from launchwise.tables.schema import (

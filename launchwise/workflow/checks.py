@@ -20,9 +20,9 @@ from launchwise.gpus.datasheets import (
     Datasheet,
     described_profile,
     read_cards,
+    read_prices,
     reference_efficiency,
 )
-from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import (
     COMMITTEE,
     MEMBERS,
@@ -38,7 +38,7 @@ from launchwise.workflow.plan import (
     settings_of,
     stop,
 )
-from launchwise.workloads.loading import host_file, load_workload
+from launchwise.workloads.declared.declared_workload import host_file, load_workload
 from launchwise.workloads.sources import PROJECT_KERNELS
 
 PRODUCT = re.compile(r"results/final/(?P<study>[^/]+)")

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.base.parallel import in_parallel, usable_cores
+from launchwise.base.work import in_parallel, usable_cores
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -243,7 +243,7 @@ def test_a_fault_in_a_small_module_is_noticed(tmp_path):
     result = result_of("mutants", tmp_path)
     assert (result["mutants"], result["noticed"], result["unexplained"]) == (1, 1, 0)
     (row,) = result["rows"]
-    assert row["file"] == "launchwise/base/tukey.py"
+    assert row["file"] == "launchwise/base/robust.py"
     assert row["old"] in row["text"]
     assert row["by"].startswith("tests/measuring/test_timing.py::")
 

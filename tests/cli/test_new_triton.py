@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.new.python import reading
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 

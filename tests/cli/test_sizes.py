@@ -15,7 +15,7 @@ from launchwise.cli.studies import problem_of
 from launchwise.cli.tuning import Question, prepared
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.checks.corners import corner_problems
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.space import baseline, feasible
 from launchwise.workloads.spec import load_spec

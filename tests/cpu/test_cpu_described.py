@@ -9,7 +9,7 @@ from launchwise.base.places import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 

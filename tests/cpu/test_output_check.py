@@ -11,8 +11,8 @@ import pytest
 
 from launchwise.base.places import ROOT
 from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Allocations, LaunchFailed
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.results.comparison import DIGEST_BUILD, largest_difference
 from launchwise.workloads.results.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
 from launchwise.workloads.spec import load_spec

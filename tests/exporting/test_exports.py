@@ -20,7 +20,7 @@ from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}

@@ -17,7 +17,7 @@ from supervising import Supervisor, has_ended, until
 
 from launchwise.measuring.compile import left_out
 from launchwise.workloads import space
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order

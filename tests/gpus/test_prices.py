@@ -3,7 +3,7 @@
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.prices import Price, read_prices
+from launchwise.gpus.datasheets import Price, read_prices
 
 HEAD = "gpu,euro,euro_per_hour,date,source\n"
 GPUS = ("h200", "a100")

@@ -11,7 +11,7 @@ import pytest
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring import explore
 from launchwise.measuring.shard import Shard
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"

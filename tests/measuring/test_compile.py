@@ -15,7 +15,7 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
 from launchwise.workloads.builds import by_source
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc, needs_nvcc

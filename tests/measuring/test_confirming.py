@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import quantile_test
 
 from launchwise.base.errors import Interrupted, UserError
-from launchwise.base.paired import LEAST_ROUNDS, TIE, outcome, paired_ratio
+from launchwise.base.robust import LEAST_ROUNDS, TIE, outcome, paired_ratio
 from launchwise.experiment.method import Confirmation, Contest, Entrant, read_contests
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of

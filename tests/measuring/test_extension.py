@@ -14,7 +14,7 @@ from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import builds_of, measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import Part, baseline
 from tests.support.stencil import change_sessions
 

@@ -13,7 +13,7 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.sweep import measure_shard
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
 

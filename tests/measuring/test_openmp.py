@@ -14,7 +14,7 @@ from launchwise.measuring.compile import compile_bundle, left_out
 from launchwise.measuring.job import compilable
 from launchwise.measuring.source_states import source_state
 from launchwise.workloads.builds import Build
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import FunctionRun, builds_in_order
 

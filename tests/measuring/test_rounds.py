@@ -4,9 +4,9 @@ from contextlib import closing
 
 import pytest
 
-from launchwise.base.paired import LEAST_ROUNDS
+from launchwise.base.robust import LEAST_ROUNDS
 from launchwise.measuring.serving import Task, serve
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK

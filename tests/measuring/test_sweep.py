@@ -12,7 +12,7 @@ from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice, measured_rows

@@ -22,9 +22,9 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.source_states import fingerprint, source_state
 from launchwise.measuring.sweep import measure_shard
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 
 SPEC = """\

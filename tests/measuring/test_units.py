@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle
 from launchwise.measuring.host_functions import macros_in, without_host_bodies
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc

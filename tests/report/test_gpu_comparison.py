@@ -7,8 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from launchwise.gpus.datasheets import CARDS_FILE, read_cards
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import CARDS_FILE, Price, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Compared, Text

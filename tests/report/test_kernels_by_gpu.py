@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import Price
 from launchwise.report.blocks import Fold, Table
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import FEWEST_PROBLEMS, column, section

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from launchwise.base.paired import FASTER, TIE, UNDECIDED
+from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report.answer.in_pairs import gains_in_pairs
 from tests.support.report_study import study

@@ -24,7 +24,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.literals import cpp_comment, csv_table, html_text, visible
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import cpp_header, macros_text, python_module
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report.gpus import gpu_comparison
 from launchwise.report.site import writing

@@ -17,7 +17,7 @@ from typing import Any
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cuda.device import CudaDevice
 from launchwise.measuring.compile import compile_bundle
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 

@@ -20,8 +20,8 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.arguments import Argument, Fill, Reference, Role, Step
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.element_types import TYPES
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 
 SEED = 2026

@@ -21,7 +21,7 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.telemetry import Telemetry, nvml_source
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order

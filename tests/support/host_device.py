@@ -15,8 +15,8 @@ from launchwise.measuring.job import Part
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.rows import Repeated
 from launchwise.measuring.serving import Task, serve
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch, LibraryRun
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from launchwise.base.paired import Ratio
+from launchwise.base.robust import Ratio
 from launchwise.tables.measurements import NARROW, gains_known
 
 

@@ -11,9 +11,9 @@ from launchwise.base.storage import digest
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
 from launchwise.workloads.declared.content import Source
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.expected import called
 from launchwise.workloads.launch_shapes import Limits
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order

@@ -10,10 +10,10 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
 from launchwise.experiment.method import Method, Repeats
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice, measured_rows
 from tests.support.spec_changes import MISTAKES, changed

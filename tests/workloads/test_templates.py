@@ -13,7 +13,7 @@ from launchwise.cli.check.signatures import check_signatures
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.builds import Build, split_kernel
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.templates import (
     macro_names,

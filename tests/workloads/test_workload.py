@@ -7,8 +7,8 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Allocations, closed_on_error
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.workload import Finding, Session, Workload
 from tests.support.host_device import HostDevice
 

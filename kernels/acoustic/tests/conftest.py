@@ -12,7 +12,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import FACTS
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 GPU = "h200.sm16"

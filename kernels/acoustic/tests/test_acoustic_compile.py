@@ -5,7 +5,7 @@ import pytest
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads import space
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc
 

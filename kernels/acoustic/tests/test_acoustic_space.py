@@ -20,8 +20,8 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workflow.plan import sources
 from launchwise.workloads import space
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.workload import builds_in_order
 from tests.support.host_device import METHOD, HostDevice, measured_rows

@@ -7,8 +7,8 @@ import pytest
 from host_device import HostDevice
 
 from launchwise.workloads import space
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import FunctionRun
 from tests.support.mistakes import mistakes, planted

@@ -19,9 +19,9 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.measuring.source_states import deciding_files, fingerprint, source_state
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch
 from launchwise.workloads.inputs import uniform
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice
 

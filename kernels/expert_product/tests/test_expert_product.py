@@ -18,7 +18,7 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
 from launchwise.report.blocks import Fold
 from launchwise.workloads.declared.content import Source
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import LENIENT_GPU, baseline, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration

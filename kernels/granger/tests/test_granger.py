@@ -7,7 +7,7 @@ import pytest
 
 from launchwise.measuring.measure import LaunchFailed
 from launchwise.measuring.source_states import deciding_files
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import launch
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, rows_of_folder

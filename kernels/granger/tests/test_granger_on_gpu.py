@@ -7,7 +7,7 @@ from gpu_runs import described, measured
 from test_granger import FOLDER, PUBLISHED_SIZE
 
 from launchwise.measuring.compile import compile_bundle
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 

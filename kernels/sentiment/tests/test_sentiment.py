@@ -20,8 +20,8 @@ from launchwise.gpus.profile import read_profile
 from launchwise.learning.row_arrays import limits_ms
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Allocations, HostRun
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Part, baseline, configurations
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice, rows_of_folder

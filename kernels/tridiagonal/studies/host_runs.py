@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from launchwise.base.paired import EQUAL
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
+from launchwise.base.robust import EQUAL, MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Method, Repeats
 from launchwise.learning.row_arrays import arrays
@@ -99,7 +98,7 @@ def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFr
 
 def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows of the combinations of ``columns`` of which no doubtful row is faster than all of them.
-    Where one is, by more than :data:`launchwise.base.paired.EQUAL`, the fastest of the rows is not
+    Where one is, by more than :data:`launchwise.base.robust.EQUAL`, the fastest of the rows is not
     the best of its combination, and the time of the best is not known."""
     if doubtful.empty:
         return rows

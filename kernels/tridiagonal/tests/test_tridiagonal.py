@@ -27,8 +27,8 @@ from kernels.tridiagonal.host.launches import (
 )
 from kernels.tridiagonal.host.plan import HOST_SOLVER_OF, Choice
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec

@@ -34,8 +34,8 @@ from launchwise.measuring.source_states import fingerprint
 from launchwise.workloads.builds import Build
 from launchwise.workloads.checks import corners
 from launchwise.workloads.checks.corners import corner_configurations
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.own_functions import check_own_functions, own_error
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.sampling import Draws, drawn_of
 from launchwise.workloads.space import (

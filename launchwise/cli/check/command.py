@@ -36,7 +36,7 @@ def check(
     import sys
 
     from launchwise.base.errors import UserError
-    from launchwise.base.parallel import usable_cores
+    from launchwise.base.work import usable_cores
     from launchwise.cli.check.checking import checked
     from launchwise.cli.check.steps import LEFT_OUT, summary, verdict
     from launchwise.cli.options import workload_folder

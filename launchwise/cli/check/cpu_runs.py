@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.parallel import usable_cores
+from launchwise.base.work import usable_cores
 from launchwise.cli.check.cases import Cases, Planned
 from launchwise.cli.check.steps import FAILED, LEFT_OUT, OK, Step
 from launchwise.cpu.device import CpuDevice

@@ -23,8 +23,8 @@ from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.rows import complaint
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import HostRun, Launch, LaunchFailed, OutOfMemory
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
 from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec

@@ -15,8 +15,8 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from launchwise.base.paired import Ratio, paired_ratio
 from launchwise.base.provenance import now
+from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.experiment.method import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, supervise

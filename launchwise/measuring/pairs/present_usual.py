@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.base.paired import Ratio, paired_ratio
+from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.measuring.telemetry import HINDERED, reasons_in
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec

@@ -12,7 +12,7 @@ import statistics
 import time
 from dataclasses import asdict, dataclass
 
-from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
+from launchwise.base.robust import LEAST_ROUNDS, paired_ratio
 from launchwise.experiment.method import peer_of
 from launchwise.measuring.measure import (
     GRAPH_MS,

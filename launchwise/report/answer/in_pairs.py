@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.paired import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
+from launchwise.base.robust import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
 from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean

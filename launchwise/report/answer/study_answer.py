@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
+from launchwise.base.robust import FASTER, TIE, UNDECIDED, outcome
 from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import (

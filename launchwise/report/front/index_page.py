@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import Price
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text

@@ -15,8 +15,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.literals import csv_table
-from launchwise.gpus.datasheets import Datasheet
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from launchwise.gpus.datasheets import Datasheet
-from launchwise.gpus.prices import Price
+from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import scores, wording
 from launchwise.report.answer import hardware, in_pairs, landscape, sizes, study_answer, tunables

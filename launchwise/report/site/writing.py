@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.literals import csv_table
-from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_bytes
+from launchwise.base.work import in_parallel
 from launchwise.report import scores
 from launchwise.report.answer import landscape
 from launchwise.report.blocks import Page, Section

@@ -33,7 +33,7 @@ def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]
     # Only some workloads list their configurations: loading it takes a fifth of a second.
     from pyarrow import ArrowException, parquet
 
-    from launchwise.base.parquet_limits import insist_on_limits
+    from launchwise.base.arrays import insist_on_limits
 
     try:
         insist_on_limits(path)

@@ -1,19 +1,26 @@
-"""The workload of a spec with ``arguments``: builds, layouts and content, without Python."""
+"""The workload of a folder: its own host code, or what a spec with ``arguments`` declares.
+
+Of the latter builds, layouts and content need no Python.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.content import Content, Source, nbytes_of
 from launchwise.workloads.declared.declared_session import DeclaredSession
 from launchwise.workloads.declared.expected import Outputs, OwnReference
+from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.device import Device
 from launchwise.workloads.results.comparison import DIGEST_BUILD
 from launchwise.workloads.results.output_check import compare_build
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.triton_builds import triton_build
 from launchwise.workloads.workload import Session, Workload
@@ -152,3 +159,38 @@ class DeclaredWorkload(Workload):
         return self._kept[1]
 
     _kept: tuple[Any, tuple[Content, Outputs]] | None = None
+
+
+HOST_MODULE = "host.workload"
+"""Where the class of a workload is found in its folder: ``host/workload.py``."""
+
+
+def host_file(folder: Path) -> Path:
+    """Where a workload's host code begins."""
+    return folder.joinpath(*HOST_MODULE.split(".")).with_suffix(".py")
+
+
+def load_workload(folder: Path, spec: Spec) -> Workload:
+    """The workload defined in ``folder/host/workload.py``, or by the ``arguments`` of its spec.
+    Raises UserError when the file is missing where it is needed, fails, or defines no single
+    subclass of :class:`Workload`."""
+    path = host_file(folder)
+    if not path.is_file():
+        if spec.arguments:
+            return DeclaredWorkload(folder, spec)
+        if (folder / path.name).is_file():
+            raise UserError(
+                folder / path.name, "", f"must be moved to {path.parent.name}/{path.name}"
+            )
+        raise UserError(path, "", "is missing")
+    module = import_from(folder, HOST_MODULE)
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Workload)
+        and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise UserError(path, "", f"must define one subclass of Workload, not {len(found)}")
+    return found[0](folder, spec)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from launchwise.base.paired import EQUAL
+from launchwise.base.robust import EQUAL
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING
 from launchwise.report.measure_again import STOPPED_EARLY, of_one_launch
@@ -51,7 +51,7 @@ class Measured:
     def fastest_by(self, by: str, /, **named: object) -> dict[str, Row]:
         """Value of the column ``by`` to the fastest row with these values. A row of one launch
         (:func:`is_once`) where there is no other, or none as fast within
-        :data:`launchwise.base.paired.EQUAL`: what the value takes is not known then."""
+        :data:`launchwise.base.robust.EQUAL`: what the value takes is not known then."""
         rows = self.of(**named)
         repeated = fastest_rows(rows[~of_one_launch(rows)], [by], self.spec)
         found = {str(row[by]): row for row in records(repeated)}
