@@ -137,7 +137,8 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """Best fixed configuration for all problems of a group.
 
     It has the highest geometric mean fraction of the best among the configurations that were
-    measured on the most problems of the group (not every one is possible on every problem). Returns
+    measured on the most problems of the group (not every one is possible on every problem). Where
+    that is a single configuration, it was compared with none, and the group has no row. Returns
     ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
     baseline time over its time: its mean speed-up).
     """
@@ -165,7 +166,9 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
         ascending=[True] * len(by) + [False, False] + [True] * len(spec.tunable_columns),
         kind="stable",
     )
-    return found.drop_duplicates(list(by)).reset_index(drop=True)
+    rivals = found.groupby([*by, "problems"])["worst"].transform("size")
+    best = ~found.duplicated(list(by)) & (rivals > 1)
+    return found[best].reset_index(drop=True)
 
 
 def by_problem(study: StudyData, table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.base.storage import write_json, write_text
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.report import theme, wording
-from launchwise.report.answer.tunables import every_value, losses
+from launchwise.report.answer.tunables import every_value, losses, with_fractions
 from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
 from launchwise.report.gpus import gpu_attributes
@@ -40,7 +40,7 @@ def answers_page(
     sections = [
         Section("answers", "Fastest configurations", [*_answers(spec, profile, found)]),
         Section("all", "Every configuration", [*_every(spec, rows)]),
-        Section("tunables", "Effect of each tunable", [*_tunables(spec, rows)]),
+        Section("tunables", "Effect of each tunable", [*_tunables(spec, rows, profile)]),
         gpu_attributes.section({profile.name: profile}),
     ]
     lead = (
@@ -165,13 +165,12 @@ def _dots(rows: pd.DataFrame, name: str, colour: str, **style: Any) -> dict[str,
     return theme.dots(rows.index + 1, rows["time_ms"], **style)
 
 
-def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
-    timed = rows[rows["status"] == "ok"]
-    best = timed.groupby(spec.problem_columns)["time_ms"].transform("min")
-    if found := losses(timed.assign(fraction=best / timed["time_ms"]), spec):
+def _tunables(spec: Spec, rows: pd.DataFrame, profile: GpuProfile) -> Iterator[Block]:
+    if found := losses(with_fractions(rows, spec, ["ok"]), spec, profile):
         yield Text(
-            "Time that is lost over the best where a tunable has this value at every problem and "
-            "all others are tuned."
+            "Time that is lost over the best where a tunable has this value and all others are "
+            "tuned, at the problems where it was tried with all other settings of the fastest, or "
+            "cannot be."
         )
         yield every_value("One value fixed, all others free", found)
 

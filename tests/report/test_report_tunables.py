@@ -11,18 +11,28 @@ import pytest
 from launchwise.report.answer import tunables as tunables_
 from launchwise.report.answer.tunables import drawing, tunables
 from launchwise.report.blocks import Drawing, Fold, Section, Table
-from launchwise.report.numbers import fractions_on
 from launchwise.report.site.rendering import render
 from tests.support.report_study import configurations, study
 
 
+def whole():
+    """The study with both other shapes of its two bx and by, ten times as slow."""
+    made = study()
+    for gpu, rows in made.sweeps.items():
+        shaped = rows[(rows["variant"] == "block3d") & (rows["status"] == "ok")]
+        others = shaped.assign(by=6 - shaped["by"], time_ms=10 * shaped["time_ms"])
+        made.sweeps = {**made.sweeps, gpu: pd.concat([rows, others], ignore_index=True)}
+    return made
+
+
 def losses(gpu):
     """By tunable and value."""
-    return of_rows(study(), gpu)
+    return of_rows(whole(), gpu)
 
 
 def of_rows(made, gpu):
-    found = tunables_.losses(fractions_on(made, gpu), made.spec)
+    rows = tunables_.with_fractions(made.rows[made.rows["gpu"] == gpu], made.spec)
+    found = tunables_.losses(rows, made.spec, made.profiles[gpu])
     return pd.DataFrame(found).set_index(["tunable", "value"])
 
 
@@ -40,7 +50,7 @@ def test_a_value_loses_what_the_best_with_it_loses():
 
 
 def test_a_slow_variant_is_no_fault_of_its_tunables():
-    made = study()
+    made = whole()
     linear = configurations(made.spec)[0]["variant"]
     slow = {
         gpu: rows.assign(
@@ -61,8 +71,32 @@ def test_a_tunable_with_one_value_is_left_out():
     assert set(losses("big").index.get_level_values("tunable")) == {"variant", "bx", "by"}
 
 
+def test_what_other_settings_lose_is_no_loss_of_a_value():
+    made = study()
+    # Each bx has a by of its own: either may be what makes a shape slow.
+    assert set(of_rows(made, "big").index.get_level_values("tunable")) == {"variant"}
+    # The other by of the fastest bx is tried at the smaller size alone, where 32 x 4 is the fastest.
+    rows = made.sweeps["big"]
+    wide = rows[(rows["n"] == 102) & (rows["bx"] == 64)].assign(by=4, time_ms=3.0)
+    made = dataclasses.replace(
+        made, sweeps={"big": pd.concat([rows, wide], ignore_index=True)}, _known={}
+    )
+    found = of_rows(made, "big")
+    assert found.loc["bx", "problems"].tolist() == [1, 1]
+    assert found.loc[("bx", 64), "loss_percent"] == pytest.approx(60)
+    assert "by" not in found.index.get_level_values("tunable")
+    # A failed row was tried. So is what the kernel cannot have: 1 024 threads per block at most.
+    failed = made.sweeps["big"].replace({"time_ms": {3.0: math.nan}})
+    failed["status"] = failed["status"].mask(failed["time_ms"].isna(), "failed")
+    found = of_rows(dataclasses.replace(made, sweeps={"big": failed}, _known={}), "big")
+    assert found.loc[("bx", 64), "loss_percent"] == pytest.approx(60)
+    long = rows["bx"].replace(64, 512).where(rows["variant"] == "block3d", rows["bx"])
+    own = dataclasses.replace(made, sweeps={"big": rows.assign(bx=long)}, _known={})
+    assert of_rows(own, "big").loc[("bx", 512), "loss_percent"] == pytest.approx(60)
+
+
 def test_the_section_names_the_best_and_the_worst_value():
-    section = tunables(study())
+    section = tunables(whole())
     assert section is not None
     drawn = next(block for block in section.blocks if isinstance(block, Drawing))
     # The most sensitive first.

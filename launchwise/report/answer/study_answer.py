@@ -62,7 +62,10 @@ def answer(study: StudyData) -> Section:
 def choices(study: StudyData) -> Section:
     """Best fixed configuration per kind of problem and GPU, and the basis of its gains."""
     title = "One fixed configuration per kind of problem"
-    return Section(f"{study.name}-choices", title, [_short_table(study), *_single_rows(study)])
+    found: list[Block] = [_short_table(study), *_single_rows(study)]
+    if single_best(study, ["gpu"]).empty:
+        found = [Text("No two configurations were measured at every problem.", "note")]
+    return Section(f"{study.name}-choices", title, found)
 
 
 def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
@@ -193,7 +196,7 @@ def _short_table(study: StudyData) -> Table:
             known[record["gpu"]][kind] = record
 
     def choice(own: Mapping[str, Mapping[str, Any]], kind: str) -> Cell:
-        return _choice(study, own[kind]) if kind in own else Cell("not measured")
+        return _choice(study, own[kind]) if kind in own else Cell("not compared")
 
     fields = [field(kind or "all", partial(choice, kind=kind)) for kind, _ in groups]
     caption = f"One fixed configuration for every {study.size}"

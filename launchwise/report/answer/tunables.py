@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.merit import geometric_mean
+from launchwise.learning.row_arrays import can_run
 from launchwise.report import wording
 from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
-from launchwise.report.numbers import fractions_on
 from launchwise.report.study import StudyData
 from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.metrics import MEASURED
+from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
 
 LOSSES = ("problems", "loss_percent", "worst_loss_percent")  # Names of what `fixed_loss` returns
@@ -29,42 +32,104 @@ def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
     return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
-def losses(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
+def with_fractions(
+    rows: pd.DataFrame, spec: Spec, statuses: Collection[str] = MEASURED
+) -> pd.DataFrame:
+    """Rows of one GPU with ``fraction``, the best time of the problem over the row's: NaN where the
+    row has another status than ``statuses``."""
+    times = rows["time_ms"].where(rows["status"].isin(statuses))
+    best = times.groupby(row_numbers(rows, spec.problem_columns)).transform("min")
+    return rows.assign(fraction=best / times)
+
+
+def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str, Any]]:
     """Cost of one tunable value at every problem of a GPU.
 
     Of what only some variants have, only their rows count, and the loss is against the best of
-    these: a slow variant is no fault of its tunables.
+    these: a slow variant is no fault of its tunables. Values were tried with settings of their own
+    where a sweep is no full product, and what these lose is no loss of the value. So a value has a
+    loss only at problems where it was tried with all other settings of the fastest row, or where
+    the workload's constraints refuse that, and where another value has one, too.
 
-    ``rows``: problem and configuration columns, and ``fraction``, the best time of the problem over
-        the row's.
+    ``rows``: all that was tried, as :func:`with_fractions` gives it.
     Returns ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES`
-    (:func:`fixed_loss`). Tunables that were measured with one value only are left out.
+    (:func:`fixed_loss`). Tunables without two such values are left out.
     """
     found = []
-    problems = row_numbers(rows, spec.problem_columns, ordered=True)
-    reached, variants = rows["fraction"].to_numpy(), rows["variant"]
+    facts = gpu_facts(profile.model_dump())
     for name in spec.tunable_columns:
         using = [
             variant
             for variant, declared in spec.variants.items()
             if name == "variant" or name in declared.tunables
         ]
-        own = variants.isin(using).to_numpy()
-        places, values = pd.factorize(rows[name][own], sort=True)
+        own = rows[rows["variant"].isin(using)].reset_index(drop=True)
+        places, values = pd.factorize(own[name], sort=True)
         if len(values) < 2:
             continue
-        best = np.full((len(values), problems.max() + 1), np.nan)
-        np.fmax.at(best, (places, problems[own]), reached[own])
-        best /= np.fmax.reduce(best, axis=0)
+        best = _comparable(own, places, len(values), name, spec, facts)
         for value, of_value in zip(values.tolist(), best, strict=True):
-            costs = fixed_loss(of_value[~np.isnan(of_value)])
-            found.append({"tunable": name, "value": value, **dict(zip(LOSSES, costs, strict=True))})
+            known = of_value[~np.isnan(of_value)]
+            if len(known):
+                costs = dict(zip(LOSSES, fixed_loss(known), strict=True))
+                found.append({"tunable": name, "value": value, **costs})
     return found
 
 
+def _comparable(
+    rows: pd.DataFrame,
+    places: np.ndarray,
+    count: int,
+    name: str,
+    spec: Spec,
+    facts: Mapping[str, Any],
+) -> np.ndarray:
+    """Best time of each problem over the least time with each value of a tunable: float64, shape
+    (count, problems); NaN where the value is not compared.
+
+    ``places``: number of each row's value, int64 below ``count``.
+    """
+    problems = row_numbers(rows, spec.problem_columns, ordered=True)
+    reached = rows["fraction"].to_numpy(dtype=float)
+    shape = count, problems.max() + 1
+    # The fastest row of each value and problem, and of each problem; rows without a time come last.
+    order = np.argsort(-reached, kind="stable")
+    cells, first = np.unique((places * shape[1] + problems)[order], return_index=True)
+    of_cell = np.full(shape, -1)
+    of_cell.flat[cells] = order[first]
+    leader = order[np.unique(problems[order], return_index=True)[1]]
+    best = np.where(of_cell < 0, np.nan, reached[of_cell])
+    variants = rows["variant"].to_numpy(dtype=object)
+    alike = np.ones(len(rows), dtype=bool)
+    has: dict[str, np.ndarray] = {}
+    for other in spec.tunable_columns:
+        if other == name:
+            continue
+        having = [v for v, declared in spec.variants.items() if other in declared.tunables]
+        has[other] = np.isin(variants, having) | (other == "variant")
+        value, own = rows[other].to_numpy(), leader[problems]
+        # What one of two variants lacks tells nothing of the other.
+        alike &= (value == value[own]) | ~has[other] | ~has[other][own]
+    tried = np.zeros(shape, dtype=bool)
+    tried[places[alike], problems[alike]] = True
+    lacking, at = np.nonzero(~np.isnan(best) & ~tried)
+    asked = rows.iloc[of_cell[lacking, at]].reset_index(drop=True)
+    for other, having_it in has.items():
+        both = having_it[of_cell[lacking, at]] & having_it[leader[at]]
+        asked[other] = asked[other].mask(both, rows[other].iloc[leader[at]].reset_index(drop=True))
+    possible = can_run(asked, spec, facts) if len(asked) else np.zeros(0, dtype=bool)
+    best[lacking[possible], at[possible]] = np.nan
+    best[:, (~np.isnan(best)).sum(axis=0) < 2] = np.nan
+    return np.asarray(best / reached[leader])
+
+
 def tunables(study: StudyData) -> Section | None:
-    """The section; None where no tunable has two values."""
-    found = {gpu: losses(fractions_on(study, gpu), study.spec) for gpu in study.whole}
+    """The section; None where no tunable has two values that are compared."""
+    spec, every = study.spec, study.rows
+    found = {
+        gpu: losses(with_fractions(every[every["gpu"] == gpu], spec), spec, study.profiles[gpu])
+        for gpu in study.whole
+    }
     if not any(found.values()):
         return None
     blocks: list[Block] = [
@@ -72,7 +137,8 @@ def tunables(study: StudyData) -> Section | None:
             "How much slower the best configuration becomes when a tunable has the same value at "
             "every problem and all others are chosen freely. A tunable whose best single value "
             "loses little need not be tuned. A tunable of some variants is compared within "
-            "these variants; the line of the variant compares the variants."
+            "these variants; the line of the variant compares the variants. A value counts at the "
+            "problems where it was tried with all other settings of the fastest, or cannot be."
         )
     ]
     for gpu, own in found.items():
