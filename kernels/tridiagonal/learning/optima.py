@@ -102,7 +102,7 @@ def classify_optima(
     missed by any number of neighbours. Of equal scores the smallest number wins.
 
     ``optima``: one row per size, observed or corrected.
-    ``rows``: measurements, for the losses.
+    ``rows``: measurements, for the losses; no loss is known without any.
     ``seed``: of the shuffle in :func:`split_keeping_classes`.
     Raises ValueError when fewer than 2 sizes are left to train on, or none to test.
     """
@@ -118,8 +118,10 @@ def classify_optima(
     predicted = voted(*known, places[test])[:, neighbours - 1]
     tested = optima.loc[test, [size, choice]].reset_index(drop=True)
     tested[f"predicted_{choice}"] = choices[predicted]
-    grid = _grid(rows, size, choice)
-    tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
+    tested["loss_percent"] = np.nan
+    if len(rows):
+        grid = _grid(rows, size, choice)
+        tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
     losses = tested["loss_percent"].dropna()
     return Classification(
         neighbours=neighbours,

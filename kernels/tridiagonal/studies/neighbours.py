@@ -64,7 +64,7 @@ def _accuracy(share: float, classes: Classification) -> Cell:
 
 def _loss(classes: Classification) -> Cell:
     untimed, tested = classes.unmeasured, len(classes.predictions)
-    detail = f"{untimed} of {tested} not timed" if untimed else ""
+    detail = f"{untimed} of {tested} not known" if untimed else ""
     return Cell(wording.fixed(classes.loss_percent, 2), detail=detail)
 
 

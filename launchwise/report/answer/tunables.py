@@ -172,7 +172,7 @@ def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 VALUE = [
-    field("value", "value", number=True),
+    field("value", "value"),
     field("problems", "problems", wording.count),
     field("time lost", "loss_percent", decimals(1), "% (mean)"),
 ]

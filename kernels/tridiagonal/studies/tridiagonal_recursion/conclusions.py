@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.paired import FASTER, SLOWER, UNDECIDED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
+from launchwise.tables.rows import Z95
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
@@ -25,13 +28,22 @@ from ...learning.optima import corrected_optima, with_a_choice
 from ...learning.series import by_nearness
 from ..host_runs import LEVELS
 from ..neighbours import Learnt
-from .series import ADDED, CHOICE, SAVED, SIZE, RecursionSeries, fixed_size_losses, stage_changes
+from .gains import by_cause
+from .series import (
+    ADDED,
+    CHOICE,
+    SAVED,
+    SIZE,
+    RecursionSeries,
+    fixed_size_losses,
+    said_levels,
+    stage_changes,
+)
 
 MOST = len(LEVELS) - 1  # most recursions that the tunables allow
 
 
-ONE_LAUNCH, DISAGREE = "one launch", "repeats disagree"
-NOT_MEASURED, IMPOSSIBLE = "not measured", "too small a system"
+ONE_LAUNCH, NOT_MEASURED, IMPOSSIBLE = "one launch", "not measured", "too small a system"
 
 
 @dataclass(frozen=True)
@@ -89,41 +101,41 @@ def chosen_levels(
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
     """Choice of the rule at each size for each number of recursions, and its loss. Returns a
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
-    why there is no time), ``loss_percent`` against the fastest row of the size (NaN unless the
-    choice's row has repeats)."""
+    why there is no time), ``loss_percent`` against the fastest row of the size: 0 within the errors
+    of both, NaN unless the choice's row has repeats."""
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case))
     }
-    best = case.overall.set_index(SIZE)["time_ms"]
+    best = case.overall.set_index(SIZE)[["time_ms", "error"]]
     found = []
-    for size in best.index:
+    for size, (least, error) in zip(best.index, best.to_numpy(), strict=True):
         for depth in range(1, MOST + 1):
+            row = None
             levels = chosen_levels(rule, int(size), depth, case.spec, first)
-            state, time = IMPOSSIBLE, np.nan
+            state, loss = IMPOSSIBLE, np.nan
             if levels is not None:
                 row = known.get((int(size), *levels, *[0] * (MOST - depth)))
-                state, time = _state(row)
-            found.append((int(size), depth, levels, state, 100 * (time / best[size] - 1)))
+                state = _state(row)
+            if row is not None and not state:
+                away, reach = np.log(row["time_ms"] / least), Z95 * np.hypot(row["error"], error)
+                loss = 0.0 if away <= reach else 100 * np.expm1(away)
+            found.append((int(size), depth, levels, state, loss))
     names = [SIZE, CHOICE, "levels", "state", "loss_percent"]
     return pd.DataFrame(found, columns=names)
 
 
 def _fastest_known(case: RecursionSeries) -> pd.DataFrame:
-    """The fastest row of each size and m per level; one with repeats that agree before others."""
-    worse = (case.timed["status"] != "ok") | case.timed["disagree"]
-    order = case.timed.assign(_worse=worse).sort_values(["_worse", "time_ms"])
+    """The fastest row of each size and m per level; one with repeats before others."""
+    once = case.timed["status"] != "ok"
+    order = case.timed.assign(_once=once).sort_values(["_once", "time_ms"])
     return order.drop_duplicates([SIZE, *LEVELS])
 
 
-def _state(row: Mapping[str, object] | None) -> tuple[str, float]:
+def _state(row: Mapping[str, object] | None) -> str:
     if row is None:
-        return NOT_MEASURED, np.nan
-    if row["status"] != "ok":
-        return ONE_LAUNCH, np.nan
-    if row["disagree"]:
-        return DISAGREE, np.nan
-    return "", float(str(row["time_ms"]))
+        return NOT_MEASURED
+    return "" if row["status"] == "ok" else ONE_LAUNCH
 
 
 def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]:
@@ -165,10 +177,10 @@ def _of_case(
     yield _four(case, facts)
     for entry in entries:
         classes = entry.classification
-        if entry.optima == "corrected" and classes is not None:
+        if classes is not None:
             tested = len(classes.predictions)
             yield (
-                "The nearest size predicts the number of recursions",
+                f"The nearest size predicts the number of recursions, {entry.optima} optima",
                 f"accuracy {entry.paper[0]}, most frequent {entry.paper[1]}",
                 f"accuracy {wording.fixed(classes.accuracy, 2)} of {tested} test sizes, most "
                 f"frequent {wording.fixed(classes.null_accuracy, 2)}",
@@ -180,15 +192,41 @@ def _of_case(
 
 
 def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
-    most = case.speed_up().max(axis=1)
-    if most.empty:
+    """In the paper's design, and over the best without recursion: only that is recursion's own. It
+    pays where it is faster at the largest size of which the best is known."""
+    found = by_cause(case)
+    if found.empty:
         return
-    size = int(str(most.idxmax()))
+    held = {"": None, UNDECIDED: None, FASTER: True, SLOWER: False}
+    rivals = found[found["verdict"] != ""]
+    most = records(found.sort_values("designed"))[-1]
+    text = (
+        f"up to {wording.fixed(most['designed'], 2)}x with gtsv and the published streams, at "
+        f"{SIZE} = {wording.count(most[SIZE])}"
+    )
+    if most["verdict"]:
+        text += f", and {_over_the_best(most)} there"
+    if len(rivals):
+        own = records(rivals.sort_values("gain"))[-1]
+        said = rivals["verdict"].value_counts()
+        text += (
+            f"; at the {wording.plural(len(rivals), 'size')} with rows of other streams or Thomas "
+            f"at most {_over_the_best(own)} (n = {wording.count(own[SIZE])}), faster beyond error "
+            f"at {said.get(FASTER, 0)}, slower at {said.get(SLOWER, 0)}"
+        )
     yield (
         "Recursion pays at large sizes",
         f"up to {facts.get('speed_up_recursion', MISSING)}x (size lost in the text)",
-        f"up to {wording.fixed(most.max(), 2)}x, at {SIZE} = {wording.count(size)}",
-        0 not in case.ties[size],
+        text,
+        held[rivals["verdict"].iloc[-1]] if len(rivals) else None,
+    )
+
+
+def _over_the_best(row: Mapping[str, Any]) -> str:
+    streams = wording.plural(int(row["best_flat_streams"]), "stream")
+    return (
+        f"{wording.fixed(row['gain'], 2)}x over the fastest without recursion "
+        f"({row['best_flat_solver']}, {streams})"
     )
 
 
@@ -255,6 +293,8 @@ def _stages(case: RecursionSeries) -> Iterator[Row]:
     """Time that a recursion saves at the largest size, and adds at the smallest. At the largest
     size copies and the interface system take most, at the smallest the launches."""
     found = stage_changes(case)
+    if found.empty:
+        return
     for title, names, size, grows in (
         ("Each recursion saves copies and stage 2 on the host", SAVED, found[SIZE].max(), False),
         ("Each recursion adds an overhead on the device", ADDED, found[SIZE].min(), True),
@@ -263,12 +303,12 @@ def _stages(case: RecursionSeries) -> Iterator[Row]:
         times = own[[f"{name}_ms" for name in names]].sum(axis=1)
         if len(times) < 2:
             continue
-        steps = times.diff().dropna()
+        steps, deepest = times.diff().dropna(), records(own)[-1]
         listed = ", ".join(wording.number(value, 3) for value in times)
         yield (
             title,
             "supposed, without figures",
             f"at {SIZE} = {wording.count(size)}, {wording.listed(names.values())} take {listed} ms "
-            f"with {_depths(list(times.index))} recursions",
+            f"with {_depths(list(times.index))} recursions of m = {said_levels(deepest)}",
             bool((steps > 0).all() if grows else (steps < 0).all()),
         )

@@ -8,25 +8,23 @@ import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Figure, Fold, Panel, Section, Table
+from launchwise.report.blocks import MISSING, Block, Bullets, Figure, Panel, Section, Table
 from launchwise.report.fields import (
     THEIRS,
     beside,
-    decimals,
     field,
     grouped,
     lines,
-    significant,
     table_of,
 )
-from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
-from ...learning.optima import corrected_optima, observed_optima
-from ..host_runs import fastest, ties
+from ...learning.optima import corrected_optima
+from ..host_runs import levelled
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, conditions, said_levels, stages
+from .gains import gain_tables
+from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, conditions, stages
 
 __all__ = ["cases", "sections"]
 
@@ -44,7 +42,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         _figure(study, every),
         Bullets(list(_tried(every))),
         *_intervals(every, published),
-        *_tables(every),
+        *gain_tables(every),
     ]
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
@@ -146,50 +144,19 @@ def _their_interval(record: Mapping[str, str]) -> str:
     return f"{limits[0]} to {limits[1]}" if all(limits) else "somewhere (sizes lost in the text)"
 
 
-def _tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
-    for case in every:
-        best = case.best
-        best = best[(best[CHOICE] > 0) | ~best[SIZE].isin(case.unlike)]
-        best, tied = fastest(best, [SIZE], case.spec), ties(best, SIZE, CHOICE)
-        alone = best[SIZE].map(case.times()[0])
-        best = best.assign(
-            alone=alone,
-            tied=[_others(tied[row[SIZE]], row[CHOICE]) for row in records(best)],
-            gain=(alone / best["time_ms"]).where(~best[SIZE].isin(case.unlike)),
-            copies=best[SIZE].map(case.copy_ratios),
-        )
-        yield Fold(case.title, [table_of(f"Best depth of {case.title}", BEST, best)])
-
-
-BEST = [
-    field(SIZE, SIZE, wording.count, "rows"),
-    field("no recursion", "alone", significant(4), "ms"),
-    field("copy of the system", "copies", decimals(2), "with / without recursion"),
-    *grouped(
-        "best",
-        field("recursions", CHOICE, wording.count),
-        field("tie with", "tied", unit="recursions"),
-        field("m of each level", said_levels, unit="rows"),
-        field("time", "time_ms", significant(4), "ms"),
-        field("speed-up", "gain", decimals(3), "times"),
-    ),
-]
-
-
-def _others(tied: Sequence[int], best: int) -> str:
-    return ", ".join(wording.count(depth) for depth in tied if depth != best) or MISSING
-
-
 def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[Learnt]:
     """Numbers of recursions to learn from: corrected and observed ones of every case."""
     names = ("accuracy_recursions_a5000", "null_accuracy_recursions_a5000")
     paper = (facts.get(names[0], MISSING), facts.get(names[1], MISSING))
-    return [
-        Learnt(case.title, name, optima_of(best, SIZE, CHOICE), best, paper, SIZE, CHOICE)
-        for case, best in ((each, each.comparable.best) for each in every)
-        if best[SIZE].nunique() >= FEWEST
-        for name, optima_of in (("corrected", corrected_optima), ("observed", observed_optima))
-    ]
+    found = []
+    for case in (each.comparable for each in every):
+        # Numbers of recursions that tie cost nothing.
+        best = levelled(case.best, SIZE)
+        if best[SIZE].nunique() >= FEWEST:
+            optima = {"corrected": corrected_optima(best, SIZE, CHOICE), "observed": case.overall}
+            for name, table in optima.items():
+                found.append(Learnt(case.title, name, table, best, paper, SIZE, CHOICE))
+    return found
 
 
 def _rules(

@@ -1,7 +1,6 @@
 """Times of recursive partition methods on one GPU by number of recursions, and where they compare.
 
-Times, speed-ups and losses use rows with repeats that agree; a row of one launch, or of repeats
-that disagree, gives none of them.
+Times, speed-ups and losses use rows with repeats; a row of one launch gives none of them.
 
 Without recursion a size needs the variants and m that are the fastest at its neighbours: else the
 time without recursion is not the best one, and recursion gains what another variant or m would.
@@ -21,8 +20,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.blocks import Block, Text
 from launchwise.report.fields import field, grouped, significant, table_of
+from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.workloads.spec import Spec
@@ -35,11 +35,9 @@ from ..host_runs import (
     fixed_losses,
     host_runs,
     known_well,
+    levelled,
     repeated,
-    repeats_disagree,
-    settings_again,
     ties,
-    undisturbed,
 )
 
 COPY = "t1_h2d_ms"  # time of the copy of the system to the device
@@ -76,8 +74,8 @@ def _missed(row: int, times: np.ndarray) -> float:
 
 
 def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
-    """Which sizes no comparison with and without recursion uses, and the settings to repeat them.
-    Nothing where conditions were alike at every size."""
+    """Which sizes no comparison with and without recursion uses. Nothing where conditions were
+    alike at every size."""
     for case in every:
         if not case.unlike:
             continue
@@ -88,9 +86,6 @@ def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
             "other than 0 are compared there.",
             "note",
         )
-        again = case.rows[case.rows["n"].isin(case.unlike)]
-        title = f"{case.title}: settings that measure these sizes again"
-        yield Fold(title, [settings_again(case.gpu, case.spec, again)])
 
 
 def _busy(case: RecursionSeries) -> Iterator[str]:
@@ -127,14 +122,15 @@ THREADS = 256  # threads per block, as in the paper
 @dataclass(frozen=True)
 class RecursionSeries(KindOnGpu):
     """Everything measured of one GPU and one kind of problem, with a column ``depth``. ``rows`` are
-    those with repeats that agree; ``timed`` has all others besides, and a column ``disagree``.
-    ``flat`` are rows with repeats, undisturbed and without recursion, at every size that the sweep
-    has, for rules by size."""
+    those with repeats; ``timed`` has all others besides. ``flat`` are rows with repeats and without
+    recursion, at every size that the sweep has, for rules by size; ``others`` those of any number
+    of streams and of Thomas as well."""
 
     spec: Spec
     rows: pd.DataFrame
     timed: pd.DataFrame
     flat: pd.DataFrame
+    others: pd.DataFrame
 
     @cached_property
     def best(self) -> pd.DataFrame:
@@ -198,13 +194,17 @@ def cases(study: StudyData) -> list[RecursionSeries]:
     found = []
     everything = host_runs(study, threads=THREADS, every_size=True)
     measured = host_runs(study, threads=THREADS)
+    free = [
+        host_runs(study, threads=THREADS, solver=one, published_streams=False) for one in SOLVERS
+    ]
+    others = repeated(with_depth(pd.concat(free, ignore_index=True), study.spec))
     for gpu in study.gpus:
         flat = everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)]
-        by_kind = {kind: undisturbed(part) for kind, part in kinds_of(study, flat)}
+        by_kind = {kind: known_flat(part) for kind, part in kinds_of(study, flat)}
+        of_others = dict(kinds_of(study, others[others["gpu"] == gpu]))
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
-            timed = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
-            timed["disagree"] = timed.index.isin(_disagreeing(repeated(timed)))
-            rows = repeated(timed[~timed["disagree"]])
+            timed = with_depth(part, study.spec)
+            rows = repeated(timed)
             rows = known_well(rows, timed.drop(rows.index), [SIZE, CHOICE])
             depths = rows.groupby(SIZE)[CHOICE]
             both = (depths.min() == 0) & (depths.max() > 0)
@@ -212,23 +212,35 @@ def cases(study: StudyData) -> list[RecursionSeries]:
                 continue
             sizes = both.index[both]
             rows, timed = rows[rows[SIZE].isin(sizes)], timed[timed[SIZE].isin(sizes)]
-            found.append(RecursionSeries(gpu, kind, study.spec, rows, timed, by_kind[kind]))
+            more = of_others[kind]
+            more = more[more[SIZE].isin(sizes)]
+            found.append(RecursionSeries(gpu, kind, study.spec, rows, timed, by_kind[kind], more))
     return found
 
 
-def _disagreeing(rows: pd.DataFrame) -> pd.Index:
-    return rows.index[repeats_disagree(rows)]
+SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
+"""Who solves the innermost system without using the partition method once more."""
+
+
+def with_depth(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    return rows.assign(**{CHOICE: choices_in(rows, CHOICE, spec)})
+
+
+def known_flat(timed: pd.DataFrame) -> pd.DataFrame:
+    """Rows with repeats of sizes and m whose best row is one."""
+    return known_well(repeated(timed), timed[timed["status"] != "ok"], [SIZE, "m"])
 
 
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
-    """Cost of one m of a level at every size, relative to the fastest choice with that level. See
-    :func:`fixed_losses`: the value is m, problems are sizes. A column ``best_at`` counts sizes
-    where that m is the fastest, or ties with the fastest."""
+    """Cost of one m of a level at every size, relative to the fastest choice with that level: none
+    where they tie. See :func:`fixed_losses`: the value is m, problems are sizes. A column
+    ``best_at`` counts sizes where that m is the fastest, or ties with the fastest."""
     with_level = case.rows[(case.rows[CHOICE] > 0) & (case.rows[level] > 0)]
     best = fastest(with_level, [SIZE, level], case.spec)
+    near = [m for choices in ties(best, SIZE, level).values() for m in choices]
+    best = levelled(best, SIZE)
     times = best.set_index([SIZE, level])["time_ms"]
     losses = fixed_losses(times.groupby(level=SIZE).transform("min") / times)
-    near = [m for choices in ties(best, SIZE, level).values() for m in choices]
     return losses.assign(best_at=[near.count(int(value)) for value in losses["value"]])
 
 
@@ -249,36 +261,59 @@ ADDED = {"t2_d": "the inner levels on the device"}  # stages that hold what each
 
 
 def stage_changes(case: RecursionSeries) -> pd.DataFrame:
-    """Stage times (ms) of the fastest row of every size and depth. Returns a DataFrame: ``n``,
-    ``depth``, ``time_ms``, m per level and a column per stage, ``<stage>_ms``. Stages are timed one
-    after the other, without overlap; their sum is not the time."""
-    columns = [SIZE, CHOICE, "time_ms", *LEVELS, *case.spec.stage_columns]
-    return case.best[columns].dropna(subset=case.spec.stage_columns, how="all")
+    """Stage times (ms) by number of recursions that differ in nothing else, at the smallest and the
+    largest size: m of the outermost level is the same, and one m is that of all others. Of several
+    such series that with most numbers of recursions, then that of the least time.
+
+    Returns a DataFrame: ``n``, ``depth``, ``time_ms``, m per level and a column per stage,
+    ``<stage>_ms``. Stages are timed one after the other, without overlap; their sum is not the
+    time.
+    """
+    columns = case.spec.stage_columns
+    rows = case.rows.dropna(subset=columns, how="all")
+    rows = rows[rows["variant"] == PUBLISHED_VARIANT]
+    inner = rows[list(LEVELS[1:])]
+    used = inner > 0
+    alike = (inner.eq(inner["m1"], axis=0) | ~used).all(axis=1)
+    rows = rows[alike].sort_values("time_ms").drop_duplicates([SIZE, *LEVELS])
+    found = []
+    for size in sorted({rows[SIZE].min(), rows[SIZE].max()} if len(rows) else ()):
+        own = rows[rows[SIZE] == size]
+        deep = own[own[CHOICE] > 0]
+        series = [
+            pd.concat([own[(own[CHOICE] == 0) & (own["m"] == m)], part]).sort_values(CHOICE)
+            for (m, _), part in deep.groupby(["m", "m1"])
+        ]
+        if series:
+            found.append(max(series, key=lambda one: (len(one), -one["time_ms"].min())))
+    named = [SIZE, CHOICE, "time_ms", *LEVELS, *columns]
+    return pd.concat(found)[named] if found else rows[named]
+
+
+PUBLISHED_VARIANT = "strided"
 
 
 def stages(every: Sequence[RecursionSeries]) -> list[Block]:
-    """A table per case; none where no stages were timed."""
-    timed = [(case, found) for case in every if len(found := stage_changes(case))]
-    if not timed:
+    """One table; none where no stages were timed."""
+    rows = [{"on": case.title, **row} for case in every for row in records(stage_changes(case))]
+    if not rows:
         return []
-    note = (
-        "Stages are timed one after the other, without overlap of streams, in the fastest row "
-        "of each size and number of recursions. Their sum exceeds the time where streams overlap."
+    spec = every[0].spec
+    names = [name.removesuffix("_ms") for name in spec.stage_columns]
+    times = (
+        field(*one, significant(3), "ms") for one in zip(names, spec.stage_columns, strict=True)
     )
-    folds = (Fold(f"{case.title}: every size", [_table(case, found)]) for case, found in timed)
-    return [Text(note, "note"), *folds]
-
-
-def _table(case: RecursionSeries, found: pd.DataFrame) -> Block:
-    columns = case.spec.stage_columns
-    names = [name.removesuffix("_ms") for name in columns]
-    times = (field(*one, significant(3), "ms") for one in zip(names, columns, strict=True))
     fields = [
+        field("GPU and problems", "on"),
         field(SIZE, SIZE, wording.count, "rows"),
         field("recursions", CHOICE, wording.count),
         field("m per level", said_levels, unit="rows"),
         field("time", "time_ms", significant(4), "ms"),
         *grouped("stages", *times),
     ]
-    meaning = "; ".join(f"{name}: {case.spec.stages[name]}" for name in names)
-    return table_of(f"Stage times, {case.title} ({meaning})", fields, found)
+    meaning = "; ".join(f"{name}: {spec.stages[name]}" for name in names)
+    note = (
+        "Rows of one size differ in the number of recursions alone. Stages are timed one after the "
+        "other, without overlap of streams: their sum exceeds the time where streams overlap."
+    )
+    return [Text(note, "note"), table_of(f"Stage times ({meaning})", fields, rows)]

@@ -1,4 +1,4 @@
-"""Loss of an optimum borrowed from another GPU or another precision.
+"""Loss of an optimum borrowed from another GPU or another precision, where both m ran in pairs.
 
 The paper's other cards were not measured here. The cost model predicts the times of every printed m
 from their datasheets; stage 2 is the Thomas algorithm, as in the paper. No measured row is used.
@@ -36,7 +36,7 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import Spec
 
-from .series import CHOICE, DISTURBED, NOT_MEASURED, ONE_LAUNCH, SIZE, SIZES, SubsystemSeries
+from .series import CHOICE, SIZE, SIZES, SubsystemSeries
 
 CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
 """Cards of table III that the rule of the RTX 2080 Ti was used on."""
@@ -155,33 +155,27 @@ def _table(found: Mapping[str, pd.DataFrame]) -> Table:
 
 
 def lost(losses: pd.DataFrame) -> dict[str, Any]:
-    """A rule used elsewhere, over the sizes that both have: of :meth:`SubsystemSeries.losses`.
-    ``sizes`` have a loss; ``one_launch``, ``disturbed`` and ``not_measured`` sizes have none, as
-    the rule's m was stopped early, disturbed or never tried there. ``significant`` losses are above
-    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times. A loss within
-    these counts as none in the mean and the worst."""
-    timed = losses[losses["state"] == ""]
-    percent = timed["loss_percent"].mask(timed["tied"].astype(bool), 0.0)
-    above = timed[timed["loss_percent"] > SIGNIFICANT]
+    """A rule used elsewhere, of :meth:`SubsystemSeries.losses`. ``sizes`` have a loss, above
+    :data:`SIGNIFICANT` at ``significant`` of them; ``unknown`` sizes have none."""
+    known = losses[losses["state"] == ""]
+    percent = known["loss_percent"]
     return {
-        "sizes": len(timed),
+        "sizes": len(known),
         "mean_percent": 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
         "worst_percent": float(percent.max()),
-        "worst_size": int(timed[SIZE].iloc[int(percent.argmax())]) if len(timed) else None,
-        "significant": len(above),
-        "certain": int((~above["tied"]).sum()),
-        "one_launch": int((losses["state"] == ONE_LAUNCH).sum()),
-        "disturbed": int((losses["state"] == DISTURBED).sum()),
-        "not_measured": int((losses["state"] == NOT_MEASURED).sum()),
+        "worst_size": int(known[SIZE].iloc[int(percent.argmax())]) if len(known) else None,
+        "significant": int((percent > SIGNIFICANT).sum()),
+        "unknown": len(losses) - len(known),
     }
 
 
 def transfers(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str, str], pd.DataFrame]:
-    """(kind, source, target) -> losses of the source's corrected optima on the target."""
+    """(kind, source, target) -> losses of the source's corrected optima on the target; targets that
+    nothing ran in pairs on are left out."""
     return {
         (source.kind, source.gpu, target.gpu): target.losses(source.corrected)
         for source, target in permutations(every, 2)
-        if source.kind == target.kind and source.gpu != target.gpu
+        if source.kind == target.kind and source.gpu != target.gpu and target.in_pairs
     }
 
 
@@ -202,15 +196,12 @@ def precisions(every: Sequence[SubsystemSeries]) -> dict[str, pd.DataFrame]:
 
 
 LOST = [
-    field("sizes", "sizes", wording.count),
+    field("in pairs", "sizes", wording.count, "sizes"),
     field("time lost", "mean_percent", decimals(2), "% (mean)"),
     field("time lost", "worst_percent", decimals(2), "% (worst)"),
     field("worst at", "worst_size", wording.count, "rows"),
     field(f"above {SIGNIFICANT} %", "significant", wording.count, "sizes"),
-    field("beyond error", "certain", wording.count, "sizes"),
-    field("one launch", "one_launch", wording.count, "sizes"),
-    field("disturbed", "disturbed", wording.count, "sizes"),
-    field("not measured", "not_measured", wording.count, "sizes"),
+    field("not in pairs", "unknown", wording.count, "sizes"),
 ]
 UNKNOWN = dict.fromkeys(str(one.value) for one in LOST)
 
@@ -232,10 +223,9 @@ def borrowed(
 
 
 NOTE = (
-    "A loss counts only where the target measured the m with repeats and undisturbed. One launch: "
-    "the fastest row of the m was stopped early there, and its time is no loss. Beyond error: "
-    f"losses above {SIGNIFICANT} % that exceed the error between visits; only such a loss counts "
-    "in the mean and the worst. A slice is a part of its card."
+    "A loss counts where the rule's m and the best ran in pairs on the target, and is 0 where they "
+    "tie within the error between visits: single rows of a sweep tell of the host. GPUs on which "
+    "nothing ran in pairs are no targets. A slice is a part of its card."
 )
 
 
@@ -272,31 +262,28 @@ def _their_lost(card: str, theirs: Records) -> dict[str, Any]:
 
 
 def _details(every: Sequence[SubsystemSeries], published: Mapping[str, Records]) -> Iterator[Block]:
-    """Every size: the first GPU's rule on the others, beside table III."""
-    for kind in dict.fromkeys(case.kind for case in every):
-        source, *targets = [case for case in every if case.kind == kind]
-        if not targets:
-            continue
-        title = f"Every size: the rule of {source.title} on the other GPUs, beside table III"
-        shown = published.get("transfer", []) if source.dtype == "float64" else []
-        blocks: list[Block] = [_detail(source, targets, shown)]
-        if without := [record for record in shown if not record["n"]]:
-            caption = "Rows of table III whose size the text lost, in ascending order"
-            blocks.append(table_of(caption, PRINTED, without))
-        yield Fold(title, blocks)
+    """Every size in the precision of table III: the first GPU's rule on the others, beside it."""
+    double = [case for case in every if case.dtype == "float64"]
+    source, targets = next(iter(double), None), [case for case in double[1:] if case.in_pairs]
+    shown = published.get("transfer", [])
+    if source is None or not targets:
+        return
+    title = f"Every size: the rule of {source.title} on the other GPUs, beside table III"
+    blocks: list[Block] = [_detail(source, targets, shown)]
+    if without := [record for record in shown if not record["n"]]:
+        caption = "Rows of table III whose size the text lost, in ascending order"
+        blocks.append(table_of(caption, PRINTED, without))
+    yield Fold(title, blocks)
 
 
 OURS = [
-    field("m observed", "observed_m", wording.count, "rows"),
+    field("m observed", "best_m", wording.count, "rows"),
     field("rule", CHOICE, wording.count, "m"),
 ]
 
 
 def _loss(row: Mapping[str, Any]) -> str:
-    if row["state"]:
-        return str(row["state"])
-    tie = " (tie)" if row["tied"] and row["loss_percent"] > 0 else ""
-    return f"{wording.fixed(row['loss_percent'], 2)}{tie}"
+    return str(row["state"]) or wording.fixed(row["loss_percent"], 2)
 
 
 THERE = [field("best m", "best_m", wording.count, "rows"), field("loses", _loss, str, "%", True)]
@@ -347,7 +334,7 @@ def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs:
 def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]) -> Table:
     rows: list[dict[str, Any]] = []
     for title, losses in single.items():
-        same = f"{(losses[CHOICE] == losses['best_m']).sum()} of {len(losses)}"
+        same = f"{losses['tied'].sum()} of {len(losses)}"
         found = {"on": title, "same": same, "untried": losses["untried"].sum()}
         rows.append({**found, **lost(losses)})
     if theirs := published.get("optima_float32", []):
@@ -358,7 +345,7 @@ def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Recor
         rows.append({**UNKNOWN, **found, "same": f"{alike} of {len(both)}"})
     fields = [
         field("used on", "on"),
-        field("same optimum", "same", str, "sizes", True),
+        field("best or tied", "same", str, "sizes", True),
         field("best m untried in float64", "untried", wording.count, "sizes"),
         *LOST,
     ]

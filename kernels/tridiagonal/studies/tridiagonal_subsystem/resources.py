@@ -58,9 +58,9 @@ def chosen_by_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame
     fastest is taken.
 
     Returns a DataFrame: ``n``, ``m``, ``occupancy`` (0..1) and ``loss_percent`` against the fastest
-    m. Sizes where the occupancy of a row is not known have no row.
+    m: 0 where they tie. Sizes where the occupancy of a row is not known have no row.
     """
-    rows = case.best
+    rows = case.levelled
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
     share = np.minimum(rows["occupancy"], _launched(columns, study.profiles[case.gpu]))
     rows = rows.assign(share=share)

@@ -14,7 +14,6 @@ from launchwise.report.fields import (
     beside,
     by_key,
     contradictions,
-    decimals,
     field,
     grouped,
     lines,
@@ -28,7 +27,8 @@ from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
 from .resources import optimum_occupancy, resources
-from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases, left_out
+from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
+from .solvers import by_solver, solver_tables
 
 __all__ = ["cases", "sections"]
 
@@ -41,15 +41,20 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         return []
     entries = learnt(every, published)
     found = {case.title: optimum_occupancy(study, case) for case in every}
+    solvers = by_solver(study)
     optima = [
         _times(study, every, facts_of(published)),
         _trend(study, every, published),
-        *optima_tables(every, published),
+        *solver_tables(solvers),
+        *optima_tables([case for case in every if case.gpu == every[0].gpu], published),
     ]
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
-            [conclusions(study, every, entries, found, published), *contradictions(published)],
+            [
+                conclusions(study, every, entries, found, solvers, published),
+                *contradictions(published),
+            ],
         ),
         f"{study.name}-optima": ("The best sub-system size", optima),
         f"{study.name}-heuristic": ("A rule from it", list(_heuristic(study, entries))),
@@ -58,7 +63,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             borrowed(study, every, published),
         ),
         f"{study.name}-resources": ("Occupancy and threads per block", resources(study, found)),
-        f"{study.name}-left-out": ("Rows that are left out", list(left_out(every))),
     }
     return [Section(name, *part) for name, part in parts.items() if part[1]]
 
@@ -134,14 +138,14 @@ def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> li
                 facts.get(f"accuracy_{name}_{case.dtype}", "–"),
                 facts.get(f"null_accuracy_{case.dtype}", "–"),
             )
-            entries.append(Learnt(case.title, name, optima, case.rows, paper, SIZE, CHOICE))
+            entries.append(Learnt(case.title, name, optima, case.told, paper, SIZE, CHOICE))
     return entries
 
 
 def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
     caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
     yield table_of(caption, FIELDS, entries)
-    said = "Accuracy counts the very same choice; the time lost is the cost of a miss."
+    said = "Accuracy counts the very same choice; the time lost is the cost of a miss in pairs."
     tested = [len(one.classification.predictions) for one in entries if one.classification]
     if tested:
         said += (
@@ -149,7 +153,7 @@ def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
             f"so one of them moves an accuracy by up to {wording.fixed(1 / min(tested), 2)}."
         )
     yield Text(said, "note")
-    rows = pd.concat([entry.rows for entry in entries])
+    rows = pd.concat([entry.table for entry in entries])
     yield neighbours_figure(
         f"{study.name}-neighbours",
         f"Best {CHOICE} of every size and what the nearest neighbours predict for the test sizes "
@@ -166,13 +170,16 @@ PAPER = "paper, RTX 2080 Ti"
 OURS = grouped(
     "ours",
     field("streams", "streams", wording.count),
-    field("m observed", f"observed_{CHOICE}", wording.count, "rows"),
+    field("m observed", "best_m", wording.count, "rows"),
     field("ties with", "others", unit="m"),
-    field("time", "observed_time_ms", significant(4), "ms"),
+    field("time", "best_ms", significant(4), "ms"),
+    field("time from", "basis"),
     field("m corrected", CHOICE, wording.count, "rows"),
     field("time", "time_ms", significant(4), "ms"),
     field("rank", "rank", wording.count),
-    field("costs", "loss_percent", decimals(2), "%"),
+    field(
+        "costs", lambda row: row["state"] or wording.fixed(row["loss_percent"], 2), str, "%", True
+    ),
 )
 THEIRS = {
     "row": ("row", ""),
@@ -196,7 +203,8 @@ def _their_fields(theirs: Records) -> list[Field]:
 def optima_tables(
     every: list[SubsystemSeries], published: Mapping[str, Records]
 ) -> Iterator[Block]:
-    """A folded table per case, ours beside the paper's; rows of the paper without a size after."""
+    """A folded table per case, ours beside the paper's; rows of the paper without a size after.
+    Those of other GPUs say the same in the lookup."""
     for case in every:
         theirs = published.get(f"optima_{case.dtype}", [])
         caption = f"Optima of {case.title}"
@@ -222,11 +230,11 @@ def optima_tables(
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:
     known = {int(record["n"]): record for record in theirs if record["n"]}
-    streams = case.optimum_rows.set_index(SIZE)["streams"]
+    optima = case.optimum_rows.set_index(SIZE)
     ours = by_key(case.corrected, SIZE)
     for size, record in ours.items():
-        others = [m for m in case.ties[size] if m != record[f"observed_{CHOICE}"]]
+        others = [m for m in case.ties[size] if m != record["best_m"]]
         record["others"] = ", ".join(map(wording.count, others)) or MISSING
-        record["streams"] = streams[size]
+        record |= {name: optima.loc[size, name] for name in ("streams", "basis")}
     keys = sorted({*ours, *known})
     return beside(caption, SIZES, keys, (OURS, ours), (_their_fields(theirs), known))

@@ -1,0 +1,100 @@
+"""Speed-up of recursion, held against the best without it that the rows have.
+
+The paper's design has gtsv and one number of streams per size. Without recursion another number of
+streams, or the Thomas algorithm, may be faster, and then a part of the speed-up is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.paired import FASTER, SLOWER, UNDECIDED
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Fold
+from launchwise.report.fields import decimals, field, grouped, significant, table_of
+from launchwise.report.numbers import records
+from launchwise.tables.rows import DEFAULT_ERROR, Z95
+from launchwise.tables.times import by_sweep
+
+from .series import CHOICE, SIZE, SOLVERS, RecursionSeries, said_levels
+
+
+def by_cause(case: RecursionSeries) -> pd.DataFrame:
+    """Times of the sweep with and without recursion at the sizes that are compared.
+
+    Returns a DataFrame: ``n``; of ``flat`` (no recursion) and ``deep``, by gtsv with the published
+    streams, ``<which>_ms``; of the fastest with any number of streams (without recursion also by
+    Thomas), ``best_<which>_ms``, ``_error``, ``_streams``, ``_solver`` and ``<which>_levels``;
+    ``designed`` and ``gain``, the speed-up of recursion in the paper's design and over the best
+    without it; ``verdict`` on the latter: 95 % by the errors of both times. Without other streams
+    or Thomas at several m nothing beside the design was tried: no ``gain``, and an empty verdict.
+    """
+    alike = case.comparable
+    design, free = by_sweep(alike.rows), by_sweep(case.others)
+    free = free[free[SIZE].isin(design[SIZE].unique())]
+    deep = (free[CHOICE] > 0) & (free["stage2"] == "host")
+    found = pd.DataFrame(index=pd.Index(sorted(design[SIZE].unique()), name=SIZE))
+    for which, own, best in (
+        ("flat", design[CHOICE] == 0, free[CHOICE] == 0),
+        ("deep", design[CHOICE] > 0, deep),
+    ):
+        found[f"{which}_ms"] = design[own].groupby(SIZE)["time_ms"].min()
+        least = free[best].sort_values("time_ms").drop_duplicates(SIZE).set_index(SIZE)
+        for name, column in (("ms", "time_ms"), ("error", "error"), ("streams", "streams")):
+            found[f"best_{which}_{name}"] = least[column]
+        found[f"best_{which}_solver"] = least["stage2"].map(SOLVERS)
+        found[f"{which}_levels"] = pd.Series(list(map(said_levels, records(least))), least.index)
+    found["designed"] = found["flat_ms"] / found["deep_ms"]
+    found["gain"] = found["best_flat_ms"] / found["best_deep_ms"]
+    errors = found[["best_flat_error", "best_deep_error"]].fillna(DEFAULT_ERROR).to_numpy(float)
+    streams = design.drop_duplicates(SIZE).set_index(SIZE)["streams"]
+    beside = free[(free[CHOICE] == 0) & (free["m"] > 0)]
+    beside = beside[(beside["stage2"] != "host") | (beside["streams"] != beside[SIZE].map(streams))]
+    tried = beside.groupby(SIZE)["m"].nunique().reindex(found.index, fill_value=0)
+    found["gain"] = found["gain"].where(tried > 1)
+    beyond = np.abs(np.log(found["gain"])) > Z95 * np.hypot(*errors.T)
+    said = np.where(~beyond, UNDECIDED, np.where(found["gain"] > 1, FASTER, SLOWER))
+    found["verdict"] = np.where(found["gain"].isna(), "", said)
+    return found.dropna(subset=["designed"]).reset_index()
+
+
+def gain_tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
+    for case in every:
+        tied = case.ties
+        rows = records(by_cause(case))
+        for row in rows:
+            row["tied"] = ", ".join(map(wording.count, tied[row[SIZE]])) or MISSING
+        yield Fold(
+            case.title, [table_of(f"Speed-up of recursion by cause, {case.title}", FIELDS, rows)]
+        )
+
+
+def _how(which: str) -> Any:
+    def said(row: Mapping[str, Any]) -> str:
+        streams = wording.plural(int(row[f"best_{which}_streams"]), "stream")
+        return f"{row[f'best_{which}_solver']}, {streams}, m = {row[f'{which}_levels']}"
+
+    return said
+
+
+FIELDS = [
+    field(SIZE, SIZE, wording.count, "rows"),
+    *grouped(
+        "gtsv, published streams",
+        field("no recursion", "flat_ms", significant(4), "ms"),
+        field("recursion", "deep_ms", significant(4), "ms"),
+        field("recursions", "tied", unit="that tie"),
+        field("speed-up", "designed", decimals(2), "times"),
+    ),
+    *grouped(
+        "fastest of all rows",
+        field("no recursion", "best_flat_ms", significant(4), "ms", detail=_how("flat")),
+        field("recursion", "best_deep_ms", significant(4), "ms", detail=_how("deep")),
+        field("speed-up", "gain", decimals(2), "times"),
+        field("recursion is", "verdict"),
+    ),
+]

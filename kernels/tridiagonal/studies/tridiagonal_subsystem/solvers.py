@@ -1,0 +1,94 @@
+"""The paper's sub-system sizes by who solves stage 2 on the host: gtsv of LAPACK, or Thomas.
+
+The study's candidates have gtsv. The companion paper on streams has the Thomas algorithm; the paper
+on sub-systems does not name its solver. The longer stage 2 takes, the larger is the best m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from launchwise.base.vectors import Columns
+from launchwise.learning.row_arrays import arrays
+from launchwise.report import wording
+from launchwise.report.blocks import Block
+from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
+from launchwise.report.study import StudyData
+from launchwise.report.theme import kinds_of
+from launchwise.tables.times import by_sweep
+
+from ..host_runs import fastest, host_runs, ties
+from .series import CHOICE, SIZE
+
+SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
+LEAST = 100_000  # rows from which stage 2 and copies take most of the time
+THREADS = 256
+
+
+def by_solver(study: StudyData) -> dict[str, pd.DataFrame]:
+    """Title of a case to the paper's m and the best with each solver, by the sweep's times.
+
+    Sizes count where both solvers have the paper's m and another one. Returns a DataFrame: ``n``,
+    ``paper_m`` and, for each of :data:`SOLVERS`, ``<solver>_ms`` (paper's m), ``_best_m``,
+    ``_best_ms``, ``_loss`` (%) and ``_tied`` (bool: within the errors of both times).
+    """
+    found: dict[str, list[pd.DataFrame]] = {}
+    for solver in SOLVERS:
+        rows = host_runs(study, threads=THREADS, solver=solver)
+        rows = by_sweep(rows[(rows["m1"] == 0) & (rows[SIZE] >= LEAST)])
+        for gpu, of_gpu in rows.groupby("gpu", sort=True):
+            for kind, part in kinds_of(study, of_gpu):
+                if len(made := _of_one(study, part, solver)):
+                    found.setdefault(f"{gpu}, {kind}", []).append(made)
+    whole = {title: parts for title, parts in found.items() if len(parts) == len(SOLVERS)}
+    joined = {title: parts[0].merge(parts[1]) for title, parts in whole.items()}
+    return {title: table for title, table in joined.items() if len(table)}
+
+
+def _of_one(study: StudyData, rows: pd.DataFrame, solver: str) -> pd.DataFrame:
+    best = fastest(rows, [SIZE, CHOICE], study.spec)
+    known = Columns(study.spec.derived, arrays(best, study.spec))
+    least = best.loc[best.groupby(SIZE)["time_ms"].idxmin()].set_index(SIZE)
+    tied = ties(best, SIZE, CHOICE)
+    paper = best[(best[CHOICE] == known.value("published_m"))]
+    paper = paper[paper[SIZE].isin(best[SIZE].value_counts().loc[lambda count: count > 1].index)]
+    of_size = least.loc[paper[SIZE]]
+    return pd.DataFrame(
+        {
+            SIZE: paper[SIZE].to_numpy(),
+            "paper_m": paper[CHOICE].to_numpy(),
+            f"{solver}_ms": paper["time_ms"].to_numpy(),
+            f"{solver}_best_m": of_size[CHOICE].to_numpy(),
+            f"{solver}_best_ms": of_size["time_ms"].to_numpy(),
+            f"{solver}_loss": 100
+            * (paper["time_ms"].to_numpy() / of_size["time_ms"].to_numpy() - 1),
+            f"{solver}_tied": [
+                m in tied[n] for n, m in zip(paper[SIZE], paper[CHOICE], strict=True)
+            ],
+        }
+    )
+
+
+def _fields(solver: str, name: str) -> list[Field]:
+    return grouped(
+        f"stage 2 by {name}",
+        field("paper's m", f"{solver}_ms", significant(4), "ms"),
+        field("best m", f"{solver}_best_m", wording.count, "rows"),
+        field("best m", f"{solver}_best_ms", significant(4), "ms"),
+        field("paper's m loses", f"{solver}_loss", decimals(1), "%"),
+    )
+
+
+def solver_tables(found: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
+    fields = [
+        field(SIZE, SIZE, wording.count, "rows"),
+        field("paper's m", "paper_m", wording.count),
+    ]
+    for solver, name in SOLVERS.items():
+        fields += _fields(solver, name)
+    for title, table in found.items():
+        yield table_of(
+            f"The paper's m by solver of stage 2, times of the sweep, {title}", fields, table
+        )
