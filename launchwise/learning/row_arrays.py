@@ -58,22 +58,6 @@ def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -
     }
 
 
-def can_run(rows: pd.DataFrame, spec: Spec, facts: Mapping[str, Any]) -> np.ndarray:
-    """Whether the workload's constraints allow each row's configuration: bool, shape (rows,).
-
-    ``facts``: what they may read of a GPU, see :func:`launchwise.workloads.space.gpu_facts`.
-    """
-    columns = Columns(spec.derived, {**arrays(rows, spec), **facts})
-    allowed = np.ones(len(rows), dtype=bool)
-    for text in spec.constraints:
-        allowed &= columns.value(text).astype(bool)
-    for name, variant in spec.variants.items():
-        others = (rows["variant"] != name).to_numpy()
-        for text in variant.constraints:
-            allowed &= others | columns.value(text).astype(bool)
-    return allowed
-
-
 def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as mappings."""
     return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]

@@ -126,13 +126,6 @@ def fractions(study: StudyData) -> pd.DataFrame:
 
 
 @remembered
-def fractions_on(study: StudyData, gpu: str) -> pd.DataFrame:
-    """Rows of :func:`fractions` of one GPU."""
-    rows = fractions(study)
-    return rows[rows["gpu"] == gpu]
-
-
-@remembered
 def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """Best fixed configuration for all problems of a group.
 
@@ -179,10 +172,3 @@ def by_problem(study: StudyData, table: pd.DataFrame) -> pd.DataFrame:
         key=lambda column: column.map(places) if column.name == "gpu" else column,
         kind="stable",
     )
-
-
-def statuses(study: StudyData) -> pd.DataFrame:
-    """Rows a GPU and status, those of variants that are not verified among them."""
-    named = ["gpu", "status"]
-    rows = pd.concat([study.rows[named], study.unverified[named]], ignore_index=True)
-    return rows.groupby(named).size().unstack(fill_value=0)

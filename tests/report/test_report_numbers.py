@@ -8,7 +8,7 @@ import pytest
 from launchwise.report.models import outliers
 from launchwise.report.models.model_tables import goals, problems_tested, verdicts
 from launchwise.report.models.transfer import losses_by_transfer
-from launchwise.report.numbers import DEFAULT_ERROR, single_best, statuses, winners
+from launchwise.report.numbers import DEFAULT_ERROR, single_best, winners
 from launchwise.report.scores import (
     best_model,
     dropped_features,
@@ -183,12 +183,6 @@ def test_tested_problems_say_what_is_possible_beyond_noise():
     own = problems_tested(study(), "sizes", "big", "tree")
     assert own["sure"].all()
     assert sorted(own["improvement"]) == pytest.approx([1.25, 2.0])
-
-
-def test_statuses_are_counted():
-    counts = statuses(study())
-    assert counts.loc["big", "failed"] == 1
-    assert counts.loc["big", "ok"] == 6
 
 
 def test_outliers_by_size_put_removed_rows_back():

@@ -17,12 +17,11 @@ from launchwise.learning.training_rows import clean
 from launchwise.learning.truth import NOT_MEASURED, Truth
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
-from launchwise.report.answer.landscape import STATUS_WORDS
-from launchwise.report.numbers import statuses, winners
+from launchwise.report.numbers import winners
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
-from launchwise.workloads.metrics import MEASURED, STATUSES, UNVERIFIED
+from launchwise.workloads.metrics import MEASURED, UNVERIFIED
 from tests.support.report_pages import page_of, visible
 from tests.support.report_study import study
 from tests.support.samples import measurements, profile
@@ -209,19 +208,13 @@ def shown():
     return dataclasses.replace(one, spec=racing(one.spec, RACING), sweeps=sweeps)
 
 
-def test_the_report_has_words_for_every_status():
-    assert list(STATUS_WORDS) == list(STATUSES)
-
-
 def test_the_report_shows_it_beside_what_may_be_chosen(shown):
     pd.testing.assert_frame_equal(winners(shown), winners(study()))
     assert RACING not in set(shown.rows["variant"])
     assert set(shown.unverified["variant"]) == {RACING}
-    assert statuses(shown).loc["big", [UNVERIFIED, "ok"]].tolist() == [2, 6]
     page = visible(page_of(shown))
     assert re.search(rf"Not among them, at [^:]+: {RACING}", page)
     assert "It took 0.125 times as long as the best, with an error of 0.25" in page
-    assert "rows, timed only" in page
     meaning = dict(wording.configuration_key(shown.spec))
     (said,) = [text for form, text in meaning.items() if form.startswith(RACING)]
     assert said.endswith(f"({wording.NEVER_CHOSEN})")

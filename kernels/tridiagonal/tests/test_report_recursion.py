@@ -27,7 +27,6 @@ from tests.support.shown import (
     blocks_of,
     notes,
     rows_of,
-    said,
     tables,
     with_sweeps,
 )
@@ -138,21 +137,6 @@ def test_the_sections_say_where_it_pays(page):
     assert claims["m = 10 may be fixed for the first recursion"][0].startswith(
         "best in 6 of 9 cases; differences among 4, 5, 8 and 10 called negligible"
     )
-
-
-def test_what_was_tried_is_told_from_rows(made, published):
-    def tried(data):
-        (text,) = said(own(data, published)).values()
-        return text
-
-    assert "the least of 1 m per size (32)" in tried(made)
-    assert "m = 32 and the first recursion m = 5 and 10." in tried(made)
-    flat = [row(n, (m,), 1e-5 * n) for n in SIZES for m in (16, 64) if n < 10**8 or m == 64]
-    deep = [row(n, (64, 20, 0), 1e-5 * n) for n in SIZES]
-    stopped = [row(n, (32, 4, 0), 1e-5 * n, "slow") for n in SIZES]
-    more = tried(with_rows(made, [*flat, *deep, *stopped]))
-    assert "the least of 2 to 3 m per size (16, 32 and 64)" in more
-    assert "m = 32 and 64 and the first recursion m = 5, 10 and 20." in more
 
 
 def test_intervals_stand_beside_table_ii(page):

@@ -158,7 +158,7 @@ def test_a_single_launch_is_no_gain_anywhere_on_the_page(lucky, page, published)
     assert fitted["overhead_ms"].min() >= 0
     (optima,) = tables(section(found, "optima").blocks, folded=True)
     (row,) = [cells for cells in texts(optima) if cells[0] == "8\u202f000\u202f000"]
-    assert row[6:8] == ["–", "–"]
+    assert row[6:9] == ["–", "", "–"]
 
 
 def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published):
@@ -192,18 +192,11 @@ def test_overheads_are_drawn_with_the_law_that_made_them(page):
         assert np.median([abs(measured / value - 1) for measured, value in pairs]) < 0.15
 
 
-def test_published_forms_have_the_papers_metrics_beside_ours(made, page):
+def test_published_forms_fit_times_of_the_published_laws(made, page):
     fits = fit_table(laws_of(made)).set_index(["model", "set"])
     # Times made from the laws, but for the overhead of one stream, which is 0 when measured.
     assert (fits["r2"] > 0.95).all()
-    scores, metrics = tables(section(page, "laws").blocks, folded=True)
-    theirs = [row for row in texts(metrics) if row[1] == PAPER]
-    assert theirs[0][2:] == ["0.99998", "–", "–", "0.99999", "0.0200", "–"]
-    assert theirs[1][2:] == ["0.95317", "0.00501", "0.0708", "0.95497", "0.00444", "0.0667"]
-    assert theirs[2][2:] == ["0.99338", "0.245", "0.495", "0.98968", "0.145", "0.380"]
-    ours = [row for row in texts(metrics) if row[1] != PAPER]
-    expected = fits["r2"].to_numpy().reshape(3, 2)
-    assert [[float(row[2]), float(row[5])] for row in ours] == pytest.approx(expected, abs=1e-5)
+    (scores,) = tables(section(page, "laws").blocks, folded=True)
     assert len(scores.rows) == 6
     assert sum(row.cells[2].best for row in scores.rows) == 2
 
@@ -323,11 +316,11 @@ def test_pageable_memory_has_a_series_of_its_own(published):
     study = study_of(sweep("one", FEW), sweep("one", FEW, serial=3.0, memory="pageable"))
     first, second = series_of(study)
     assert ("pinned" in first.kind, "pageable" in second.kind) == (True, True)
-    folds = blocks_of(section(own(study, published), "gain"), Fold)
-    for fold, serial in zip(folds, (1.0, 3.0), strict=True):
-        for row, n in zip(texts(tables(fold.blocks, folded=True)[0]), FEW, strict=True):
-            alone = float(PUBLISHED_SUM.predict(n)) + 6e-6 * serial * n
-            assert float(row[1]) == pytest.approx(alone, rel=1e-3)
+    for series, serial in ((first, 1.0), (second, 3.0)):
+        alone = PUBLISHED_SUM.predict(series.gains["n"]) + 6e-6 * serial * series.gains["n"]
+        assert np.allclose(series.gains["alone_ms"], alone)
+    # The table is that of the first.
+    assert len(blocks_of(section(own(study, published), "gain"), Fold)) == 1
 
 
 def test_the_papers_stage_2_has_a_series_of_its_own(published):
@@ -375,7 +368,8 @@ def test_the_papers_claims_hold_on_times_made_from_its_laws(published):
     assert (creation, fits) == ("holds in part", ["holds"] * 3)
     # Six times the other work: streams still hide the same ms, but a small part of the time.
     slow = verdicts(study_of(sweep("one", sizes, serial=6.0)), published)
-    assert slow == ["does not hold"] * 2 + [one, many, prediction, creation, *fits]
+    # 32 streams tie with others, which decides nothing.
+    assert slow == ["does not hold"] * 2 + [one, "undecided", prediction, creation, *fits]
 
 
 def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(published):

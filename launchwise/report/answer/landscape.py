@@ -18,12 +18,10 @@ from launchwise.report.blocks import (
     Landscape,
     Panel,
     Section,
-    Table,
     Text,
 )
-from launchwise.report.fields import field, table_of
 from launchwise.report.measure_again import of_one_launch
-from launchwise.report.numbers import configuration_names, records, shown_problem, statuses
+from launchwise.report.numbers import configuration_names, records, shown_problem
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import row_of
 from launchwise.tables.rows import IMPORTED, fastest_rows, is_baseline, row_numbers, selected
@@ -157,28 +155,17 @@ def _places(study: StudyData, name: str) -> Mapping[str, np.ndarray]:
     return {str(gpu): np.asarray(places) for gpu, places in found.items()}
 
 
-STATUS_WORDS = {
-    "ok": "rows, timed",
-    "slow": "rows, one launch",
-    "unverified": "rows, timed only",
-    "wrong": "rows, bad result",
-    "failed": "rows, no launch",
-    "timeout": "rows, hung",
-    "out_of_memory": "rows",
-}
-"""Statuses in the order they are shown, with what stands below each in a heading."""
-
-
 def landscape(study: StudyData) -> Section:
-    """All configurations of one problem, and how the rows of every GPU ended."""
+    """All configurations of one problem."""
     chosen = shown_problem(study)
     gpu = chosen["gpu"]
     rows = _of_case(study, study.rows, chosen)
     title = f"{wording.problem(chosen, study.problem_columns)}, on {gpu}"
     times = rows.loc[rows["time_ms"].notna(), "time_ms"].sort_values()
     near = int((times <= 1.02 * times.iloc[0]).sum())
-    ended = rows["status"].value_counts()
-    counted = [f"{ended[name]} {_words(name)}" for name in STATUSES if name in ended.index]
+    ended = rows["status"].str.replace("_", " ").value_counts()
+    names = (name.replace("_", " ") for name in STATUSES)
+    counted = [f"{ended[name]} {name}" for name in names if name in ended.index]
     lead = (
         f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
         f"{near} of them within 2 % of the best."
@@ -202,7 +189,6 @@ def landscape(study: StudyData) -> Section:
         figure,
         *_beside(study, gpu, chosen),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
-        Fold("How the rows of the sweeps ended", [_status_table(study)]),
     ]
     return Section(f"{study.name}-landscape", "All configurations of one problem", found)
 
@@ -229,22 +215,6 @@ def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
         )
         found.append(Text(said, "note"))
     return found
-
-
-def _status_table(study: StudyData) -> Table:
-    counts = statuses(study)
-    names = [name for name in STATUS_WORDS if name in counts.columns]
-    fields = [
-        field("GPU", "gpu"),
-        *(field(_words(name), name, wording.count, STATUS_WORDS[name]) for name in names),
-        field("all", "all", wording.count, "rows"),
-    ]
-    rows = counts.assign(all=counts.sum(axis=1)).reindex(study.gpus).dropna().reset_index()
-    return table_of("How the rows of the sweeps ended", fields, rows)
-
-
-def _words(status: str) -> str:
-    return status.replace("_", " ")
 
 
 MOST_POINTS = 800  # Most configurations per landscape; more are thinned out evenly

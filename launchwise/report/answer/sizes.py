@@ -20,7 +20,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import (
     by_problem,
-    fractions_on,
+    fractions,
     single_best,
     winners,
 )
@@ -50,7 +50,8 @@ def tiles(study: StudyData) -> Section:
 
 
 def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
-    own = fractions_on(study, gpu)
+    own = fractions(study)
+    own = own[own["gpu"] == gpu]
     baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
     one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]

@@ -62,10 +62,9 @@ def answer(study: StudyData) -> Section:
 def choices(study: StudyData) -> Section:
     """Best fixed configuration per kind of problem and GPU, and the basis of its gains."""
     title = "One fixed configuration per kind of problem"
-    found: list[Block] = [_short_table(study), *_single_rows(study)]
-    if single_best(study, ["gpu"]).empty:
-        found = [Text("No two configurations were measured at every problem.", "note")]
-    return Section(f"{study.name}-choices", title, found)
+    lacking = Text("No two configurations were measured at every problem.", "note")
+    found = lacking if single_best(study, ["gpu"]).empty else _short_table(study)
+    return Section(f"{study.name}-choices", title, [found])
 
 
 def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
@@ -217,16 +216,6 @@ def _choice(study: StudyData, record: Mapping[str, Any]) -> Cell:
 
 def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
     return all(record[name] == value for name, value in baseline(study.spec).items())
-
-
-def _single_rows(study: StudyData) -> list[Block]:
-    """GPUs whose gains rest on single rows."""
-    said = [gpu for gpu in study.whole if gpu not in study.pairs]
-    text = (
-        f"Gains of {wording.listed(said)} compare single rows of a sweep, not pairs: a difference "
-        "of clocks is part of such a gain."
-    )
-    return [Text(text, "note")] if said else []
 
 
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.row_arrays import can_run
+from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
 from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
-from launchwise.report.fields import beside, decimals, field, grouped, table_of
+from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
@@ -117,10 +118,25 @@ def _comparable(
     for other, having_it in has.items():
         both = having_it[of_cell[lacking, at]] & having_it[leader[at]]
         asked[other] = asked[other].mask(both, rows[other].iloc[leader[at]].reset_index(drop=True))
-    possible = can_run(asked, spec, facts) if len(asked) else np.zeros(0, dtype=bool)
+    possible = _can_run(asked, spec, facts)
     best[lacking[possible], at[possible]] = np.nan
     best[:, (~np.isnan(best)).sum(axis=0) < 2] = np.nan
     return np.asarray(best / reached[leader])
+
+
+def _can_run(rows: pd.DataFrame, spec: Spec, facts: Mapping[str, Any]) -> np.ndarray:
+    """Whether the workload's constraints allow each row's configuration: bool, shape (rows,)."""
+    columns = Columns(spec.derived, {**arrays(rows, spec), **facts})
+    allowed = np.ones(len(rows), dtype=bool)
+    if rows.empty:
+        return allowed
+    for text in spec.constraints:
+        allowed &= columns.value(text).astype(bool)
+    for name, variant in spec.variants.items():
+        others = (rows["variant"] != name).to_numpy()
+        for text in variant.constraints:
+            allowed &= others | columns.value(text).astype(bool)
+    return allowed
 
 
 def tunables(study: StudyData) -> Section | None:
@@ -154,13 +170,8 @@ def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator
     # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
     if any(record["problems"] > 1 for record in best.values()):
         yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
-    yield Fold(
-        f"{gpu}: values of every tunable",
-        [
-            _best_and_worst(of_tunables, best, gpu),
-            every_value(f"Values of tunables on {gpu}", found),
-        ],
-    )
+    table = every_value(f"Values of tunables on {gpu}", found)
+    yield Fold(f"{gpu}: values of every tunable", [table])
 
 
 def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
@@ -178,22 +189,6 @@ VALUE = [
 ]
 
 WORST = field("time lost", "worst_loss_percent", decimals(1), "% (worst)")
-
-
-def _best_and_worst(
-    of_tunables: dict[str, list[dict[str, Any]]], best: dict[str, dict[str, Any]], gpu: str
-) -> Table:
-    worst = {
-        tunable: max(values, key=lambda record: record["loss_percent"])
-        for tunable, values in of_tunables.items()
-    }
-    return beside(
-        f"One value for every problem of {gpu}",
-        field("tunable", lambda tunable: tunable),
-        of_tunables,
-        (grouped("best single value", *VALUE, WORST), best),
-        (grouped("worst single value", *VALUE), worst),
-    )
 
 
 def every_value(caption: str, found: list[dict[str, Any]]) -> Table:

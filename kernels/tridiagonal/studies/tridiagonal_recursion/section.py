@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import pandas as pd
-
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Figure, Panel, Section, Table
+from launchwise.report.blocks import MISSING, Block, Figure, Panel, Section, Table
 from launchwise.report.fields import (
     THEIRS,
     beside,
@@ -40,7 +38,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     fixed = int(facts.get("second_level_m_fixed", FIXED_M))
     worth = [
         _figure(study, every),
-        Bullets(list(_tried(every))),
         *_intervals(every, published),
         *gain_tables(every),
     ]
@@ -76,24 +73,6 @@ def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
         panels=panels,
         keys=theme.keys(shown),
     )
-
-
-def _tried(every: Sequence[RecursionSeries]) -> Iterator[tuple[str, str]]:
-    for case in every:
-        depths = case.rows[CHOICE]
-        flat, deep = case.rows[depths == 0], case.rows[depths > 0]
-        per_size = flat.groupby(SIZE)["m"].nunique()
-        ends = sorted({int(per_size.min()), int(per_size.max())})
-        yield (
-            f"{case.title}:",
-            f"the time without recursion is the least of {' to '.join(map(str, ends))} m per size "
-            f"({_values(flat['m'])}); with recursion, the outermost level has m = "
-            f"{_values(deep['m'])} and the first recursion m = {_values(deep['m1'])}.",
-        )
-
-
-def _values(column: pd.Series) -> str:
-    return wording.listed(wording.count(value) for value in sorted(set(column)))
 
 
 def _named(depth: int | str) -> str:

@@ -9,9 +9,8 @@ import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Fold, Panel, Table, Text
+from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
 from launchwise.report.fields import (
-    FROM_PAPER,
     THEIRS,
     Field,
     decimals,
@@ -35,9 +34,9 @@ from ...recommenders.stream_law.laws import (
     SmoothOverheadLaw,
     SumLaw,
 )
-from .gains import ABOVE, CHOICE, NOT_WELL, ROWS, SIZE
+from .gains import ABOVE, CHOICE, NOT_WELL, ROWS, SIZE, said_ties
 from .series import FittedLaws, StreamSeries
-from .stages import PAPER, TEMPLATE
+from .stages import TEMPLATE
 
 FORMS: dict[str, str] = {
     SumLaw.__name__: "slope·n + constant, errors in ms (published)",
@@ -77,9 +76,7 @@ def fit_table(laws: FittedLaws) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def fit_blocks(
-    study: StudyData, every: Sequence[StreamSeries], published: Mapping[str, Records]
-) -> Iterator[Block]:
+def fit_blocks(study: StudyData, every: Sequence[StreamSeries]) -> Iterator[Block]:
     """Figures and tables of the laws; a note for series without laws."""
     fitted = [(series, series.laws) for series in every if series.laws]
     lacking = [series.title for series in every if not series.laws]
@@ -99,7 +96,6 @@ def fit_blocks(
         "note",
     )
     yield _scores(fitted)
-    yield _metrics(fitted, published)
     yield _figure(study, fitted)
 
 
@@ -136,48 +132,6 @@ SCORES = [
         field("R²", "r2", decimals(4)),
     ),
 ]
-
-
-MODELS = {
-    "sum": "sum",
-    "overhead_small": "overhead, n up to 10^6",
-    "overhead_big": "overhead, n above 10^6",
-}
-"""Names of models in the published table, and for people."""
-SETS = {"train": "training", "test": "test"}
-METRICS = {
-    "r2": ("r_squared", "R²", "", decimals(5)),
-    "mse": ("mse_ms2", "MSE", "ms²", wording.number),
-    "rmse": ("rmse_ms", "RMSE", "ms", wording.number),
-}
-"""Metric to its column in the published table, its name, its unit, and how it is shown."""
-
-
-def _metrics(
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
-) -> Table:
-    """R², MSE and RMSE of the published forms: the paper's where there are any, then ours."""
-    tables = [(series.title, fit_table(laws)) for series, laws in fitted]
-    rows: list[dict[str, Any]] = []
-    for model, said in MODELS.items():
-        theirs = {row["set"]: row for row in published.get("models", []) if row["model"] == model}
-        if theirs:
-            printed = {
-                f"{part}_{name}": float(value) if value else None
-                for part in SETS
-                for name, (column, *_) in METRICS.items()
-                for value in [theirs.get(part, {}).get(column)]
-            }
-            rows.append({"model": said, "on": PAPER, **printed, FROM_PAPER: True})
-        for title, fits in tables:
-            own = records(fits[fits["model"] == model])
-            ours = {f"{fit['set']}_{name}": fit[name] for fit in own for name in METRICS}
-            rows += [{"model": said, "on": title, **ours}] if ours else []
-    fields = [field("model", "model"), field("fitted on", "on")]
-    for part, group in SETS.items():
-        for name, (_, title, unit, shown) in METRICS.items():
-            fields += grouped(group, field(title, f"{part}_{name}", shown, unit))
-    return table_of("Published forms of the laws: the paper's fit and ours", fields, rows)
 
 
 def _figure(study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Figure:
@@ -245,9 +199,9 @@ def optima_table(
     those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
     alone); ``form_streams``, ``form_lost_ms`` and ``form_lost_percent`` by the published forms
     fitted here; ``part`` (``training``, ``held out``, empty where only the paper has the size);
-    ``well_measured`` and ``above_bound`` as :func:`~gains.gain_table` has them. Measured optima and
-    losses are NaN where a size is not measured well enough, losses also where the predicted number
-    has no repeated time.
+    ``well_measured``, ``above_bound`` and ``tied`` as :func:`~gains.gain_table` has them; a number
+    that ties loses nothing. Measured optima and losses are NaN where a size is not measured well
+    enough, losses also where the predicted number has no repeated time.
     """
     ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
     if laws.published:
@@ -260,6 +214,11 @@ def optima_table(
     gains = series.gains.set_index(SIZE)
     for name in ("well_measured", "above_bound"):
         ours[name] = ours[SIZE].map(gains[name]).eq(True)
+    ours["tied"] = ours[SIZE].map(gains["tied"])
+    for who in ("predicted", "form", "baseline"):
+        near = [a in tied for a, tied in zip(ours[f"{who}_streams"], ours["tied"], strict=True)]
+        losses = [name for name in map(str, ours.columns) if name.startswith(f"{who}_lost_")]
+        ours[losses] = ours[losses].mask(pd.Series(near, ours.index), 0.0)
     for name in map(str, ours.columns):
         if name.startswith("measured_") or "_lost_" in name:
             ours[name] = ours[name].astype(float).where(ours["well_measured"])
@@ -278,14 +237,14 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def optima_blocks(optima: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
-    """A table for each series with laws; that of the first is open.
+    """A table for the first series with laws.
 
     ``optima``: title of a series to its :func:`optima_table`.
     """
-    for place, (title, found) in enumerate(optima.items()):
-        caption = f"Best and predicted number of streams of every size, {title}"
-        made = table_of(caption, FIELDS, found)
-        yield Fold(f"{title}: optima of every size", [made]) if place else made
+    for title, found in list(optima.items())[:1]:
+        yield table_of(
+            f"Best and predicted number of streams of every size, {title}", FIELDS, found
+        )
 
 
 def _part(record: Mapping[str, Any]) -> Cell:
@@ -293,6 +252,10 @@ def _part(record: Mapping[str, Any]) -> Cell:
     remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
     remarks[ABOVE] = record["above_bound"]
     return Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
+
+
+def _ties(record: Mapping[str, Any]) -> str:
+    return "" if wording.is_missing(record["measured_ms"]) else said_ties(record["tied"])
 
 
 def _choice(who: str) -> list[Field]:
@@ -314,7 +277,11 @@ FIELDS = [
     field("size", _part),
     *grouped(
         "here",
-        field("measured", "measured_streams", wording.count, "streams"),
+        field("shortest", "measured_streams", wording.count, "streams"),
+        field(
+            "tie",
+            lambda row: "" if wording.is_missing(row["measured_ms"]) else said_ties(row["tied"]),
+        ),
         field("time", "measured_ms", significant(4), "ms"),
     ),
     *grouped("chosen laws", *_choice("predicted")),

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Figure, Key, Panel
+from launchwise.report.blocks import MISSING, Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import indistinct
 from launchwise.tables.times import PAIRS, by_sweep
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
@@ -49,6 +50,8 @@ GAIN_COLUMNS = (
 )
 """Columns of :func:`gain_table` that a system has only if it is measured well enough."""
 
+TIES = ("tied", "basis")
+
 ABOVE = "above its bound"  # words for a speed-up that overlap cannot explain
 
 
@@ -67,12 +70,14 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     Returns a DataFrame: one row for each system with several numbers of streams, in order of
     ``by``: ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one
     stream) and ``sum_ms``; ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative
-    standard error); these eight are NaN where the system is not well measured. ``bound`` is NaN
+    standard error); these eight are NaN where the system is not well measured. ``tied``: numbers of
+    streams that the errors of their times do not tell apart from the fastest, ascending; ``basis``
+    of the times. ``bound`` is NaN
     where the stages, timed one after the other, take no less than a run; ``above_bound``: by more
     than :data:`STANDARD_ERRORS` errors.
     """
     found = []
-    columns = [*by, CHOICE, "status", "time_ms", "error", *STAGES]
+    columns = [*by, CHOICE, "status", "time_ms", "error", "basis", *STAGES]
     alike = dict(iter(of_one_kind(runs, by)[columns].groupby(list(by), sort=True)))
     for values, rows in runs.groupby(list(by), sort=True):
         if rows[CHOICE].nunique() < 2:
@@ -82,7 +87,7 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
         counts = {"rows": len(rows), "single_launches": single}
         system = dict(zip(by, names, strict=True))
         found.append({**system, **counts, **_gain(alike[values])})
-    made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound"]
+    made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound", *TIES]
     return pd.DataFrame(found, columns=[*by, *made])
 
 
@@ -93,7 +98,13 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     shortest = min(ordered, key=lambda row: float(row["time_ms"]))
     if alone is None or shortest["status"] != REPEATED:
         unknown = dict.fromkeys(GAIN_COLUMNS, float("nan"))
-        return {"well_measured": False, **unknown, "above_bound": False}
+        return {
+            "well_measured": False,
+            **unknown,
+            "above_bound": False,
+            "tied": (),
+            "basis": MISSING,
+        }
     alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
     sum_ms = sum(alone[name] for name in STAGES)
     gain = alone_ms / best_ms
@@ -113,7 +124,14 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
         "gain_error": gain_error,
         "bound": bound,
         "above_bound": gain * (1 - STANDARD_ERRORS * gain_error) > bound,
+        "tied": _tied(rows[rows["status"] == REPEATED]),
+        "basis": shortest["basis"],
     }
+
+
+def _tied(rows: pd.DataFrame) -> tuple[int, ...]:
+    near = indistinct(rows, np.zeros(len(rows), dtype=np.int64))
+    return tuple(sorted(map(int, rows.loc[near, CHOICE])))
 
 
 def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
@@ -121,6 +139,12 @@ def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
     where no size is measured well enough."""
     explained = gains[gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
     return None if explained.empty else explained.iloc[int(explained["gain"].argmax())]
+
+
+def faster_sizes(gains: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a gain of more than :data:`STANDARD_ERRORS`, within its bound."""
+    beyond = gains["gain"] * (1 - STANDARD_ERRORS * gains["gain_error"].astype(float)) > 1
+    return gains[beyond & gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
 
 
 def sentence(gains: pd.DataFrame) -> str:
@@ -137,11 +161,9 @@ def sentence(gains: pd.DataFrame) -> str:
             f"{wording.percent(largest['gain_error'])} %) over one stream, at {SIZE} = "
             f"{wording.count(largest[SIZE])}{_limit(largest['bound'])}"
         ]
-    explained = well[~(well["gain"] > well["bound"])]
-    faster = explained["gain"] * (1 - STANDARD_ERRORS * explained["gain_error"]) > 1
     said.append(
         f"faster than one stream by more than {STANDARD_ERRORS:g} standard errors, and within the "
-        f"bound, at {int(faster.sum())} of {wording.plural(len(well), 'size')}"
+        f"bound, at {len(faster_sizes(gains))} of {wording.plural(len(well), 'size')}"
     )
     if unknown := len(gains) - len(well):
         said.append(f"{wording.plural(unknown, 'size is', 'sizes are')} {NOT_WELL}")
@@ -217,6 +239,10 @@ def remark(record: Mapping[str, object]) -> str:
     return ABOVE if record["above_bound"] else ""
 
 
+def said_ties(tied: Sequence[int]) -> str:
+    return ", ".join(map(wording.count, tied)) or MISSING
+
+
 ROWS = field(SIZE, SIZE, wording.count, "rows")
 ONE_STREAM = field("one stream", "alone_ms", significant(4), "ms")
 SPEED_UP = field("speed-up", "gain", decimals(3))
@@ -229,7 +255,9 @@ FIELDS = [
     *grouped(
         "shortest time",
         field("streams", "best_streams", wording.count),
+        field("tie", "tied", said_ties, "streams"),
         field("time", "best_ms", significant(4), "ms"),
+        field("from", "basis"),
         field("saved", "saved_ms", wording.number, "ms"),
         SPEED_UP,
         ERROR,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
+from launchwise.report.blocks import Block, Cell, Figure, Key, Panel, Text
 from launchwise.report.fields import FROM_PAPER, THEIRS, by_key, field, grouped, lines, table_of
 from launchwise.report.study import StudyData
 
@@ -96,19 +96,24 @@ FIELDS = [
 ]
 
 
+FORMULAS = (
+    "Without streams a run takes T = T1_H2D + T1_COMP + T1_D2H + T2_H + T3_H2D + T3_COMP + T3_D2H; "
+    "with s streams T_str = T1_H2D + sum / s + T2_H + T3_D2H + T_overhead, where sum = T1_COMP + "
+    "T1_D2H + T3_H2D + T3_COMP. So T_overhead = T_str - T + (s - 1) / s · sum. T2_H is that of "
+    "gtsv or, where the series says so, of the Thomas algorithm, as in the paper."
+)
+
+
 def stage_blocks(
     study: StudyData, every: Sequence[StreamSeries], published: Mapping[str, Records]
 ) -> Iterator[Block]:
     paper = published_stage_table(published)
     tables = [(series, stage_table(series)) for series in every]
+    yield Text(FORMULAS, "note")
     if not paper.empty:
         yield _beside(study, tables, paper)
     yield _figure_of_stages(study, every)
     yield _figure_of_sums(study, tables, paper)
-    for series, ours in tables:
-        caption = f"Overlapped stages and optima of every size, {series.title}"
-        made = table_of(caption, FIELDS, ours.assign(where=series.title))
-        yield Fold(f"{series.title}: stages of every size", [made])
 
 
 def _beside(

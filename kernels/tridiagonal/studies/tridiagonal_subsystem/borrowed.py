@@ -1,12 +1,12 @@
 """Loss of an optimum borrowed from another GPU or another precision, where both m ran in pairs.
 
 The paper's other cards were not measured here. The cost model predicts the times of every printed m
-from their datasheets; stage 2 is the Thomas algorithm, as in the paper. No measured row is used.
+from their datasheets; stage 2 is the Thomas algorithm. No measured row is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -21,13 +21,11 @@ from launchwise.report.blocks import Block, Bullets, Fold, Table, Text
 from launchwise.report.fields import (
     FROM_PAPER,
     THEIRS,
-    Part,
     beside,
     by_key,
     decimals,
     field,
     grouped,
-    printed,
     table_of,
 )
 from launchwise.report.study import StudyData
@@ -111,7 +109,7 @@ def predicted_transfer(study: StudyData, published: Mapping[str, Records]) -> li
     found = predicted_losses(study, published.get("transfer", []))
     if not found:
         return []
-    title = "The paper's rule on its other cards, by prediction and as printed"
+    title = "The paper's rule on its other cards, by prediction and as printed (table III)"
     return [Bullets([_said(*each) for each in found.items()]), Fold(title, [_table(found)])]
 
 
@@ -213,7 +211,7 @@ def borrowed(
     pairs, single = transfers(every), precisions(every)
     blocks: list[Block] = []
     if pairs:
-        blocks += [_summary(pairs, published), *_details(every, published)]
+        blocks.append(_summary(pairs, published))
     blocks += predicted_transfer(study, published)
     if single:
         blocks.append(_precision(single, published))
@@ -259,76 +257,6 @@ def _their_lost(card: str, theirs: Records) -> dict[str, Any]:
         "significant": sum(value > SIGNIFICANT for value in percent),
         FROM_PAPER: True,
     }
-
-
-def _details(every: Sequence[SubsystemSeries], published: Mapping[str, Records]) -> Iterator[Block]:
-    """Every size in the precision of table III: the first GPU's rule on the others, beside it."""
-    double = [case for case in every if case.dtype == "float64"]
-    source, targets = next(iter(double), None), [case for case in double[1:] if case.in_pairs]
-    shown = published.get("transfer", [])
-    if source is None or not targets:
-        return
-    title = f"Every size: the rule of {source.title} on the other GPUs, beside table III"
-    blocks: list[Block] = [_detail(source, targets, shown)]
-    if without := [record for record in shown if not record["n"]]:
-        caption = "Rows of table III whose size the text lost, in ascending order"
-        blocks.append(table_of(caption, PRINTED, without))
-    yield Fold(title, blocks)
-
-
-OURS = [
-    field("m observed", "best_m", wording.count, "rows"),
-    field("rule", CHOICE, wording.count, "m"),
-]
-
-
-def _loss(row: Mapping[str, Any]) -> str:
-    return str(row["state"]) or wording.fixed(row["loss_percent"], 2)
-
-
-THERE = [field("best m", "best_m", wording.count, "rows"), field("loses", _loss, str, "%", True)]
-
-
-def _their_loss(card: str) -> Callable[[Mapping[str, str]], str]:
-    def printed_loss(record: Mapping[str, str]) -> str:
-        loss = record[f"loss_{card}"]
-        return record[f"loss_{card}_percent"] or ("" if loss == "none" else loss)
-
-    return printed_loss
-
-
-PRINTED = grouped(
-    "paper",
-    field("row", "row", printed),
-    field("streams", "streams", printed),
-    field("2080 Ti", "m_rtx2080ti", printed, "m"),
-    field("rule", "m_heuristic", printed, "m"),
-    *(
-        one
-        for card, name in CARDS.items()
-        for one in (
-            field(name, f"m_{card}", printed, "m"),
-            field("loses", _their_loss(card), printed, "%"),
-        )
-    ),
-    role=THEIRS,
-)
-"""Fields of table III."""
-
-
-def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs: Records) -> Table:
-    optima = by_key(source.corrected, SIZE)
-    known = {int(record["n"]): record for record in theirs if record["n"]}
-    parts: list[Part] = [
-        (grouped(source.gpu, *OURS), optima),
-        *(
-            (grouped(target.gpu, *THERE), by_key(target.losses(source.corrected), SIZE))
-            for target in targets
-        ),
-        (PRINTED if theirs else [], known),
-    ]
-    caption = f"The rule of {source.title} on other GPUs"
-    return beside(caption, SIZES, sorted({*optima, *known}), *parts)
 
 
 def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]) -> Table:

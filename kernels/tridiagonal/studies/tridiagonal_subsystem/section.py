@@ -203,29 +203,13 @@ def _their_fields(theirs: Records) -> list[Field]:
 def optima_tables(
     every: list[SubsystemSeries], published: Mapping[str, Records]
 ) -> Iterator[Block]:
-    """A folded table per case, ours beside the paper's; rows of the paper without a size after.
-    Those of other GPUs say the same in the lookup."""
+    """A folded table per case, ours beside the paper's rows that have a size."""
     for case in every:
         theirs = published.get(f"optima_{case.dtype}", [])
         caption = f"Optima of {case.title}"
         if theirs:
             caption += f", beside {NAMES[case.dtype]} of the paper"
         yield Fold(f"{case.title}: optima of every size", [_beside(caption, case, theirs)])
-    for dtype in dict.fromkeys(case.dtype for case in every):
-        lost = [record for record in published.get(f"optima_{dtype}", []) if not record["n"]]
-        if lost:
-            yield Fold(
-                f"Paper, {dtype}: {len(lost)} rows without a size",
-                [
-                    Text(
-                        f"The text of {NAMES[dtype]} lost its sizes. Other rows have theirs "
-                        "restored, as the sources of the published table say; these do not. Rows "
-                        "ascend in size.",
-                        "note",
-                    ),
-                    table_of(f"Rows of {NAMES[dtype]} without a size", _their_fields(lost), lost),
-                ],
-            )
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:
