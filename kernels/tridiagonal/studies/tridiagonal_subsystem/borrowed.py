@@ -178,19 +178,10 @@ def transfers(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str, str], pd
 
 
 def precisions(every: Sequence[SubsystemSeries]) -> dict[str, pd.DataFrame]:
-    """Title of a float32 case -> losses of the corrected optima of its float64 counterpart. A
-    column ``untried`` (bool) beside those of :meth:`SubsystemSeries.losses`: float64 has no time
-    for the best m of float32 at that size, so that its rule could not choose it."""
-    double = {case.gpu: case for case in every if case.dtype == "float64"}
-    found = {}
-    for case in every:
-        if case.dtype == "float32" and case.gpu in double:
-            source = double[case.gpu]
-            losses = case.losses(source.corrected)
-            tried = set(zip(source.best[SIZE], source.best[CHOICE], strict=True))
-            best = zip(losses[SIZE], losses["best_m"], strict=True)
-            found[case.title] = losses.assign(untried=[key not in tried for key in best])
-    return found
+    """Title of a float32 case -> losses of the corrected optima of its float64 counterpart."""
+    double = {case.gpu: case.corrected for case in every if case.dtype == "float64"}
+    single = (case for case in every if case.dtype == "float32" and case.gpu in double)
+    return {case.title: case.losses(double[case.gpu]) for case in single}
 
 
 LOST = [
@@ -263,18 +254,16 @@ def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Recor
     rows: list[dict[str, Any]] = []
     for title, losses in single.items():
         same = f"{losses['tied'].sum()} of {len(losses)}"
-        found = {"on": title, "same": same, "untried": losses["untried"].sum()}
-        rows.append({**found, **lost(losses)})
+        rows.append({"on": title, "same": same, **lost(losses)})
     if theirs := published.get("optima_float32", []):
         double = {one["n"]: one["m_corrected"] for one in published.get("optima_float64", [])}
         both = [one for one in theirs if one["n"] and one["n"] in double]
         alike = sum(one["m_observed"] == double[one["n"]] for one in both)
-        found = {"on": "RTX 2080 Ti, float32 (paper)", "untried": None, FROM_PAPER: True}
+        found = {"on": "RTX 2080 Ti, float32 (paper)", FROM_PAPER: True}
         rows.append({**UNKNOWN, **found, "same": f"{alike} of {len(both)}"})
     fields = [
         field("used on", "on"),
         field("best or tied", "same", str, "sizes", True),
-        field("best m untried in float64", "untried", wording.count, "sizes"),
         *LOST,
     ]
     return table_of("Corrected optima of float64 used in float32", fields, rows)

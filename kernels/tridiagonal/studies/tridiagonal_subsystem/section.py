@@ -145,14 +145,7 @@ def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> li
 def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
     caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
     yield table_of(caption, FIELDS, entries)
-    said = "Accuracy counts the very same choice; the time lost is the cost of a miss in pairs."
-    tested = [len(one.classification.predictions) for one in entries if one.classification]
-    if tested:
-        said += (
-            f" A case has {' to '.join(map(str, sorted({min(tested), max(tested)})))} test sizes, "
-            f"so one of them moves an accuracy by up to {wording.fixed(1 / min(tested), 2)}."
-        )
-    yield Text(said, "note")
+    yield Text("Accuracy counts the very same choice; time lost: cost of a miss in pairs.", "note")
     rows = pd.concat([entry.table for entry in entries])
     yield neighbours_figure(
         f"{study.name}-neighbours",
