@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.paired import FASTER, SLOWER, UNDECIDED
+from launchwise.base.robust import FASTER, SLOWER, UNDECIDED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts

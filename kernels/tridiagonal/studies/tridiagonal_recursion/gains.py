@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.paired import FASTER, SLOWER, UNDECIDED
+from launchwise.base.robust import FASTER, SLOWER, UNDECIDED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold
 from launchwise.report.fields import decimals, field, grouped, significant, table_of
