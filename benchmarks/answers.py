@@ -1,4 +1,5 @@
-"""Answers of the answering model to every test problem of every study, beside heuristics.
+"""Answers of the answering model to every test problem of every study, beside heuristics; and of
+the tables that users ask at problems of blind tests, as if nobody had measured these.
 
     python benchmarks/answers.py benchmarks/results/answers.json
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from harness.projects import (
 )
 
 from launchwise.base.storage import read_json, write_json
+from launchwise.exporting.entries import read_stored
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.splits import case_columns
 from launchwise.learning.summary import ALL_GPUS, HEURISTICS, WORTH_PERCENT
@@ -154,6 +157,23 @@ def total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def between_entries(folder: Path, study: str) -> list[dict[str, Any]]:
+    """What a study's table reaches between its entries, a row per GPU with a blind test."""
+    stored = read_stored(folder / "results" / "lookup" / f"{study}.json")
+    return [
+        {"study": study, "gpu": one.name, **asdict(one.tested)}
+        for one in stored.devices
+        if one.tested is not None
+    ]
+
+
+def with_mean(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, and their mean over problems."""
+    fractions = [one["fraction"] for one in rows for _ in range(one["problems"])]
+    every = {"problems": len(fractions), "fraction": geometric_mean(fractions)}
+    return [*rows, {"study": "all", "gpu": "all", **every}]
+
+
 def main() -> None:
     """Run the pipeline and collect what the answering model gives."""
     given = arguments(__doc__).parse_args()
@@ -169,11 +189,12 @@ def main() -> None:
         targets = [f"results/evaluation/{study}.summary.json" for study in studies]
         snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
         evaluation = folder / "results" / "evaluation"
-        rows = []
+        rows, between = [], []
         for study in studies:
             workload = workload_folder(folder, study)
             assert workload is not None, study
             rows += answers_of(evaluation, study, load_spec(workload))
+            between += between_entries(folder, study)
     for row in rows:
         print(
             f"{row['study']:24} {row['split']:14} {row['problems']:4} problems, "
@@ -181,7 +202,8 @@ def main() -> None:
             f"{row['missed']} of {row['worthwhile']} missed"
         )
     limits = {"harm_percent": HARM_PERCENT, "worth_percent": WORTH_PERCENT}
-    write_json(given.output, {**made_by, **limits, "studies": rows, "all": total(rows)})
+    found = {"studies": rows, "all": total(rows), "between": with_mean(between)}
+    write_json(given.output, {**made_by, **limits, **found})
 
 
 if __name__ == "__main__":

@@ -12,15 +12,29 @@ import pandas as pd
 
 from launchwise.exporting.asked import sortable
 from launchwise.exporting.decision import Judged
-from launchwise.exporting.entries import Entry, texts_of
+from launchwise.exporting.entries import Entry, Tested, texts_of
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
-from launchwise.learning.conformal import calibration, quantiles, stretched
+from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched
 from launchwise.learning.final import Final
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import Value
 
 HELD_OUT = 4  # One in so many drawn problems tells how far a judge is from the model
+
+
+def candidates(
+    entries: Sequence[Entry], configurations: Sequence[Mapping[str, Value]], final: Final
+) -> tuple[int, ...]:
+    """Places of the configurations that are the answer to a problem on a GPU that was learnt from,
+    of those that differ in what follows from the problem alone the first."""
+    found: dict[tuple[Value, ...], int] = {}
+    for entry in entries:
+        if entry.device < len(final.facts["gpus"]):
+            whole = {**final.spec.neutral, **configurations[entry.choice]}
+            key = tuple(whole[name] for name in final.domain.choice_columns)
+            found.setdefault(key, entry.choice)
+    return tuple(sorted(found.values()))
 
 
 def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) -> AnswerTable:
@@ -163,33 +177,42 @@ def _factors(
     )
 
 
-def held(table: AnswerTable, blind: pd.DataFrame) -> AnswerTable:
-    """The table with limits between entries that hold what blind tests measured of such answers.
+def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
+    """The table with limits between entries that hold what blind tests measured of such answers,
+    and with what these reach.
 
     A device with too few such problems has the stretch of all
     (:func:`launchwise.learning.conformal.calibration`). ``blind``: see :func:`asked_again`.
     """
-    found = asked_again(table, blind)
+    found = asked_again(table, blind, final)
     within = found[found["outside"] == 1]
     devices = []
     for device in table.devices:
         own = within[within["gpu"] == device.name]
-        between_ms = _held(device.between_ms, "time_ms", own, within)
-        between_gain = _held(device.between_gain, "gain", own, within)
-        devices.append(replace(device, between_ms=between_ms, between_gain=between_gain))
+        devices.append(
+            replace(
+                device,
+                between_ms=_held(device.between_ms, "time_ms", own, within),
+                between_gain=_held(device.between_gain, "gain", own, within),
+                tested=_tested(found.loc[found["gpu"] == device.name, "fraction"].dropna()),
+            )
+        )
     return replace(table, stored=table.stored.model_copy(update={"devices": tuple(devices)}))
 
 
-def asked_again(table: AnswerTable, blind: pd.DataFrame) -> pd.DataFrame:
-    """What a table answers to problems of blind tests that are no entries of it, a row each.
+def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.DataFrame:
+    """What a table answers to problems of blind tests as if nobody had measured them, a row each:
+    they are no entries, and name no candidates.
 
     ``blind``: judged times of blind tests (:func:`launchwise.tables.times.times_schema`). Returns
-    ``gpu``, ``outside`` (:attr:`launchwise.learning.answers.Answer.outside`), ``time_ms`` and
-    ``gain`` as they were measured of the answer, and the limits that it states, ``_low`` and
-    ``_high`` of both: NaN without.
+    ``gpu``, ``outside`` (:attr:`launchwise.learning.answers.Answer.outside`), ``fraction`` (time of
+    the fastest over that of the answer), ``time_ms`` and ``gain`` as they were measured of the
+    answer, and the limits that it states, ``_low`` and ``_high`` of both: NaN without.
     """
     kept = tuple(one for one in table.entries if not one.blind)
-    without = replace(table, stored=table.stored.model_copy(update={"entries": kept}))
+    named = candidates(kept, table.stored.configurations, final)
+    changed = {"entries": kept, "candidates": named}
+    without = replace(table, stored=table.stored.model_copy(update=changed))
     columns = table.spec.key_columns
     keys = blind[columns].itertuples(index=False, name=None)
     measured = dict(zip(keys, blind["time_ms"].tolist(), strict=True))
@@ -207,12 +230,19 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame) -> pd.DataFrame:
             taken_ms = time_ms(answer, first.configuration)
             gain = time_ms(answer, answer.usual) / taken_ms
             limits = [*(first.interval_ms or _UNKNOWN), *(first.gain_interval or _UNKNOWN)]
-            found.append([gpu, answer.outside, taken_ms, gain, *limits])
+            fraction = (one.time_ms or math.nan) / taken_ms
+            found.append([gpu, answer.outside, fraction, taken_ms, gain, *limits])
     ends = [f"{name}_{end}" for name in ("time_ms", "gain") for end in ("low", "high")]
-    return pd.DataFrame(found, columns=["gpu", "outside", "time_ms", "gain", *ends])
+    return pd.DataFrame(found, columns=["gpu", "outside", "fraction", "time_ms", "gain", *ends])
 
 
 _UNKNOWN = (math.nan, math.nan)
+
+
+def _tested(fractions: pd.Series) -> Tested | None:
+    if len(fractions) < FEWEST:
+        return None
+    return Tested(len(fractions), float(np.exp(np.log(fractions).mean())))
 
 
 def _held(factors: Interval | None, name: str, *tests: pd.DataFrame) -> Interval | None:

@@ -14,7 +14,7 @@ from launchwise.exporting.asked import (
     sortable,
     spread_problems,
 )
-from launchwise.exporting.between import calibrated, held
+from launchwise.exporting.between import calibrated, candidates, held
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_features, name_kinds
 from launchwise.exporting.table import AnswerTable, table_of
@@ -70,21 +70,21 @@ def answer_table(
     configurations = Configurations()
     entries = [_entry(places[one.gpu], one, final.spec, configurations) for one in found]
     features = exported_features(final.spec, name_kinds(final.spec))
-    candidates = _candidates(entries, configurations, final, learnt)
+    named = [dict(each) for each in configurations]
     stored = Stored(
         workload=final.spec.workload,
         parameters=tuple(final.spec.problem_columns),
         commits=tuple(final.facts["commits"]),
         least_gain=least_gain,
         devices=tuple(_device(gpu, final) for gpu in names),
-        configurations=tuple(dict(each) for each in configurations),
-        candidates=tuple(candidates),
+        configurations=tuple(named),
+        candidates=candidates(entries, named, final),
         features=tuple(features),
         entries=tuple(entries),
     )
     table = calibrated(table_of(domain, study, stored), judged, final)
     blind = [rows[rows["blind"]] for rows in (times or {}).values()]
-    return held(table, pd.concat(blind, ignore_index=True)) if blind else table
+    return held(table, pd.concat(blind, ignore_index=True), final) if blind else table
 
 
 def _device(gpu: str, final: Final) -> Device:
@@ -140,22 +140,3 @@ def _entry(device: int, answer: Answer, spec: Spec, configurations: Configuratio
         why=answer.why,
         others=tuple((place(one.configuration), one.expected_ms, one.interval_ms) for one in rest),
     )
-
-
-def _candidates(
-    entries: Sequence[Entry],
-    configurations: Configurations,
-    final: Final,
-    learnt: Sequence[str],
-) -> list[int]:
-    """Places of the configurations that are the answer to a problem on a GPU that was learnt from,
-    of those that differ in what follows from the problem alone the first."""
-    every, neutral = [dict(each) for each in configurations], final.spec.neutral
-    found: dict[tuple[Value, ...], int] = {}
-    for entry in entries:
-        if entry.device < len(learnt):
-            whole = {**neutral, **every[entry.choice]}
-            found.setdefault(
-                tuple(whole[name] for name in final.domain.choice_columns), entry.choice
-            )
-    return sorted(found.values())

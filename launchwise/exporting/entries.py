@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
@@ -50,6 +50,23 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Tested:
+    """How answers between entries do where a blind test measured the problem since."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    problems: Annotated[int, Field(ge=1)]
+    # Geometric mean of the speed of the answer over that of the fastest.
+    fraction: Annotated[float, Field(gt=0)]
+
+    @property
+    def words(self) -> str:
+        """As a clause."""
+        number = f"{self.fraction:.3f}".removeprefix("0")
+        return f"such answers reached {number} of the best speed at {self.problems} blind problems"
+
+
+@dataclass(frozen=True)
 class Device:
     """A GPU that has entries."""
 
@@ -63,6 +80,7 @@ class Device:
     # Limits of what is stated of such a problem, as factors of it; None where unknown.
     between_ms: Interval | None = None
     between_gain: Interval | None = None
+    tested: Tested | None = None  # None where no blind test measured enough problems
     # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
     toolkits: tuple[str, ...] = ()

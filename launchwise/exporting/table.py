@@ -226,7 +226,12 @@ class AnswerTable:
             basis=entry.basis if entry.basis == NEW_GPU else within,
             suggestions=[first],
             usual=used(kept or self.configuration(entry.usual), self.spec),
-            why=f"its time is scaled from {assigned(answered_for)}, the nearest with an answer",
+            why="; ".join(
+                [
+                    f"its time is scaled from {assigned(answered_for)}, the nearest with an answer",
+                    *([device.tested.words] if device.tested else []),
+                ]
+            ),
             answered_for=answered_for,
             outside=far,
         )

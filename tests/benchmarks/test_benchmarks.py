@@ -159,6 +159,11 @@ def test_answers_are_counted_over_studies(tmp_path):
     assert 1 <= row["needle_index_median"] < row["configurations_median"]
     # One variant alone: all that is lost is lost within it.
     assert row["same_variant"] == 1
+    *cards, mean = result["between"]
+    assert {one["gpu"] for one in cards} == {"h100", "h200"}
+    assert mean["problems"] == sum(one["problems"] for one in cards)
+    fractions = [one["fraction"] for one in cards]
+    assert 0.5 < min(fractions) <= mean["fraction"] <= max(fractions) < 1
     assert row["fraction_same_variant"] == pytest.approx(row["fraction_geometric_mean"])
     assert row["fraction_median"] >= row["fraction_worst"]
     assert 4 / 32 <= row["worst_tenth"] <= 1

@@ -97,15 +97,21 @@ def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, ti
             found.append(first.interval_ms[0] <= time_ms <= first.interval_ms[1])
         return sum(found) / len(found)
 
-    made = held(plain, blind)
+    made = held(plain, blind, final)
     assert inside(plain) == 1
     assert 0.9 <= inside(made) <= 0.97
     own, other = made.devices
     assert wide[0] < own.between_ms[0] < own.between_ms[1] < wide[1]
     # A card without a blind test of its own errs as the others do.
     assert other.between_ms == own.between_ms
+    assert (own.tested.problems, other.tested) == (blind["n"].nunique(), None)
+    assert 0.5 < own.tested.fraction < 1
+    known = {made.problem(one.problem)["n"] for one in made.entries}
+    unlisted = min({*range(*SWEPT[::4])} - known)
+    asked = {**cases_in(blind, final.spec)[0].problem, "n": unlisted}
+    assert made.answer(GPU, asked).why.endswith(f"; {own.tested.words}")
     few = blind[blind["n"].isin(blind["n"].unique()[: FEWEST - 1])]
-    assert held(plain, few).devices == plain.devices
+    assert held(plain, few, final).devices == plain.devices
 
 
 def test_a_tested_problem_that_is_drawn_as_well_is_listed_once(final):

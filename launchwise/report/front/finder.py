@@ -160,6 +160,7 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
         "candidates": [place(stored.configurations[one]) for one in stored.candidates],
         "facts": [dict(zip(GPU_NAMES, one.facts, strict=True)) for one in devices],
         "between": [[one.between_ms, one.between_gain] for one in devices],
+        "reached": [one.tested.words if one.tested else "" for one in devices],
         "leastGain": stored.least_gain,
         "squarings": SQUARINGS,
     }

@@ -252,7 +252,8 @@
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
-    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer`;
+    const reached = data.rule.reached[entry[GPU]];
+    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
     made.push(...heldOut(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
     made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
