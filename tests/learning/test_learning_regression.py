@@ -25,6 +25,12 @@ class Nothing(TimeRegressor):
         return np.zeros(len(features))
 
 
+class Neighbours(KnnRecommender):
+    """Of four features."""
+
+    columns = ("n", "bx", "by", "bz")
+
+
 @pytest.fixture
 def rows(stencil_spec):
     """Measurements of two problems."""
@@ -81,6 +87,26 @@ def test_neighbours_count_alike_or_by_their_distance(domain, rows, weights):
         np.testing.assert_allclose(over, np.exp(np.log(rows["time_ms"] / best).mean()), rtol=1e-5)
     else:
         np.testing.assert_allclose(over, rows["time_ms"] / best, rtol=1e-3)
+
+
+def test_what_is_asked_beside_a_row_does_not_choose_its_neighbours(domain):
+    """On a grid many are as near as the k-th: rounding, which depends on the batch, may not say."""
+    grid = np.stack(np.meshgrid(*[2.0 ** np.arange(6)] * 4), axis=-1).reshape(-1, 4)
+    generator = np.random.default_rng(1)
+    target = generator.random(len(grid))
+    model = Neighbours(domain, problems=None)
+    model.fit_rows(grid, target, np.ones(len(grid)))
+    asked = generator.choice(grid, 300) * generator.choice([1, 2**0.5], (300, 4))
+    together = model.predict_rows(asked)
+    for size in (1, 7):
+        parts = [model.predict_rows(asked[at : at + size]) for at in range(0, len(asked), size)]
+        assert np.array_equal(np.concatenate(parts), together)
+    # The first known row is the nearest of those that are equally near.
+    middle = np.array([[2**0.5, 1.0, 1.0, 1.0]])
+    alone = Neighbours(domain, problems=None, k=1)
+    alone.fit_rows(grid, target, np.ones(len(grid)))
+    least = np.flatnonzero((grid[:, 1:] == 1).all(axis=1) & (grid[:, 0] <= 2))
+    assert alone.predict_rows(middle) == pytest.approx(target[least[0]])
 
 
 def test_the_nearest_levels_count_by_the_square_of_their_distance():

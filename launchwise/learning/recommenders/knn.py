@@ -14,7 +14,8 @@ from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.tables.rows import row_numbers
 
 PIECE = 512  # Rows asked at once: the distances of so many to all known ones stay in the cache
-FEW = 4  # Neighbours up to which it is faster to look for the smallest distance one by one
+ROUNDING = 1e-5  # Largest error of a squared distance, relative to the squares it is made of
+DIGITS = 9  # Distances that agree in so many digits are the same: the first known row is nearer
 
 
 class KnnRecommender(TimeRegressor):
@@ -93,12 +94,19 @@ class KnnRecommender(TimeRegressor):
         """Mean target of the k nearest of the known rows, shape (asked,)."""
         count = min(self.parameters["k"], len(known))
         points = self._known[known]
+        # Their rounding depends on what is asked together: it must not decide between neighbours
+        # at the same distance, of which a grid of tunables has many.
         distances = self._squares[known] - 2 * (asked @ points.T)
-        nearest = _smallest(distances, count)
+        largest = float((asked**2).sum(axis=1).max() + self._squares[known].max())
+        reach = np.partition(distances, count - 1, axis=1)[:, count - 1] + ROUNDING * largest
+        most = int((distances <= reach[:, None]).sum(axis=1).max())
+        near = np.sort(np.argpartition(distances, most - 1, axis=1)[:, :most], axis=1)
+        apart = np.linalg.norm(points[near].astype(float) - asked[:, None], axis=2)
+        first = np.argsort(np.round(apart, DIGITS), axis=1, kind="stable")[:, :count]
+        nearest, apart = (np.take_along_axis(each, first, axis=1) for each in (near, apart))
         values = self.target[self._order[known[nearest]]]
         if self.parameters["weights"] == "uniform":
             return np.asarray(values.mean(axis=1))
-        apart = np.linalg.norm(points[nearest] - asked[:, None], axis=2)
         # A row that was measured itself has neighbours at distance 0, and those decide alone.
         weights = 1 / np.maximum(apart, 1e-6)
         return np.asarray((weights * values).sum(axis=1) / weights.sum(axis=1))
@@ -111,15 +119,3 @@ class KnnRecommender(TimeRegressor):
         """Read the known rows."""
         super().load_model(folder)
         self._prepare()
-
-
-def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Columns of the smallest values of each row, shape (rows, count); overwrites ``values``."""
-    if count > FEW:
-        return np.argpartition(values, count - 1, axis=1)[:, :count]
-    found = np.empty((len(values), count), dtype=np.int64)
-    rows = np.arange(len(values))
-    for place in range(count):
-        found[:, place] = values.argmin(axis=1)
-        values[rows, found[:, place]] = np.inf
-    return found
