@@ -16,21 +16,15 @@ CALLS = re.compile(
     r"<<<|\bcuda[A-Z]\w*\s*\(|\b(?:cublas|cufft|curand|cusparse|cusolver|cudnn|nvtx)[A-Z]\w*\s*\("
 )
 """A launch, or a call of the CUDA runtime or of a library of CUDA's."""
-_TAKEN = (
-    *("template_function", "pointer_expression", "init_declarator", "assignment_expression"),
-    *("conditional_expression", "return_statement"),
-)
-"""What holds the name of a function whose address is taken."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """``kernel<template><<<grid, block, shared>>>(arguments)``, its parts as text."""
+    """``kernel<template><<<grid, block, shared>>>(arguments)``."""
 
     kernel: str
     template: tuple[str, ...]
     configuration: tuple[Node, ...]
-    arguments: tuple[str, ...]
     node: Node
 
 
@@ -57,9 +51,7 @@ class HostCode:
             for given in call.children:
                 if given.type == "kernel_call_syntax":
                     name, template = _named(child(call, "function"))
-                    arguments = _listed(child(call, "arguments"))
-                    sizes = tuple(given.named_children)
-                    found.append(Launch(name, template, sizes, arguments, call))
+                    found.append(Launch(name, template, tuple(given.named_children), call))
         return found
 
     def template_arguments(self, kernel: str) -> list[tuple[str, ...]]:
@@ -111,16 +103,6 @@ class HostCode:
                 begins = one.operator != "+=" or found in ([], ["0"])
                 found = [*([] if begins else found), *one.values]
         return found
-
-    def pointers_to(self, kernel: str) -> int | None:
-        """Where the text first takes the address of a kernel; None where it does not."""
-        for node in walk(self._root, "identifier"):
-            holder = node.parent
-            if text_of(node) != kernel or holder is None or holder.type not in _TAKEN:
-                continue
-            if holder.parent is None or holder.parent.type != "call_expression":
-                return node.start_byte
-        return None
 
     def sides(self, node: Node, before: int) -> list[str]:
         """Sizes in x, y and z of an expression: a number, a ``dim3``, or the name of one."""

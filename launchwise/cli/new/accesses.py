@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from launchwise.cli.new.body import Body, Frame, Polynomial, add, uncast
-from launchwise.cli.new.indices import Comparison
 from launchwise.cli.new.signature import Parameter
-from launchwise.cuda_text.syntax import above, child, plain, text_of, walk
+from launchwise.cuda_text.syntax import child, plain, text_of, walk
 from launchwise.cuda_text.types import elements
 
 _ATOMIC = ("atomic", "red_", "__nv_atomic")
-_COUNT = ("atomicAdd", "atomicInc", "atomicSub", "atomicDec", "fetch_add", "fetch_sub")
 _LISTS = ("argument_list", "initializer_list")
-_LEAVES = ("return_statement", "continue_statement", "break_statement")
-_BRANCHES = ("if_statement", "while_statement", "for_statement")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,10 @@ class Accesses:
             array, start = self.place(child(node, "left"), frame, keep, depth + 1)
             if array and start is not None and other is not None:
                 offset = add(start, self._body.value(other, frame, keep), sign)
-        return array, None if _is_recast(outer) else offset
+        # Elements of a pointer to others, ``(float4 *)x``, lie elsewhere.
+        vectors = walk(outer, "type_descriptor") if node != outer else ()
+        is_recast = any(elements(text_of(each).rstrip(" *"), {})[1] > 1 for each in vectors)
+        return array, None if is_recast else offset
 
     def _variable(
         self, node: Node, frame: Frame, keep: frozenset[str], depth: int
@@ -161,19 +159,8 @@ class Accesses:
             use, atomic = "rw" if _given(address) else "", _atomic(address.parent)
         elif holder is not None and holder.type == "argument_list":
             atomic = _atomic(holder)
-            use = "rw" if atomic or self._is_changed(element, holder) else "r"
+            use = "rw" if atomic else "r"
         return Access(frame, pointer, index, use, atomic)
-
-    def _is_changed(self, given: Node, listed: Node) -> bool:
-        """Whether a function takes an argument as a reference that it may write."""
-        name = text_of(child(listed.parent, "function")).rpartition("::")[2]
-        parameters = (
-            self._body.functions[name][0].parameters if name in self._body.functions else ()
-        )
-        for node, one in zip(listed.named_children, parameters, strict=False):
-            if node == given:
-                return one.is_reference and not one.is_const
-        return name == "swap"
 
     # Questions
 
@@ -212,40 +199,6 @@ class Accesses:
         texts = {"".join(plain(one.index).split()) for one in self.of(array) if one.index}
         return any(f"{text}+1" in texts for text in texts if text.isidentifier())
 
-    def is_counted(self, array: str) -> bool:
-        """Whether a kernel writes an array where the result of an atomic counter says."""
-        return any("w" in one.use and self._counts(one) for one in self.of(array))
-
-    def _counts(self, one: Access) -> bool:
-        """Whether an index is computed from what an atomic counter gives."""
-        seen: set[str] = set()
-        waiting = [one.index] if one.index is not None else []
-        while waiting:
-            names = {
-                text_of(each) for each in walk(waiting.pop(), "identifier", "field_identifier")
-            }
-            for name in names - seen:
-                if name.removesuffix("_block") in _COUNT:
-                    return True
-                seen.add(name)
-                waiting += [each.value for each in self._body.defined.get((one.frame, name), ())]
-                function = self._body.functions.get(name)
-                if function is not None and any(walk(function[1], "return_statement")):
-                    waiting.append(function[1])
-        return False
-
-    def guards_writes(self, comparison: Comparison, arrays: Iterable[str]) -> bool:
-        """Whether all writes happen only if a comparison holds: ``if (i < n - 1) x[i] = 1;``. Or
-        only if it does not, where it leaves the kernel: ``if (i >= n - 1) return;``."""
-        start, end = _guarded(comparison.node)
-        written = [
-            one.pointer.start_byte if one.frame is comparison.frame else one.frame.call
-            for array in arrays
-            for one in self.of(array)
-            if "w" in one.use
-        ]
-        return bool(written) and all(start <= place < end for place in written)
-
 
 def _is_cast(node: Node | None) -> bool:
     return node is not None and node.type == "call_expression" and uncast(node) != node
@@ -256,12 +209,6 @@ def _given(pointer: Node) -> str:
     return "?" if pointer.parent is not None and pointer.parent.type in _LISTS else ""
 
 
-def _is_recast(node: Node) -> bool:
-    """Whether a pointer is cast to one to elements of another size: ``(float4 *)x``."""
-    casts = walk(node, "type_descriptor") if uncast(node) != node else ()
-    return any(elements(text_of(each).rstrip(" *"), {})[1] > 1 for each in casts)
-
-
 def _atomic(node: Node | None) -> str:
     """The atomic function whose first argument lies in a list, or what holds one of its kind."""
     holder = node.parent if node is not None else None
@@ -269,24 +216,3 @@ def _atomic(node: Node | None) -> str:
         return ""
     name = text_of(child(holder, "function")).partition("<")[0].rpartition("::")[2]
     return name if name.startswith(_ATOMIC) else ""
-
-
-def _guarded(node: Node) -> tuple[int, int]:
-    """Places that a comparison guards; none where it stands in no condition, or in one of many."""
-    branch = next((each for each in above(node) if each.type in _BRANCHES), None)
-    condition = child(branch, "condition")
-    if branch is None or condition is None:
-        return 0, 0
-    if not condition.start_byte <= node.start_byte < condition.end_byte:
-        return 0, 0
-    body = child(branch, "consequence") or child(branch, "body")
-    if body is None:
-        return 0, 0
-    leaves = any(True for _ in walk(body, *_LEAVES))
-    text = text_of(condition)
-    if ("&&" if leaves else "||") in text or "!" in text.replace("!=", ""):
-        return 0, 0
-    if not leaves:
-        return body.start_byte, body.end_byte
-    holder = next((each for each in above(branch) if each.type == "compound_statement"), branch)
-    return branch.end_byte, holder.end_byte

@@ -12,12 +12,10 @@ from tree_sitter import Node
 
 from launchwise.base.expressions import evaluate
 from launchwise.cli.new.body import Polynomial, expression, read
-from launchwise.cli.new.indices import AXES
 from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.tunables import needed_nodes, used_constants
 from launchwise.cli.new.yaml_lines import Line
-from launchwise.cuda_text.launches import HostCode, Launch
 from launchwise.cuda_text.syntax import child, has_word, plain, text_of, tokens_of, walk
 from launchwise.cuda_text.types import BYTES, bare
 
@@ -80,8 +78,6 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
                 ask = f"{ask} Where not every launch writes it, it is inout"
         if fill == "iota" and role != "output":
             ask = f"{ask}; fill: what do the indices reach?"
-        if role != "input" and accesses.is_counted(one.name):
-            ask = f"{ask}; a counter gives the places: length: data, and compare in any order?"
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)
         size = known.size if known is not None and known.size else _UNKNOWN_BYTES
@@ -152,40 +148,19 @@ class HostLaunch:
     """The first launch of a kernel in its file."""
 
     block: list[int | None] = field(default_factory=list)  # threads, None for what is no number
-    grid: list[str] = field(default_factory=list)  # texts of the blocks per dimension
-    given: list[str] = field(default_factory=list)  # texts of the arguments
     shared: str = ""  # text of the bytes of dynamic shared memory
-    block_name: str = ""  # variable that holds the block, '' where none does
-
-    def names(self, kernel: Kernel, renamed: Mapping[str, str]) -> dict[str, str]:
-        """Names that are given to the kernel, to the problem parameters that they are."""
-        return {
-            part: renamed[one.name]
-            for part, one in zip(self.given, kernel.parameters, strict=False)
-            if part.isidentifier() and one.name in renamed
-        }
 
 
 def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> HostLaunch:
-    """How a file launches a kernel; an empty launch where it does not, or in other words. A launch
-    through a pointer counts where the file launches the kernel in no other way. ``fixed`` is what
-    the file sets to integers."""
+    """How a file launches a kernel; an empty launch where it does not, or in other words.
+    ``fixed`` is what the file sets to integers."""
     host = source.host
-    known = {one.name for one in source.kernels}
     named = [one for one in host.launches if one.kernel == kernel.name]
-    pointers = [one for one in host.launches if one.kernel not in known]
-    if not named and len(source.kernels) > 1:
-        taken = host.pointers_to(kernel.name)
-        pointers = [one for one in pointers if taken is not None and taken < one.node.start_byte]
-    for one in named or pointers[:1]:
-        if len(one.configuration) > 1:
-            return _launch(host, one, fixed)
-    return HostLaunch()
-
-
-def _launch(host: HostCode, one: Launch, fixed: Mapping[str, int]) -> HostLaunch:
+    one = next((one for one in named if len(one.configuration) > 1), None)
+    if one is None:
+        return HostLaunch()
     place = one.node.start_byte
-    grid, block, *more = one.configuration
+    _, block, *more = one.configuration
     shared = plain(more[0]) if more else ""
     if shared.isidentifier():
         shared = " + ".join(host.value(shared, place)) or shared
@@ -196,13 +171,8 @@ def _launch(host: HostCode, one: Launch, fixed: Mapping[str, int]) -> HostLaunch
         return {(): int(values[0])} if len(values) == 1 and values[0].isdigit() else None
 
     numbers = [read(expression(text), expand) for text in host.sides(block, place)]
-    return HostLaunch(
-        [number.get((), 0) if set(number) <= {()} else None for number in numbers],
-        host.sides(grid, place),
-        list(one.arguments),
-        shared,
-        plain(block) if plain(block).isidentifier() else "",
-    )
+    threads = [number.get((), 0) if set(number) <= {()} else None for number in numbers]
+    return HostLaunch(threads, shared)
 
 
 def shared_bytes(
@@ -219,13 +189,6 @@ def shared_bytes(
     ]
     if not arrays:
         return []
-    sides = {
-        axis: side if side.isalnum() else f"({side})"
-        for axis, side in zip(AXES, block, strict=False)
-    }
-    known = {**known, **{f"{host.block_name}.{axis}": side for axis, side in sides.items()}}
-    if len(block) == 1:
-        known = {**known, host.block_name: sides["x"]}
 
     def put(match: re.Match[str]) -> str:
         if match["type"]:

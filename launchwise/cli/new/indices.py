@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +15,7 @@ from launchwise.cli.new.body import (
     add,
     axes_in,
     coefficient,
-    expression,
-    multiply,
     names_of,
-    read,
-    written,
 )
 from launchwise.cuda_text.syntax import child, text_of
 
@@ -72,16 +67,26 @@ class Indices:
             if factor := coefficient(one, f"blockIdx.{axis}"):
                 yield one, factor
 
-    def sides(self, every: list[Polynomial] | None = None) -> dict[str, list[Polynomial]]:
-        """Axis of threads to the distances of blocks in indices whose threads are neighbours.
-        ``every`` are the indices; all when left out."""
+    def sides(self) -> dict[str, list[Polynomial]]:
+        """Axis of threads to the distances of blocks in indices whose threads are neighbours; only
+        in those that no loop changes, as loops may go on by the threads of the block."""
         found: dict[str, list[Polynomial]] = {axis: [] for axis in AXES}
-        for one in self._every if every is None else every:
+        keep = frozenset(self.steps)
+        listed = (self.body.value(index, frame, keep) for frame, _, index in self.body.subscripts())
+        every = (*self.body.definitions(keep=keep), *listed)
+        for one in (each for each in every if not names_of(each) & keep):
             for axis in AXES:
                 if coefficient(one, f"threadIdx.{axis}") == {(): 1}:
                     factors = (coefficient(one, f"blockIdx.{other}") for other in AXES)
                     found[axis] += [factor for factor in factors if factor]
         return found
+
+    def held_by_threads(self, axis: str) -> str:
+        """An array in shared memory of which each thread along an axis has an element; or ''."""
+        shared = {name for name, _, _ in self.body.shared_arrays()}
+        thread = (f"threadIdx.{axis}",)
+        names = (name.partition("[")[0] for name, one in self.subscripts() if thread in one)
+        return next((name for name in names if name in shared), "")
 
     def started_by(self, name: str) -> set[str]:
         """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
@@ -115,11 +120,10 @@ class Indices:
                 found.append(one)
         return found
 
-    def goes_on(self, axis: str) -> bool:
-        """Whether blocks along an axis go on where those along others end, in every index.
-        ``blockIdx.y * gridDim.x + blockIdx.x`` does so along y."""
-        factors = [factor for _, factor in self.placed(axis)]
-        return bool(factors) and all(_on_grid(term) for one in factors for term in one)
+    def is_compared(self, axis: str) -> bool:
+        """Whether anything that depends on ``blockIdx`` along an axis is compared."""
+        names = (name for one in self.comparisons for name in names_of(one.index))
+        return any(f"blockIdx.{axis}" in name for name in names)
 
     def strides_over_grid(self, axis: str) -> bool:
         """Whether a loop goes on by the size of the grid along an axis."""
@@ -155,7 +159,6 @@ class Indices:
         offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
         if not name or set(offset) == {()}:
             one, bound = add(one, offset, -1), add(bound, offset, -1)
-        one, bound = _undivided(one, bound)
         self.comparisons.append(Comparison(name, one, bound, length, node, frame))
 
 
@@ -172,19 +175,3 @@ def _depends(one: Polynomial) -> bool:
 def _is_fixed(term: tuple[str, ...]) -> bool:
     """Whether a product depends on no thread, no block, and nothing unknown."""
     return not any("Idx" in name or "Dim" in name or name.startswith("?") for name in term)
-
-
-def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """``i / 32 < rows`` as ``i < rows * 32``; ``i * 16 < m`` as ``i < (m + 15) / 16``."""
-    if len(one) == 1 and len(term := next(iter(one))) == 1:
-        factor = one[term]
-        if factor > 1 and len(bound) == 1 and set(bound.values()) == {1}:
-            bound = {(f"? {written(bound)} + {factor - 1} / {factor}",): 1}
-        elif factor != 1:
-            return one, bound
-        match = re.fullmatch(r"\? ([^?]+) / ([\w.]+)", term[0])
-        if match:
-            texts = (expression(text) for text in match.groups())
-            inner, divisor = (read(text, lambda *_: None) for text in texts)
-            return inner, multiply(bound, divisor)
-    return one, bound

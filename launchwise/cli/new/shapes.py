@@ -25,8 +25,6 @@ _LENGTHS = {
 }
 """Axis to the names of its length, lower case; of '' those of any size."""
 PITCH = re.compile(r"pitch|stride|^ld\w?$")
-_SHORTEST = 64
-"""Below it, a fixed number is the width of a filter or of a tile, not the size of a problem."""
 
 
 @dataclass
@@ -51,12 +49,10 @@ def draft_sizes(
     indices: Indices,
     dimensions: int,
     taken: Collection[str],
-    fixed: Mapping[str, int],
     compiled: Collection[str],
 ) -> Sizes:
     """Problem parameters: integers whose names are those of sizes, or that bound indices. None may
-    have a name in ``taken``. ``fixed`` are macros that the file itself sets to integers, lengths of
-    a kernel that takes no size; ``compiled`` sizes among the parameters of its template."""
+    have a name in ``taken``. ``compiled`` are sizes among the parameters of its template."""
     pitches = indices.pitches()
     bounds = pitches | {name for one in indices.comparisons for name in names_of(one.bound)}
     sizes = Sizes()
@@ -76,7 +72,6 @@ def draft_sizes(
         sizes.axes = {"x": by_name["n"], "y": by_name["m"]} | sizes.axes
     if not sizes.names:
         sizes.names.append("n")
-        sizes.axes = _fixed_axes(fixed)
     only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
     if dimensions > 1 and len(only) == 1 and not sizes.axes:
         sizes.axes = dict.fromkeys(AXES[:dimensions], only[0])
@@ -106,20 +101,6 @@ def _add_fields(
             name = f"{owner}_{member}" if long else member
             if name[:1].isalpha():
                 sizes.add(bound, name, member if member in AXES else None)
-
-
-def _fixed_axes(fixed: Mapping[str, int]) -> dict[str, str]:
-    """Axis to length, from macros such as ``image_width``; the longest of each axis."""
-    found: dict[str, int] = {}
-    for axis, names in _LENGTHS.items():
-        own = [length for name, length in fixed.items() if re.fullmatch(names, name.lower())]
-        long = [length for length in own if length >= _SHORTEST]
-        if long:
-            found.setdefault(axis or "x", max(long))
-    return {axis: str(length) for axis, length in found.items()}
-
-
-_BINS = re.compile(r"bins?$|^n?_?bins|num_?bins|buckets|classes|levels|histogram_size|hist_size")
 
 
 @dataclass(frozen=True)
@@ -163,11 +144,9 @@ def draft_shape(one: Parameter, reading: Reading) -> list[Any]:
     elif not shape:
         shape = _default_shape(sizes, reading.dimensions)
         if len({*shape}) == 1 and accesses.reaches_next(one.name):
-            shape = [f"{shape[0]} + 1" if isinstance(shape[0], str) else shape[0] + 1]
+            shape = [f"{shape[0]} + 1"]
         elif len({*shape}) == 1 and _is_flat(accesses, one.name, sizes):
             shape = shape[:1]
-        elif "transpos" in reading.kernel.name.lower() and accesses.role(one)[0] == "output":
-            shape = shape[::-1]
     return [*shape, one.width] if one.width > 1 else shape
 
 
@@ -176,7 +155,7 @@ def _default_shape(sizes: Sizes, dimensions: int) -> list[Any]:
     known = [sizes.axes[axis] for axis in reversed(AXES) if axis in sizes.axes]
     if dimensions == 1 and len(set(known)) == 1 and len(sizes.names) == 1:
         known = known[:1]
-    return [int(length) if length.isdigit() else length for length in known]
+    return list(known)
 
 
 def _is_flat(accesses: Accesses, array: str, sizes: Sizes) -> bool:
@@ -198,10 +177,6 @@ def shape_of_atomics(array: str, reading: Reading) -> tuple[list[Any], str]:
     index = reading.accesses.index(first) or {}
     if not names_of(index):
         return [index.get((), 0) + 1], "shape"
-    known = {name: name for name in reading.sizes.names}
-    for name, length in {**known, **reading.fixed}.items():
-        if _BINS.search(name.lower()):
-            return [length], "shape: one element per bin?"
     return [256], "shape: how many elements does the index reach?"
 
 

@@ -209,20 +209,14 @@ def _integer(text: str) -> int | None:
     return int(text) if text.isdigit() else {"true": 1, "false": 0}.get(text)
 
 
-_ROLES = {
-    "flag": r"^(use|with|enable|has|do|is|no)_|padding|flag|read_only|_enabled$",
-    "grid": r"^(num|n)_?blocks|grid_?(size|dim)|^blocks$|blocks_per_(sm|grid)",
-    "unroll": r"unroll|vec|prefetch|stages",
-    # of the part of the result that a block computes
-    "side": r"^(b|block|blk|block_size|blocksize|bs)_?([mnk])$",
-    "block": r"block|threads|work_?group|local_(work_)?size|group_size|\bcta|^bdim|^b[xyz]$|tpb$"
-    r"|^tpb|^blk|^wgs|^lws|^nt$|^bs$|^ls[xyz]?$",
-    "tile": r"tile|per_thread|per_block|items|coarsen|elements|work_|^t[xyzmn]$|^ipt$|^wpt|chunk"
-    r"|rows|granul",
-    "size": r"width|height|depth|radius|border|filter|^nx$|^ny$|^nz$|_n$|^n_",
-}
-"""Role of a tunable to the names that say it, lower case; the first one counts."""
-_NO_BLOCK = re.compile(r"blocks|per_thread|threads_per_(item|row)|per_block(?<!threads_per_block)")
+_BLOCK = re.compile(
+    r"block|threads|work_?group|local_(work_)?size|group_size|\bcta|^bdim|^b[xyz]$|tpb|^blk|^[wl]gs$"
+)
+_NO_BLOCK = re.compile(
+    r"(_|^b|size)[mnk]$|blocks(?!ize)|per_thread|threads_per_(item|row)|per_block(?<!threads_per_block)"
+)
+_SIZE = re.compile(r"width|height|depth|radius|border|filter|^n[xyz]$|^n_")
+"""Names of sides of the block, and of sizes that are no tunables, lower case."""
 _HOW = re.compile(
     r"unroll|prefetch|pad|read_only|vec|shared|smem|cache|ldg|texture|^use_|^with_|_enabled$|align|fast"
     r"|coalesc|buffer|async"
@@ -241,7 +235,7 @@ class Tunable:
     kind: str  # ``build`` or ``launch``
     values: list[Any]  # from which launchwise chooses
     start: Any  # value of the baseline
-    role: str  # as :func:`role_of` says
+    role: str  # block, flag, size or other
     axis: str = ""  # ``x``, ``y``, ``z``, or nothing
     question: str = ""  # what a person must decide; empty for nothing
     given: bool = False  # whether the file itself gives ``start``
@@ -257,13 +251,10 @@ def axis_of(name: str) -> str:
     return "x" if lower.endswith(("cols", "columns", "width")) and "vec" not in lower else ""
 
 
-def role_of(name: str) -> str:
-    """Role of a tunable of this name: block, grid, side, tile, unroll, flag, size or other."""
+def is_block(name: str) -> bool:
+    """Whether a name is that of a side of the block."""
     lower = name.lower()
-    for role, names in _ROLES.items():
-        if re.search(names, lower) and not (role == "block" and _NO_BLOCK.search(lower)):
-            return role
-    return "other"
+    return bool(_BLOCK.search(lower)) and not _NO_BLOCK.search(lower)
 
 
 def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, str]:
@@ -271,7 +262,8 @@ def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, s
     ``reserved`` are names that no tunable may have."""
     found = {need.name: "'float'" for need in needs if need.is_type}
     for need in needs:
-        is_size = need.is_size or (role_of(need.name) == "size" and not need.compared)
+        named = bool(_SIZE.search(need.name.lower())) and not is_block(need.name)
+        is_size = need.is_size or (named and not need.compared)
         no_tunable = is_size or need.name in reserved
         if no_tunable and not (need.in_template or need.is_type or need.only_tested):
             usual = 1024 if "max" in need.name.lower() else 5
@@ -280,50 +272,39 @@ def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, s
 
 
 def draft_tunables(needs: Sequence[Need]) -> list[Tunable]:
-    """Build tunables for the macros of a kernel: blocks first, then as the file uses them."""
-    several = sum(role_of(need.name) == "block" for need in needs) > 1
-    found = [_tunable(need, several) for need in needs]
-    order = ("block", "grid", "side", "tile", "unroll", "flag", "size", "other")
-    return sorted(found, key=lambda one: (order.index(one.role), one.axis))
+    """Build tunables for the macros of a kernel, as the file uses them."""
+    several = sum(is_block(need.name) for need in needs) > 1
+    return [_tunable(need, several) for need in needs]
+
+
+VALUES = "values"  # Question of a tunable of which nothing says them
+_FEW = (1, 2, 4)  # Values of a tunable whose name says nothing
 
 
 def _tunable(need: Need, several: bool) -> Tunable:
     """``several`` says that the block has several sides by their names."""
-    name, own = need.name.lower(), need.default
-    role, axis, question = role_of(name), axis_of(name), ""
-    values: Sequence[Any]
+    own, compared, axis = need.default, need.compared, axis_of(need.name)
     start: Any
     if need.names:
         start = need.text if need.text in need.names else need.names[0]
         return Tunable(need.name, "build", [*need.names], start, "flag", "", _CHANGES, True)
-    if need.is_flag or (need.only_read_by_if and role in ("other", "flag", "size", "unroll")):
-        usual = {1} if re.search("vec|width", name) else set()
-        values = sorted({*need.compared} | ({0, 1} if len(need.compared) < 2 else usual))
-        start, role, question = values[0], "flag", "" if _HOW.search(name) else _CHANGES
-    elif len(need.launched) > 1 and role != "block":
-        values, start, question, own = need.launched, need.launched[0], _CHANGES, need.launched[0]
-    elif role == "block":
-        values, start = block_values(axis, several)
+    if is_block(need.name):
+        values, first = block_values(axis, several)
+        role, question = "block", ""
+    elif need.is_flag or need.only_read_by_if:
+        usual = (0, 1) if len(compared) < 2 else ()
+        values, first = sorted({*compared, *usual}), min((*compared, *usual))
+        role, question = "flag", "" if _HOW.search(need.name.lower()) else _CHANGES
+    elif len(need.launched) > 1:
+        own, values, first = need.launched[0], [*need.launched], need.launched[0]
+        role, question = "other", _CHANGES
     else:
-        values, start = _VALUES.get(
-            "sides of k" if role == "side" and name[-1] == "k" else role, _FEW
-        )
-        question = "values" if role == "other" else ""
-        if own is not None and own > max(values) and role not in ("grid", "flag", "side"):
-            values = [max(own // 4, 1), max(own // 2, 1), own, 2 * own]
-    values = sorted({*values, *need.compared, *([] if own is None else [own])})
-    start = start if own is None else own
+        around = [max(own // 4, 1), max(own // 2, 1), own, 2 * own] if own is not None else []
+        values, first = (around if own is not None and own > max(_FEW) else [*_FEW]), _FEW[0]
+        role, question = "other", VALUES
+    values = sorted({*values, *compared, *([] if own is None else [own])})
+    start = first if own is None else own
     return Tunable(need.name, "build", values, start, role, axis, question, own is not None)
-
-
-_FEW = [1, 2, 4], 1
-_VALUES = {
-    "flag": ([0, 1], 0),
-    "grid": ([64, 128, 256, 512, 1024], 256),
-    "side": ([32, 64, 128], 64),
-    "sides of k": ([8, 16, 32], 8),
-}
-"""Role to the values of a tunable, and that of the baseline."""
 
 
 def block_values(axis: str, several: bool) -> tuple[list[Any], Any]:
@@ -360,8 +341,7 @@ def tuning_hints(
     declared = {name: number for name, (number, _) in constants(source).items()}
     hints = []
     for name, number in {**declared, **fixed}.items():
-        named = role_of(name) in ("block", "tile", "side", "unroll")
-        if name not in used or name in FIXED or not (named or name in sides):
+        if name not in used or name in FIXED or not (is_block(name) or name in sides):
             continue
         if name in source.expanded.numbers:
             hints.append(f"To tune {name}, write #ifndef {name} before its #define.")

@@ -26,7 +26,6 @@ from launchwise.cli.new.tunables import (
     needed_macros,
     needed_nodes,
     tuning_hints,
-    used_names,
 )
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.cuda_text.declarations import on_device
@@ -52,7 +51,7 @@ class _Draft:
         no_tunables = compiled_in(needs, RESERVED)
         self.macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
         given = {name: int(text) for name, text in self.macros.items() if text.isdigit()}
-        fixed, used = numbers | given, used_names(source, kernel)
+        fixed = numbers | given
         body = Body(source, kernel, numbers)
         indices, accesses = Indices(body), Accesses(body)
         # Sizes among the parameters of its template, to their values.
@@ -61,19 +60,18 @@ class _Draft:
         free = [one for one in needs if one.name not in others and not one.only_tested]
         nodes = needed_nodes(source, kernel)
         read = {name: axes_in(nodes, name) for name in indices.axes}
-        known = {name: number for name, number in fixed.items() if name in used}
         host = host_launch(source, kernel, fixed)
-        self.launch = draft_launch(indices, read, draft_tunables(free), known, host)
+        self.launch = draft_launch(indices, read, draft_tunables(free), host)
         tunables, dimensions = self.launch.tunables, len(self.launch.extent)
         taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
-        self.sizes = draft_sizes(kernel, indices, dimensions, taken, fixed, self.compiled)
-        self.grid = draft_grid(accesses, indices, self.launch, self.sizes, host)
+        self.sizes = draft_sizes(kernel, indices, dimensions, taken, self.compiled)
+        self.grid = draft_grid(indices, self.launch, self.sizes)
         blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, self.grid[0], strict=False)}
         self.arguments = draft_arguments(
             Reading(source, kernel, indices, accesses, self.sizes, dimensions, fixed, blocks)
         )
         texts = {name: str(number) for name, number in fixed.items()}
-        texts |= {one.name: one.name for one in tunables} | host.names(kernel, self.sizes.renamed)
+        texts |= {one.name: one.name for one in tunables}
         self.shared = shared_bytes(source, kernel, host, self.launch.block, texts)
         self.hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
 
@@ -161,10 +159,6 @@ def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[i
 def _problem(draft: _Draft) -> list[Line]:
     sizes, compiled = draft.sizes, draft.compiled
     question = "range" if sizes.renamed else "the kernel takes no size: what does the problem have?"
-    lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
-    if lengths and not sizes.renamed:
-        value = {"type": "integer", "values": [max(lengths)]}
-        return [Line(sizes.names[0], value, "the file itself sets the size")]
     count = min(max(len(draft.launch.extent), min(len(sizes.names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     return [
