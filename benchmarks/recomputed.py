@@ -17,7 +17,7 @@ from typing import Any
 from harness.command_line import arguments, write_result
 from harness.needs import end
 from harness.projects import ROOT
-from recomputing import answers, front, gpus, health, judged, predicted
+from recomputing import answers, front, gpus, health, judged, predicted, ratios
 from recomputing import provenance as origins
 from recomputing.comparing import Ledger
 from recomputing.entries import entries, spread_of
@@ -27,7 +27,6 @@ from recomputing.sweeps import sweeps
 
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
-from launchwise.gpus.datasheets import read_cards, read_prices
 
 CARDS = ROOT / "data" / "cards.csv"
 
@@ -50,19 +49,15 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     folder, ledger = results / "report", Ledger()
     materials = [Material.of(experiment, name, results) for name in experiment.studies]
     settings = experiment.settings
-    prices = (
-        read_prices(settings.prices, list(settings.gpus), read_cards(CARDS))
-        if settings.prices
-        else {}
-    )
-    per_hour = {gpu: one.euro_per_hour for gpu, one in prices.items() if one.euro_per_hour}
     spread = spread_of(materials)
-    found = {one.name: entries(one, spread and spread[0]) for one in materials}
+    found = {one.name: entries(one) for one in materials}
+    of_cards = ratios.ratios(materials)
     known = sweeps(materials)
     judged.compare(materials, ledger)
 
     page = read_page(folder, "index.html")
-    front.compare(page, materials, found, per_hour, ledger)
+    front.compare(page, materials, ledger)
+    ratios.compare_front(page, materials, of_cards, ledger)
     answers.compare(folder, materials, settings.least_gain, ledger)
     health.compare_front(page, known, ledger)
     ledger.leave_unseen(page, UNCOVERED)
@@ -71,7 +66,8 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
 
     power = gpus.power_of(materials, CARDS)
     page = read_page(folder, "gpus.html")
-    gpus.compare(page, folder, materials, found, spread, power, ledger)
+    gpus.compare(page, folder, materials, found, spread, ledger)
+    ratios.compare_gpus(page, folder, materials, of_cards, ledger)
     predicted.compare(page, materials, ledger)
     ledger.leave_unseen(page, UNCOVERED)
 
@@ -79,7 +75,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     health.compare(page, known, project, ledger)
     health.compare_once(page, materials, ledger)
     health.compare_contradictions(page, materials, found, power, ledger)
-    origins.compare(page, known, settings.seed, ledger)
+    origins.compare(page, settings.seed, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     return ledger
 

@@ -13,14 +13,12 @@ import pandas as pd
 from launchwise.gpus.machine import Machine, full_tensor_gflops
 from recomputing.material import Material, records
 
-Z95 = 1.96
-
 LIMITS = ("gain_low", "gain_high")
 LEAST_PUBLISHED, SHARE = 10, 0.9
 """Fewest published times of an interval of predictions, and the share of them that it holds."""
 
 NUMBERS = (
-    *("best_ms", "low_ms", "high_ms", "baseline_ms", "least_ms", "gain", "gain_low", "gain_high"),
+    *("best_ms", "error", "baseline_ms", "least_ms", "gain", "gain_low", "gain_high"),
     *("energy_j", "baseline_energy_j"),
 )
 
@@ -33,8 +31,7 @@ class Entry:
     basis: str
     problem: tuple[Any, ...]
     best_ms: float
-    low_ms: float | None
-    high_ms: float | None
+    error: float | None
     baseline_ms: float | None
     least_ms: float
     gain: float | None = None
@@ -44,18 +41,14 @@ class Entry:
     baseline_energy_j: float | None = None
 
 
-def entries(one: Material, factor: float | None) -> list[Entry]:
-    """Measured problems, then predicted ones.
-
-    ``factor``: of :func:`spread_of`.
-    """
-    return [*_measured(one), *_predicted(one, factor)]
+def entries(one: Material) -> list[Entry]:
+    """Measured problems, then predicted ones."""
+    return [*_measured(one), *_predicted(one)]
 
 
 def _measured(one: Material) -> list[Entry]:
-    """The fastest candidate of each problem. Its interval: 1.96 errors between visits to either
-    side. The gain is the largest of the problem's pairs. Energies are those of the rows
-    of the fastest and of the baseline."""
+    """The fastest candidate of each problem. The gain is the largest of the problem's pairs.
+    Energies are those of the rows of the fastest and of the baseline."""
     swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
     best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
     start = one.timed[one.timed["is_baseline"]].merge(swept, on=["gpu", "sweep_row"], how="left")
@@ -65,15 +58,13 @@ def _measured(one: Material) -> list[Entry]:
     for row in records(best):
         case = tuple(row[name] for name in one.case)
         own, gain = of_start.get(case, {}), gains.get(case, {})
-        width = Z95 * row["error"] * row["time_ms"]
         found.append(
             Entry(
                 gpu=row["gpu"],
                 basis="measured",
                 problem=case[1:],
                 best_ms=row["time_ms"],
-                low_ms=row["time_ms"] - width,
-                high_ms=row["time_ms"] + width,
+                error=row["error"],
                 baseline_ms=_known(own.get("time_ms")),
                 least_ms=least_ms(one, row),
                 **{name: _known(gain.get(name)) for name in ("gain", "gain_low", "gain_high")},
@@ -130,9 +121,8 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
     return float(longest / 1e6 + min(machine.launch_us, machine.host_launch_us) / 1e3)
 
 
-def _predicted(one: Material, factor: float | None) -> list[Entry]:
-    """The lookup's answers on datasheet-only GPUs that have a time. The interval: ``factor`` to
-    either side, and nothing below the least time."""
+def _predicted(one: Material) -> list[Entry]:
+    """The lookup's answers on datasheet-only GPUs that have a time."""
     found = []
     for row in one.answers.values():
         time = row["time_ms"]
@@ -146,8 +136,7 @@ def _predicted(one: Material, factor: float | None) -> list[Entry]:
                 basis="predicted",
                 problem=tuple(row["problem"][name] for name in one.problem),
                 best_ms=time,
-                low_ms=None if factor is None else max(least, time / factor),
-                high_ms=None if factor is None else time * factor,
+                error=None,
                 baseline_ms=None if gain is None else gain * time,
                 least_ms=least,
             )

@@ -9,17 +9,14 @@ import numpy as np
 import pandas as pd
 
 from recomputing.comparing import Cell, Ledger, Table
-from recomputing.entries import Entry
 from recomputing.material import Material, bootstrap, geometric_mean
-from recomputing.pages import ShownPage, ShownTable
+from recomputing.pages import ShownPage
 
 INTERVAL_SEED = 0
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
 LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
-FEWEST_PROBLEMS = 4  # problems that predictions must share with all whole cards to have a place
 
-MS_PER_HOUR = 3.6e6
 HARMED, WORTH = 1 / 1.02, 1.05
 """Speeds relative to the usual choice: below, an answer is slower; above, a best is worth it."""
 
@@ -27,15 +24,9 @@ HARMED, WORTH = 1 / 1.02, 1.05
 def compare(
     page: ShownPage,
     materials: Sequence[Material],
-    entries: Mapping[str, Sequence[Entry]],
-    per_hour: Mapping[str, float],
     ledger: Ledger,
 ) -> None:
-    """Compare every table of the front page.
-
-    ``entries``: study to the best times of its problems (:mod:`recomputing.entries`).
-    ``per_hour``: GPU to euro per hour.
-    """
+    """Compare the tables of the front page but that of GPUs (:mod:`recomputing.ratios`)."""
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
     name = "Gain from tuning"
@@ -46,12 +37,6 @@ def compare(
         if (cells := worth.get(row["study"].text)) is not None:
             best = cells[BEST].text
             ledger.table(page.path, name).said(f"{row['study'].text}, bar", label, best)
-    table = ledger.table(page.path, "Every kernel on every GPU")
-    shown: list[str] = []
-    for each in page.tables_of("Speed, joule and runs per euro"):
-        shown += _kernels(each, titles, entries, per_hour, table)
-    expected = [one.name for one in materials if column(one, entries[one.name])]
-    table.same("studies", sorted(shown), sorted(expected))
     tests = {
         (one.settings.title, row): cells for one in materials for row, cells in _blind(one).items()
     }
@@ -146,93 +131,6 @@ def _best_model(rows: pd.DataFrame) -> str | None:
     models = rows[rows["role"] == "model"].groupby("model")["fraction"].apply(geometric_mean)
     known = models.dropna()
     return None if known.empty else str(known.idxmax())
-
-
-Problems = list[tuple[object, ...]]
-Taking = dict[str, dict[tuple[object, ...], Entry]]  # GPU to its problems
-
-
-def column(one: Material, entries: Sequence[Entry]) -> tuple[Taking, Problems, Problems] | None:
-    """GPUs of a study's column with their problems, the common problems, those with energy.
-
-    Common are the problems of all whole cards; of these, what all predictions have, if that is
-    at least :data:`FEWEST_PROBLEMS`. A GPU takes part if it has all of them. Energy is of the
-    problems whose energy all whole cards know: at least :data:`FEWEST_PROBLEMS`, or all. None with
-    fewer than two GPUs.
-    """
-    of_gpu: Taking = {}
-    for each in entries:
-        of_gpu.setdefault(each.gpu, {})[each.problem] = each
-    whole = [gpu for gpu in one.whole if gpu in of_gpu]
-    if not whole:
-        return None
-    common = set.intersection(*(set(of_gpu[gpu]) for gpu in whole))
-    predicted = [set(of_gpu[gpu]) for gpu in one.described if gpu in of_gpu]
-    both = common.intersection(*predicted)
-    common = both if len(both) >= FEWEST_PROBLEMS else common
-    taking = {gpu: own for gpu, own in of_gpu.items() if common and common <= set(own)}
-    if len(taking) < 2:
-        return None
-    with_energy = [
-        problem
-        for problem in common
-        if all(taking[gpu][problem].energy_j is not None for gpu in whole)
-    ]
-    if len(with_energy) < FEWEST_PROBLEMS and len(with_energy) < len(common):
-        with_energy = []
-    return taking, list(common), with_energy
-
-
-def _kernels(
-    shown: ShownTable,
-    titles: Mapping[str, Material],
-    entries: Mapping[str, Sequence[Entry]],
-    per_hour: Mapping[str, float],
-    table: Table,
-) -> list[str]:
-    """Compare a table; names of its studies."""
-    rows = {row[0].text: row for row in shown.rows}
-    named: list[str] = []
-    taking_part: set[str] = set()
-    for place, heading in enumerate(shown.headings[1:], start=1):
-        one = titles[heading.text]
-        named.append(one.name)
-        found = column(one, entries[one.name])
-        if found is None:
-            table.same(one.name, "a column", "no column")
-            continue
-        taking, problems, with_energy = found
-        reference = next(gpu for gpu in one.whole if gpu in taking)
-        words = f"× {reference}, {len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        words += f"; J of {len(with_energy)}" if with_energy else ""
-        table.same(f"{one.name}, heading", heading.detail, words)
-        taking_part |= taking.keys()
-        cells = {gpu: _place(found, gpu, reference, per_hour) for gpu in rows}
-        table.row(one.name, {gpu: row[place] for gpu, row in rows.items()}, cells)
-    table.same("GPUs", sorted(rows), sorted(taking_part))
-    return named
-
-
-def _place(
-    found: tuple[Taking, Problems, Problems],
-    gpu: str,
-    reference: str,
-    per_hour: Mapping[str, float],
-) -> Cell:
-    """Speed relative to the reference, joule of a run, and runs per euro: geometric means."""
-    taking, problems, with_energy = found
-    own = taking.get(gpu)
-    if own is None:
-        return Cell(None)
-    times = np.array([own[problem].best_ms for problem in problems])
-    before = np.array([taking[reference][problem].best_ms for problem in problems])
-    more = []
-    joules = [own[problem].energy_j for problem in with_energy]
-    if joules and None not in joules:
-        more.append(geometric_mean(joules))
-    if gpu in per_hour:
-        more.append(MS_PER_HOUR / per_hour[gpu] / geometric_mean(times))
-    return Cell(geometric_mean(before / times), more)
 
 
 def _blind(one: Material) -> dict[str, dict[str, Cell]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
-from recomputing.comparing import Cell, Cells, Figure, Ledger, Table
+from recomputing.comparing import Cell, Cells, Figure, Ledger
 from recomputing.entries import NUMBERS, Entry
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage, read_script
@@ -75,14 +74,12 @@ def compare(
     materials: Sequence[Material],
     entries: Mapping[str, Sequence[Entry]],
     spread: tuple[float, int] | None,
-    power: Mapping[str, float],
     ledger: Ledger,
 ) -> None:
     """Compare the tables of GPUs, and the data of the comparison.
 
     ``folder``: the report's.
     ``spread``: of :func:`recomputing.entries.spread_of`.
-    ``power``: of :func:`power_of`.
     """
     measured = {gpu: one.profiles[gpu] for one in materials for gpu in one.gpus}
     described = {gpu: one.profiles[gpu] for one in materials for gpu in one.described}
@@ -104,8 +101,6 @@ def compare(
             table = ledger.table(page.path, "sentences")
             table.said("intervals of predictions", said, [90, spread[1], spread[0]])
     _comparisons(folder, materials, entries, ledger)
-    table = ledger.table(page.path, "data/gpus.csv")
-    _csv(folder / "data/gpus.csv", materials, entries, power, table)
 
 
 def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
@@ -168,33 +163,3 @@ def power_of(materials: Sequence[Material], cards: Path) -> dict[str, float]:
         if (watt := next((known[name] for name in names if name in known), None)) is not None:
             found[gpu] = watt
     return found
-
-
-def _csv(
-    path: Path,
-    materials: Sequence[Material],
-    entries: Mapping[str, Sequence[Entry]],
-    power: Mapping[str, float],
-    table: Table,
-) -> None:
-    with open(path, newline="", encoding="utf-8") as handle:
-        shown = {(row["study"], row["gpu"], row["problem"]): row for row in csv.DictReader(handle)}
-    found = {}
-    for one in materials:
-        for each in entries[one.name]:
-            named = zip(one.problem, each.problem, strict=True)
-            problem = " ".join(f"{name}={value}" for name, value in named)
-            found[one.name, each.gpu, problem] = each
-    table.same("rows", sorted(shown), sorted(found))
-    for key, each in found.items():
-        if (row := shown.get(key)) is None:
-            continue
-        place = " ".join(key)
-        table.same(f"{place}, basis", row["basis"], each.basis)
-        for name in NUMBERS:
-            table.rounded(f"{place}, {name}", [_number(row[name])], [getattr(each, name)], DIGITS)
-        table.rounded(f"{place}, TDP", [_number(row["tdp_w"])], [power.get(each.gpu)], DIGITS)
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

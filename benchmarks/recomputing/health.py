@@ -18,8 +18,6 @@ from recomputing.sweeps import HUNG, Sweep
 WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 """Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
-MOST_POWER = 1.4  # mean power over the card's thermal design power that a sensor may tell
-
 SLACK = 1e-9
 
 
@@ -130,18 +128,15 @@ def _repair(one: Sweep) -> Cells:
 
 def compare_front(page: ShownPage, known: Sequence[Sweep], ledger: Ledger) -> None:
     """Compare the strip of doubtful sweeps, and the verdicts beside answers."""
-    doubtful = sorted((one for one in known if one.complaints), key=lambda one: one.order)
-    strips = [said for _, said in page.sentences if " doubtful. " in said.text]
+    recorded = [one for one in known if one.verdict != "unknown"]
+    doubtful = sum(bool(one.complaints) for one in recorded)
+    strips = [said for _, said in page.sentences if " doubtful" in said.text]
     table = ledger.table(page.path, "sentences")
-    table.same("strips of doubtful sweeps", len(strips), int(bool(doubtful)))
-    for said in strips[: len(doubtful)]:
-        named = [
-            f"{one.workload} on {one.gpu}: {', '.join(one.complaints)}" for one in doubtful[:3]
-        ]
-        more = f"; and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
-        are = "is" if len(doubtful) == 1 else "are"
-        text = f"{len(doubtful)} of {len(known)} sweeps {are} doubtful. {'; '.join(named)}{more}."
-        table.said("doubtful sweeps", said, f"{text} Health")
+    table.same("strips of doubtful sweeps", len(strips), int(doubtful > 0))
+    more = len(known) - len(recorded)
+    for said in strips[:1]:
+        wanted = [doubtful, len(recorded), *([more] if more else [])]
+        table.said("doubtful sweeps", said, wanted)
     shown = (page.data or {}).get("find", {}).get("verdicts", {})
     table = ledger.table(page.path, "verdicts beside answers")
     found: dict[str, dict[str, str]] = {}
@@ -160,22 +155,35 @@ def compare_contradictions(
     power: Mapping[str, float],
     ledger: Ledger,
 ) -> None:
-    """Compare the number of figures that contradict others.
+    """Compare the number of figures that contradict others, and how often energy over time is
+    above the limit of the card.
 
     ``power``: GPU to the thermal design power of its card, W.
     """
-    found = sum(sum(_contradictions(one, entries[one.name], power)) for one in materials)
+    found = sum(sum(_contradictions(one)) for one in materials)
     table = ledger.table(page.path, "Contradictions")
     for section, said in page.sentences:
         if section == "invariants" and " another" in said.text:
             begin = said.text.partition(" ")[0].replace("No", "0")
             said.seen = True
             table.numbers("figures that contradict others", begin, found)
+        if section == "invariants" and said.text.startswith("Energy is of"):
+            known = [
+                (each, power.get(each.gpu))
+                for one in materials
+                for each in entries[one.name]
+                if each.energy_j is not None
+            ]
+            above = {
+                (at, limit)
+                for at, (each, limit) in enumerate(known)
+                if limit and 1e3 * (each.energy_j or 0.0) / each.best_ms > limit
+            }
+            limits = sorted({limit for _, limit in above})
+            table.said("energies above the limit", said, [len(above), len(known), *limits])
 
 
-def _contradictions(
-    one: Material, entries: Sequence[Entry], power: Mapping[str, float]
-) -> Iterator[int]:
+def _contradictions(one: Material) -> Iterator[int]:
     """Rows that break each rule of the page."""
     for name in ("fraction", "best_of_5", "best_of_20", "improved_runs"):
         if name in one.evaluation:
@@ -190,9 +198,6 @@ def _contradictions(
         pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
         if pairs is not None:
             yield from _of_pairs(one, pairs)
-    for each in entries:
-        if each.basis == "measured" and each.energy_j is not None and each.gpu in power:
-            yield int(1e3 * each.energy_j / each.best_ms > MOST_POWER * power[each.gpu])
     known = set(one.judged[one.case].itertuples(index=False, name=None))
     for case, answer in one.answers.items():
         for ends in (("time_low_ms", "time_high_ms"), ("gain_low", "gain_high")):

@@ -134,18 +134,16 @@ def by_gpu(
     corner: str,
     fields: Sequence[Field],
     gpus: Mapping[str, Any],
-    number: bool = True,
 ) -> Table:
     """A column per GPU and a row per field; a row per GPU where there are many.
 
-    ``corner`` is the heading above the titles of the fields, ``gpus`` has the record of each GPU;
-    ``number``: whether columns hold numbers.
+    ``corner`` is the heading above the titles of the fields, ``gpus`` has the record of each GPU.
     """
     if len(gpus) > MOST_COLUMNS:
-        titles = [Column(one.column.title, one.column.unit, number) for one in fields]
+        titles = [Column(one.column.title, one.column.unit) for one in fields]
         rows = [Row([Cell(gpu), *(one.cell(own) for one in fields)]) for gpu, own in gpus.items()]
         return Table(caption, [Column("GPU", number=False), *titles], rows)
-    columns = [Column(corner, number=False), *(Column(gpu, number=number) for gpu in gpus)]
+    columns = [Column(corner, number=False), *map(Column, gpus)]
     rows = [Row([Cell(one.words), *(one.cell(own) for own in gpus.values())]) for one in fields]
     return Table(caption, columns, rows)
 

@@ -46,7 +46,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, standard
     error between visits and, if measured, joule of one run (``best_ms``, ``best_error``,
     ``best_energy_j``, ``baseline_ms`` and so on); ``alike``, how many cannot be told apart from the
-    best, itself among them, and the ``basis`` of its time; ``gain`` = baseline over best; ``noise``
+    best, itself among them, the ``basis`` of its time, and whether the host's clock took it
+    (``by_host``); ``gain`` = baseline over best; ``noise``
     = relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
     of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and
     its FLOP take at the GPU's measured ceilings (see
@@ -59,7 +60,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     of_row = {"time_ms": "ms", "error": "error", "energy_j": "energy_j"}
     of_row = {name: end for name, end in of_row.items() if name in measured}
     judged = [name for name in ("basis", "is_usual") if name in measured]
-    rows = measured[[*key, *spec.tunable_columns, *of_row, *judged]].assign(_case=cases)
+    rows = measured[[*key, *spec.tunable_columns, *of_row, *judged, "by_host"]].assign(_case=cases)
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     best["configurations"] = np.bincount(cases)[best.pop("_case")]
     best = best.rename(columns={name: f"best_{end}" for name, end in of_row.items()})
@@ -70,7 +71,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
-    columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "gain", "noise"]
+    columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain", "noise"]
     found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
     return found.assign(configuration=configuration_names(found, spec))
 
@@ -117,10 +118,10 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
     """Every measured row with ``fraction`` = best time of its problem over its own time. Returns
-    ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
+    ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms``, ``fraction``; rows as in
     :attr:`StudyData.measured`."""
     key = ["gpu", *study.problem_columns]
-    rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
+    rows = study.measured[[*key, *study.spec.tunable_columns, "is_usual", "time_ms"]]
     cases, times = cases_of(study), rows["time_ms"].to_numpy()
     return rows.assign(fraction=least_by(cases, times)[cases] / times)
 

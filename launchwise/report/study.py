@@ -39,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OF_GPUS = (
-    *("profiles", "sweeps", "sweep_facts", "counters", "pairs", "peers"),
+    *("profiles", "sweeps", "counters", "pairs", "peers"),
     *("blind", "scores", "tested"),
 )
 """Fields of a study that map a GPU to something."""
@@ -63,7 +63,6 @@ class StudyData:
     evaluation: pd.DataFrame
     predictions: pd.DataFrame  # of the first split: launchwise.tables.learning
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # training records
-    sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the evaluation, by split and GPU
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # of fastest configurations
     folder: Path | None = None  # that of study.yaml
@@ -154,10 +153,13 @@ class StudyData:
 
     @cached_property
     def swept(self) -> dict[str, pd.DataFrame]:
-        """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`."""
+        """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`; ``by_host``
+        says whether the host's clock timed a row."""
         # The copy stores columns of one type together: selections of rows are faster by far.
         return {
-            gpu: table.drop(columns=list(UNREAD), errors="ignore").copy()
+            gpu: table.drop(columns=list(UNREAD), errors="ignore").assign(
+                by_host="timer" in table and table["timer"] == "host"
+            )
             for gpu, table in self.sweeps.items()
         }
 

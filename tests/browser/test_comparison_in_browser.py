@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from launchwise.report.blocks import Compared, Section
+from launchwise.report.gpus.card_ratios import mean_ratio
 from launchwise.report.site.rendering import render
 
 rng = np.random.default_rng(1)
@@ -15,6 +16,7 @@ TIMES = {gpu: scale * np.exp(rng.normal(0, 0.3, PROBLEMS)) for gpu, scale in (
     ("big", 1.0), ("small", 2.0), ("twin", 1.0)
 )}  # fmt: skip
 TIMES["twin"] = TIMES["big"] * np.exp(np.resize([0.01, -0.01], PROBLEMS))
+ERROR = 0.01
 JOULES = 3 * TIMES["big"]
 RECORDED = {"big": PROBLEMS, "twin": 8}
 """GPU to the number of problems, from the first, whose energy it recorded."""
@@ -33,11 +35,11 @@ def comparison():
             gain = [1.5, 1.4, 1.6] if own else [None] * 3
             known = problem < RECORDED.get(gpu, 0)
             joule = [JOULES[problem], 2 * JOULES[problem]] if known else [None, None]
-            row = [time, 0.99 * time, 1.01 * time, 2 * time, 0.5 * time, *gain, *joule]
+            row = [time, ERROR, 2 * time, 0.5 * time, *gain, *joule]
             entries.append([place, problem, *row])
     for problem in range(5):
         time = 4 * TIMES["big"][problem]
-        row = [time, time / 2, 2 * time, None, 0.4 * time, *[None] * 5]
+        row = [time, None, None, 0.4 * time, *[None] * 5]
         entries.append([3, problem, *row])
     return {
         "parameters": [{"name": "n", "unit": ""}, {"name": "dtype", "unit": ""}],
@@ -48,8 +50,23 @@ def comparison():
         ],
         "problems": [[100 + k, "float32"] for k in range(PROBLEMS)],
         "entries": entries,
-        "doubted": [[list(TIMES).index("twin"), 3]],
+        "above": [[list(TIMES).index("twin"), 3]],
+        "ratios": [[0, 3, True, 5, 4.0, None, None], [3, 0, True, 5, 0.25, None, None]]
+        + [
+            [names.index(gpu), names.index(other), False, *ratio(gpu, other)]
+            for gpu in TIMES
+            for other in TIMES
+            if gpu != other
+        ],
+        "within": "within 3.2 times",
     }
+
+
+def ratio(gpu, other, problems=slice(None)):
+    """Problems, ratio and its limits, as the report computes them."""
+    logs = np.log(TIMES[other] / TIMES[gpu])[problems]
+    mean, limits = mean_ratio(logs, np.full(len(logs), np.hypot(ERROR, ERROR)))
+    return [len(logs), mean, *(limits or (None, None))]
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +131,12 @@ def tick(browser, *names):
 def test_means_and_intervals_are_those_of_numpy_and_scipy(opened):
     rows = asked(opened)
     for gpu, times in TIMES.items():
-        logs = np.log(TIMES["big"] / times)
         row = rows[gpu]
         assert row["problems"] == PROBLEMS
         assert row["best"] == pytest.approx(stats.gmean(times))
-        assert row["speed"] == pytest.approx(np.exp(logs.mean()))
         if gpu != "big":
-            width = stats.t.ppf(0.975, PROBLEMS - 1) * stats.sem(logs)
-            limits = np.exp([logs.mean() - width, logs.mean() + width])
-            assert row["limits"] == pytest.approx(limits, rel=1e-4)
+            wanted = ratio(gpu, "big")
+            assert [row["count"], row["speed"], *row["limits"]] == pytest.approx(wanted)
     big = rows["big"]
     assert big["limits"] == [None, None]
     assert (big["gain"], big["roofline"]) == pytest.approx((1.5, 0.5))
@@ -130,7 +144,7 @@ def test_means_and_intervals_are_those_of_numpy_and_scipy(opened):
     joule = stats.gmean(JOULES[: RECORDED["twin"]])
     assert big["energies"] == RECORDED["twin"]
     assert (big["joule"], rows["twin"]["joule"]) == pytest.approx((joule, joule))
-    assert (big["doubted"], rows["twin"]["doubted"]) == (0, 1)
+    assert (big["above"], rows["twin"]["above"]) == (0, 1)
     assert big["jouleBeside"] == pytest.approx(0.5)
     # 1 kWh is 3.6e6 J; 3.6 euro per hour are a euro in 1e6 ms.
     assert big["perKwh"] == pytest.approx(3.6e6 / joule)
@@ -140,26 +154,25 @@ def test_means_and_intervals_are_those_of_numpy_and_scipy(opened):
     assert rows["small"]["joule"] is rows["small"]["perEuro"] is rows["small"]["gain"] is None
 
 
-def test_all_gpus_keep_to_the_same_problems(opened):
+def test_all_gpus_keep_to_the_same_problems_but_for_speeds(opened):
     rows = asked(opened, gpus="all")
     assert {row["problems"] for row in rows.values()} == {5}
-    assert rows["small"]["speed"] == pytest.approx(stats.gmean((TIMES["big"] / TIMES["small"])[:5]))
+    # A ratio is the same whatever other GPUs are shown.
+    assert rows["small"]["speed"] == pytest.approx(stats.gmean(TIMES["big"] / TIMES["small"]))
     sheet = rows["sheet"]
-    assert sheet["speed"] == pytest.approx(0.25)
-    assert sheet["percent"] == 90
-    # 1 % of the other's own interval comes on top.
-    assert sheet["limits"] == pytest.approx([0.125 * 0.99, 0.5 * 1.01])
+    assert (sheet["speed"], sheet["limits"]) == (0.25, [None, None])
+    assert sheet["within"] == "within 3.2 times"
     assert "The same 12 problems" in opened.find_element("css selector", ".compared").text
     shown = tick(opened, "sheet")
     assert "The same 5 problems on every GPU; speed relative to big" in shown
+    assert "within 3.2 times, 5 problems" in shown
     assert "Without any of these problems: none." in shown
 
 
 def test_one_problem_has_the_error_of_its_repeats(opened):
     rows = asked(opened, problem={"n": "103"})
-    ratio = TIMES["big"][3] / TIMES["small"][3]
-    width = np.hypot(0.01, 0.01)
-    assert rows["small"]["limits"] == pytest.approx([ratio * (1 - width), ratio * (1 + width)])
+    row, wanted = rows["small"], ratio("small", "big", slice(3, 4))
+    assert [row["count"], row["speed"], *row["limits"]] == pytest.approx(wanted)
     assert rows["big"]["gainLimits"] == [1.4, 1.6]
 
 
@@ -188,7 +201,7 @@ def test_an_order_without_values_says_so(browser, page):
     energies = "#compare?study=one&gpus=big,twin&beside=big&sort=joule"
     shown = at(browser, page, energies).find_element("css selector", ".compared").text
     assert "J per run; 8 of 12 problems" in shown
-    assert "contradicts the TDP at one problem" in shown
+    assert "sustained running slower than the time at one problem" in shown
     assert "Sorted by speed" not in shown
     lacking = "#compare?study=one&gpus=small,sheet&beside=small&sort=joule"
     shown = at(browser, page, lacking).find_element("css selector", ".compared").text

@@ -201,7 +201,6 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
     assert planted == {
         ("gpus.html", "GPUs: attributes and measured ceilings"),
         ("gpus.html", "Measured ceilings per GPU"),
-        ("health.html", "Origin of the sweeps"),
         ("health.html", "Sweeps and their verdicts"),
         ("health.html", "What to measure again"),
     }

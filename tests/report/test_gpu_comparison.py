@@ -1,21 +1,17 @@
 """GPU comparison: entries by hand, their table, and the power of cards."""
 
-import csv
 import dataclasses
-import io
 
 import numpy as np
 import pytest
 
-from launchwise.gpus.datasheets import CARDS_FILE, Price, read_cards
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Compared, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread
 from launchwise.report.gpus.gpu_comparison import (
-    NO_PRICES,
-    csv_rows,
-    csv_text,
+    above_limit,
     data,
     entries,
     section,
@@ -56,7 +52,7 @@ def with_prediction(time_ms=3.0):
 
 
 def by_case(made):
-    return {(each.gpu, int(each.problem[0])): each for each in entries(made, APART)}
+    return {(each.gpu, int(each.problem[0])): each for each in entries(made)}
 
 
 def test_measured_entries_hold_the_fastest_and_its_baseline():
@@ -65,8 +61,7 @@ def test_measured_entries_hold_the_fastest_and_its_baseline():
     assert set(found) == {("big", 102), ("big", 202), ("big.sm4", 102), ("big.sm4", 202)}
     one = found["big", 102]
     assert (one.basis, one.best_ms, one.baseline_ms) == ("measured", 1.0, 2.0)
-    # A relative standard error of 0.001.
-    assert (one.low_ms, one.high_ms) == pytest.approx((1 - 0.00196, 1 + 0.00196))
+    assert one.error == 0.001
     assert (one.energy_j, one.baseline_energy_j) == (2.0, 6.0)
     assert one.gain is None
     assert found["big.sm4", 102].energy_j is None
@@ -87,15 +82,9 @@ def test_energy_is_of_the_row_that_is_named():
         assert by_case(made)["big", n].baseline_energy_j is not None
 
 
-def test_predicted_entries_have_limits_that_end_at_the_roofline():
+def test_predicted_entries_have_the_times_of_the_lookup():
     one = by_case(with_prediction())["card", 102]
-    assert (one.basis, one.best_ms, one.baseline_ms) == ("predicted", 3.0, 6.0)
-    assert (one.low_ms, one.high_ms) == (1.5, 6.0)
-    # The least time divided by the factor is less than the least time.
-    (fast,) = [each for each in entries(with_prediction(one.least_ms), APART) if each.gpu == "card"]
-    assert (fast.low_ms, fast.best_ms) == (one.least_ms, one.least_ms)
-    (bare,) = [each for each in entries(with_prediction(), None) if each.gpu == "card"]
-    assert (bare.low_ms, bare.high_ms) == (None, None)
+    assert (one.basis, one.best_ms, one.baseline_ms, one.error) == ("predicted", 3.0, 6.0, None)
 
 
 def test_the_script_gets_each_problem_once():
@@ -109,23 +98,22 @@ def test_the_script_gets_each_problem_once():
     assert [entry[:3] for entry in found["entries"]] == [
         [0, 0, 1.0], [0, 1, 4.0], [1, 0, 2.0], [1, 1, 8.0], [2, 0, 3.0]
     ]  # fmt: skip
+    ratios = {(gpu, other): numbers for gpu, other, *numbers in found["ratios"]}
+    assert ratios[0, 1] == [False, 2, 2.0, None, None]
+    assert ratios[2, 0] == [True, 1, pytest.approx(1 / 3, rel=1e-4), None, None]
+    assert found["within"] == "within 2.0 times"
 
 
-def test_the_table_holds_every_entry_with_power_and_price():
-    prices = {"card": Price(None, 0.5, "2026-11-01", "a cloud")}
-    text = csv_text(csv_rows(with_prediction(), CARDS, prices, APART), prices)
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == 5
-    last = rows[-1]
-    assert last["problem"] == "n=102 dtype=float32 order=2"
-    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3", "1.5", "6")
-    assert (last["tdp_w"], last["euro_per_hour"], last["price_source"]) == (
-        "70",
-        "0.5",
-        "a cloud",
-    )
-    assert (rows[0]["tdp_w"], rows[0]["euro_per_hour"]) == ("", "")
-    assert "euro" not in csv_text(csv_rows(with_prediction(), CARDS, {}, APART), {})
+@pytest.mark.parametrize(("watts", "count"), [(699.0, 0), (701.0, 2)])
+def test_energy_over_time_is_held_against_the_limit_as_it_is(watts, count):
+    made = with_energy()
+    sweep = made.sweeps["big"].assign(energy_j=lambda rows: watts * rows["time_ms"] / 1e3)
+    profiles = {
+        gpu: one.model_copy(update={"device_name": "h200"}) for gpu, one in made.profiles.items()
+    }
+    sweeps = {**made.sweeps, "big": sweep}
+    hot = dataclasses.replace(made, sweeps=sweeps, profiles=profiles, _known={})
+    assert len(above_limit(hot, CARDS)) == len(data(hot, APART, CARDS)["above"]) == count
 
 
 def test_power_is_that_of_the_whole_card():
@@ -141,6 +129,5 @@ def test_the_section_says_what_is_missing():
     block = made.blocks[0]
     assert isinstance(block, Compared)
     assert (block.tdp_w, block.prices) == ({"card": 70.0}, {})
-    said = [block.text for block in made.blocks if isinstance(block, Text)]
-    assert said[1:] == [UNKNOWN, NO_PRICES]
+    assert [block.text for block in made.blocks if isinstance(block, Text)][1:] == [UNKNOWN]
     assert section([], CARDS, {}, None) is None

@@ -8,12 +8,12 @@ import pytest
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.report.blocks import Notice
-from launchwise.report.gpus import gpu_comparison
 from launchwise.report.health.invariants import NONE, section, violations
 from tests.support.named_tables import named_table
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study
 from tests.support.samples import ROOT
+from tests.support.shown import notes
 
 CARDS = read_cards(ROOT / CARDS_FILE)
 
@@ -45,14 +45,18 @@ def answered(**entry):
     return changed(table=named_table([{**known, **entry}], Domain(made.spec, made.profiles), "x"))
 
 
-def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies():
+def test_energies_above_the_limit_are_counted_and_contradict_nothing():
     made = burning()
-    front = pages([made], cards=CARDS)[0]
+    assert violations([made], CARDS) == []
+    said = notes(section([made], CARDS))
+    assert any("at 2 of 2 times with an energy (limit: 700 W)" in text for text in said)
+    assert not any("with an energy" in text for text in notes(section([study()], CARDS)))
+
+
+def test_the_front_page_counts_contradictions():
+    front = pages([spoilt_evaluation("fraction", 1.02)], cards=CARDS)[0]
     told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
-    assert "2 figures contradict another." in [each.text for each in told]
-    doubted = gpu_comparison.data(made, None, CARDS)["doubted"]
-    assert len(doubted) == len(violations([made], CARDS)) == 2
-    assert gpu_comparison.data(study(), None, CARDS)["doubted"] == []
+    assert "1 figure contradicts another." in [each.text for each in told]
 
 
 def test_nothing_is_said_of_a_sound_study():
@@ -92,7 +96,6 @@ def test_a_problem_of_a_blind_test_was_measured():
         (lambda: paired(gain_low=2.001), "a gain lies in its interval"),
         (lambda: paired(gain_high=1.999), "a gain lies in its interval"),
         (lambda: paired(gain=2.05), "a judged time has the ratio of its pairs"),
-        (burning, "times the card's thermal design power"),
         (lambda: answered(problem={"n": 7, "dtype": "float32", "order": 2}), "was measured"),
         (lambda: answered(gain_low=2.0, gain_high=1.0), "an interval has its ends in order"),
         (lambda: answered(time_low_ms=2.0, time_high_ms=1.0), "an interval has its ends in order"),

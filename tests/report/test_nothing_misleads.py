@@ -8,8 +8,7 @@ import pandas as pd
 from launchwise.report import theme
 from launchwise.report.answer import sizes
 from launchwise.report.answer.sizes import NO_SHARES, compared
-from launchwise.report.answer.study_answer import choices
-from launchwise.report.blocks import Table, Text
+from launchwise.report.blocks import Text
 from launchwise.report.numbers import winners
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import sized_study, study, sweep
@@ -90,19 +89,3 @@ def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound():
         assert ("of copy limit" in [column.title for column in listed.columns]) is shown
         said = [block.text for block in found.blocks if isinstance(block, Text)]
         assert (NO_SHARES in said) != shown
-
-
-def short_table(made):
-    table = next(block for block in choices(made).blocks if isinstance(block, Table))
-    return " ".join(cell.detail for row in table.rows for cell in row.cells)
-
-
-def test_the_baseline_is_no_gain_over_itself():
-    assert "the baseline itself, 100 % of best" in short_table(changed(others=100))
-    assert "1.00 × baseline" not in short_table(changed(others=100))
-    assert "the baseline itself" not in short_table(study())
-
-
-def test_gains_of_single_rows_say_so():
-    made = study()
-    assert "(single rows)" in short_table(made)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
 from launchwise.report.answer import sizes, study_answer
@@ -29,7 +30,7 @@ def test_methods_against_size_are_those_of_their_gpu():
             low, high = panel.layout["yaxis"]["range"]
             assert 40 < low < 50
             assert 100 < high < 110
-    # Baseline, NARROW and WIDE take 2, 1, 1.6 and 8, 5, 4 ms.
+    # The usual choice was not measured. Baseline, NARROW and WIDE take 2, 1, 1.6 and 8, 5, 4 ms.
     assert lines == {
         "tiny-choices-big": {
             "baseline": [50, 50],
@@ -59,3 +60,15 @@ def test_without_a_model_one_configuration_stands_for_the_answers():
     assert row[0] == "big"
     assert row[1].endswith(" at every problem")
     assert row[2:5] == ["1.000", "–", "1"]
+
+
+def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():
+    made = study()
+    sweep = made.sweeps["big"]
+    # What is usual by the workload's rule: 32 x 8 threads.
+    usual = sweep.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.25, 8.0])
+    sweeps = {**made.sweeps, "big": pd.concat([sweep, usual], ignore_index=True)}
+    made = dataclasses.replace(made, sweeps=sweeps, _known={})
+    (figure,) = (block for block in blocks_of(sizes.tiles(made)) if "-choices-" in block.id)
+    lines = {trace["name"]: trace["y"] for trace in figure.panels[0].data}
+    assert lines["usual choice"] == [80, 50]

@@ -216,7 +216,6 @@ def test_numbers_reach_the_page(page):
     assert "missed" not in page
     assert re.search(r"big&#39;s [^<]* big\.sm4 [^<]*58\.1 %", page)
     assert "one model of card" in page
-    assert "bbbbbbbbbbbb" in page
 
 
 def test_embedded_data_cannot_end_its_script():
@@ -273,7 +272,7 @@ def test_gpu_with_a_single_problem():
     sweep = few.sweeps["big.sm4"]
     few.sweeps = {**few.sweeps, "big.sm4": sweep[sweep["n"] == 102]}
     found = page_of(few)
-    assert "on the one problem that all of them measured" in found
+    assert ", 1 problem)" in found
     assert 'id="tiny-transfer"' in found
 
 
@@ -284,7 +283,7 @@ def test_gpu_whose_baseline_failed():
     sweep.loc[linear, "status"], sweep.loc[linear, "time_ms"] = "failed", np.nan
     found = page_of(broken)
     # No baseline, no gain: the best configuration is still named, its speed-up is a dash.
-    assert "– × baseline (single rows), 89 % of best" in found
+    assert '["big","–",' in found
 
 
 def test_several_studies_have_pages_of_their_own():

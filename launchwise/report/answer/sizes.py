@@ -52,11 +52,12 @@ def tiles(study: StudyData) -> Section:
 def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     own = fractions(study)
     own = own[own["gpu"] == gpu]
-    baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
     one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
     same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
-    found = [("baseline", baseline), ("one fixed configuration", same)]
+    found = [("usual choice", own[own["is_usual"]]), ("one fixed configuration", same)]
+    if found[0][1].empty:
+        found[0] = ("baseline", own[is_baseline(own, study.spec)])
     split = scores.first_split(study)
     name = scores.leader(study, split, gpu)
     if name is not None:

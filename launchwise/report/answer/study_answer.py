@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
-from launchwise.base.robust import FASTER, TIE, UNDECIDED, outcome
-from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import (
     MISSING,
     Block,
     Bullets,
-    Cell,
     Lookup,
     Section,
     Table,
     Text,
 )
 from launchwise.report.fields import (
-    by_gpu,
     decimals,
     field,
     grouped,
@@ -31,6 +25,7 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
+from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import (
     by_problem,
     records,
@@ -40,7 +35,6 @@ from launchwise.report.numbers import (
 )
 from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData
-from launchwise.workloads.space import baseline
 
 INTERVAL_SEED = 0
 
@@ -48,7 +42,7 @@ INTERVAL_SEED = 0
 def answer(study: StudyData) -> Section:
     """The question of a study, what its answers reach on each whole card, and the lookup."""
     best = winners(study)
-    fastest = _fastest(study, best)
+    fastest = _fastest(study)
     found: list[Block] = [
         Text(study.settings.question, "question"),
         *([] if fastest is None else [Bullets([fastest])]),
@@ -59,60 +53,18 @@ def answer(study: StudyData) -> Section:
     return Section(f"{study.name}-answer", study.settings.title, found)
 
 
-def choices(study: StudyData) -> Section:
-    """Best fixed configuration per kind of problem and GPU, and the basis of its gains."""
-    title = "One fixed configuration per kind of problem"
-    lacking = Text("No two configurations were measured at every problem.", "note")
-    found = lacking if single_best(study, ["gpu"]).empty else _short_table(study)
-    return Section(f"{study.name}-choices", title, [found])
-
-
-def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
-    times = best.pivot(index=study.problem_columns, columns="gpu", values="best_ms").dropna()
-    if len(study.gpus) < 2 or times.empty:
+def _fastest(study: StudyData) -> tuple[str, str] | None:
+    """The fastest GPU and how much faster than each other one it is."""
+    ratios, reference = card_ratios.of_study(study), study.whole[0]
+    beside = {one.gpu: one.ratio for one in ratios.values() if one.other == reference}
+    first = max(study.gpus, key=lambda gpu: beside.get(gpu, 1.0 if gpu == reference else 0.0))
+    found = [ratios[first, gpu] for gpu in study.gpus if (first, gpu) in ratios]
+    if not found:
         return None
-    wins = times.idxmin(axis=1).value_counts()
-    first = str(wins.index[0])
-    slower: list[str] = []
-    alike: list[str] = []
-    undecided: list[str] = []
-    others = [gpu for gpu in study.gpus if gpu != first]
-    for gpu in sorted(others, key=lambda gpu: _ratio(times, gpu, first)):
-        limits = _ratio_interval(times, gpu, first, study.problem_columns)
-        said = FASTER if limits is None else outcome(*limits)
-        if said in (TIE, UNDECIDED):
-            (alike if said == TIE else undecided).append(f"{gpu} ({wording.interval(limits)})")
-            continue
-        between = "" if limits is None else f" ({wording.interval(limits)})"
-        slower.append(f"{wording.number(_ratio(times, gpu, first))}{between} on {gpu}")
-    problems = wording.plural(len(times), "problem")
-    counted = f"{wins.iloc[0]} of the {problems}" if len(times) > 1 else "the one problem"
-    text = f"{first}, on {counted} that all of them measured."
-    if slower:
-        text += f" Best times relative to it (geometric means): {wording.listed(slower)}."
-    if alike:
-        text += (
-            f" A tie with {wording.listed(alike)}: the 95 % interval of the ratio is narrow and "
-            "holds 1."
-        )
-    if undecided:
-        text += (
-            f" Undecided with {wording.listed(undecided)}: the 95 % interval of the ratio holds 1."
-        )
-    return "Fastest GPU:", text
-
-
-def _ratio(times: pd.DataFrame, gpu: str, first: str) -> float:
-    return geometric_mean((times[gpu] / times[first]).to_numpy())
-
-
-def _ratio_interval(
-    times: pd.DataFrame, gpu: str, first: str, columns: list[str]
-) -> tuple[float, float] | None:
-    """95 % interval of :func:`_ratio` over problems; None for fewer than five."""
-    ratios = (times[gpu] / times[first]).rename("fraction").reset_index()
-    means = resampled_means(ratios.assign(model=gpu, gpu=gpu), columns, INTERVAL_SEED)
-    return means.interval(gpu)
+    found.sort(key=lambda one: one.ratio)
+    said = wording.listed(f"{one.other} {one.said}" for one in found)
+    head = "Fastest GPU, undecided:" if found[0].verdict else "Fastest GPU:"
+    return head, f"{first}. How many times as fast it is as each other GPU: {said}."
 
 
 REACHED = [
@@ -182,40 +134,6 @@ def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
     new = "no row of this GPU then" if got["new_gpu"] else ""
     tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}
     return {**tested, "new": new, "blind_interval": of_mean(got)}
-
-
-def _short_table(study: StudyData) -> Table:
-    """A row per kind of problem, and one for all problems; a column per whole card."""
-    groups = list(theme.kinds_of(study, single_best(study, ["gpu", *study.kinds])))
-    if len(groups) > 1:
-        groups.append(("all problems", single_best(study, ["gpu"])))
-    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.whole}
-    for kind, rows in groups:
-        for record in records(rows[rows["gpu"].isin(study.whole)]):
-            known[record["gpu"]][kind] = record
-
-    def choice(own: Mapping[str, Mapping[str, Any]], kind: str) -> Cell:
-        return _choice(study, own[kind]) if kind in own else Cell("not compared")
-
-    fields = [field(kind or "all", partial(choice, kind=kind)) for kind, _ in groups]
-    caption = f"One fixed configuration for every {study.size}"
-    return by_gpu(caption, "problems", fields, known, number=False)
-
-
-def _choice(study: StudyData, record: Mapping[str, Any]) -> Cell:
-    mean, worst = (wording.percent(record[name], 0) for name in ("fraction", "worst"))
-    share = (
-        f"{mean} % of best over {wording.plural(record['problems'], 'problem')}, {worst} at worst"
-    )
-    single = "" if record["gpu"] in study.pairs else " (single rows)"
-    beside = f"{wording.fixed(record['gain'], 2)} × baseline{single}"
-    if _is_baseline(record, study):
-        beside = "the baseline itself"
-    return Cell(wording.configuration(record, study.spec), detail=f"{beside}, {share}")
-
-
-def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
-    return all(record[name] == value for name, value in baseline(study.spec).items())
 
 
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:

@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table
 from launchwise.report.fields import by_gpu, field, grouped, of_texts, significant, table_of
 from launchwise.report.study import StudyData, remembered
 
@@ -65,18 +65,6 @@ def section(
     caption = "GPUs: attributes and measured ceilings"
     found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, profiles)]
     found += _micro_benchmarks(profiles)
-    by_card: dict[str, list[str]] = {}
-    for name, profile in profiles.items():
-        by_card.setdefault(profile.card_model, []).append(name)
-    for names in by_card.values():
-        if len(names) > 1:
-            found.append(
-                Text(
-                    f"{wording.listed(names)} are one model of card, used whole or in part: a "
-                    "name that ends with sm and a number is a slice with so many SMs.",
-                    "note",
-                )
-            )
     if described:
         found.append(Fold("Datasheet-only GPUs", [_datasheets(described)]))
     return Section("gpus", "GPUs", found)
@@ -193,12 +181,8 @@ class Spread:
         return (
             f"Intervals: {wording.percent(SHARE, 0)} % of {self.times} published run times on "
             f"{wording.listed(self.gpus)}, which no sweep measured, lie within a factor "
-            f"{wording.number(self.factor, 2)} of what was predicted; none lies below the roofline."
+            f"{wording.number(self.factor, 2)} of what was predicted."
         )
-
-    def limits(self, predicted_ms: float, least_ms: float) -> tuple[float, float]:
-        """Interval of a predicted time whose lower bound is known, ms."""
-        return max(least_ms, predicted_ms / self.factor), predicted_ms * self.factor
 
 
 def spread(studies: Sequence[StudyData]) -> Spread | None:
@@ -214,3 +198,10 @@ def spread(studies: Sequence[StudyData]) -> Spread | None:
     apart = np.abs(np.log((rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)))
     gpus = tuple(dict.fromkeys(map(str, rows["gpu"])))
     return Spread(float(np.exp(np.quantile(apart, SHARE))), len(rows), gpus)
+
+
+def within(apart: Spread | None) -> str:
+    """What stands at every time that a datasheet alone gives, and at every ratio of such times."""
+    if apart is None:
+        return "error unknown"
+    return f"within {wording.number(apart.factor, 2)} times"

@@ -1,7 +1,7 @@
-"""GPU comparison: what the page's script compares, and the same as one table.
+"""GPU comparison: what the page's script compares.
 
 A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU the
-answer of the lookup. The script keeps to problems that all shown GPUs have.
+answer of the lookup. The script keeps to problems that all shown GPUs have, but for speeds.
 """
 
 from __future__ import annotations
@@ -12,25 +12,21 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
-from launchwise.base.literals import csv_table
 from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
-from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
+from launchwise.report.gpus import card_ratios
+from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices, within
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import fastest_in_pairs
-from launchwise.tables.rows import Z95
 from launchwise.workloads.parts import Value
 
-MOST_POWER = 1.4
-"""Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
-
-TABLE = "data/gpus.csv"  # Path of every row as CSV, below the report's folder
-
-NO_PRICES = "No prices: the settings name no table of them (prices)."
+ENERGY = (
+    "Energy is of sustained running, times are of single launches. Where energy divided by time is "
+    "above the card's power limit, sustained running is slower than the time shown, and no mean "
+    "power is derived."
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,7 @@ class Entry:
     basis: str
     problem: tuple[Value, ...]
     best_ms: float
-    low_ms: float | None  # 95 % of a measured time by its repeats, 90 % of a predicted one
-    high_ms: float | None
+    error: float | None  # relative standard error between visits; None of a predicted time
     baseline_ms: float | None
     least_ms: float  # the roofline
     gain: float | None = None  # time of the usual choice / that of the fastest, in pairs
@@ -57,9 +52,9 @@ NUMBERS = [field.name for field in fields(Entry) if field.name not in ("gpu", "b
 
 
 @remembered
-def entries(study: StudyData, apart: Spread | None) -> list[Entry]:
+def entries(study: StudyData) -> list[Entry]:
     """Every problem of a study on every GPU that has a time for it."""
-    return [*_measured(study), *_predicted(study, apart)]
+    return [*_measured(study), *_predicted(study)]
 
 
 def _measured(study: StudyData) -> Iterator[Entry]:
@@ -74,15 +69,13 @@ def _measured(study: StudyData) -> Iterator[Entry]:
     for row, shortest in zip(records(best), least.tolist(), strict=True):
         problem = tuple(row[name] for name in columns)
         key = (row["gpu"], *problem)
-        width = Z95 * row["best_error"] * row["best_ms"]
         pair = gains.get(key, {})
         yield Entry(
             gpu=row["gpu"],
             basis="measured",
             problem=problem,
             best_ms=row["best_ms"],
-            low_ms=row["best_ms"] - width,
-            high_ms=row["best_ms"] + width,
+            error=_known(row["best_error"]),
             baseline_ms=_known(row["baseline_ms"]),
             gain=_known(pair.get("gain")),
             gain_low=_known(pair.get("gain_low")),
@@ -93,17 +86,15 @@ def _measured(study: StudyData) -> Iterator[Entry]:
         )
 
 
-def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:
+def _predicted(study: StudyData) -> Iterator[Entry]:
     for row in records(predicted_choices(study)):
         time, shortest = row["predicted_ms"], row["roofline_ms"]
-        low, high = (None, None) if apart is None else apart.limits(time, shortest)
         yield Entry(
             gpu=row["gpu"],
             basis="predicted",
             problem=tuple(row[name] for name in study.problem_columns),
             best_ms=time,
-            low_ms=low,
-            high_ms=high,
+            error=None,
             baseline_ms=_known(row["baseline_ms"]),
             least_ms=shortest,
         )
@@ -113,19 +104,16 @@ def _known(value: Any) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def impossible_power(
-    study: StudyData, cards: Mapping[str, Datasheet]
-) -> Iterator[tuple[Entry, float, float]]:
-    """Entries whose energy over time is a power that the card cannot have, with it and the TDP, W.
-    Sensors err and kernels have short peaks: up to :data:`MOST_POWER` times the TDP is possible."""
-    for each in entries(study, None):
-        profile = study.profiles.get(each.gpu)
-        if profile is None or each.energy_j is None:
-            continue
-        most = tdp_w(each.gpu, profile.card_model, cards)
-        watts = 1e3 * each.energy_j / each.best_ms
-        if most is not None and watts > MOST_POWER * most:
-            yield each, watts, most
+def above_limit(study: StudyData, cards: Mapping[str, Datasheet]) -> list[tuple[Entry, float]]:
+    """Entries whose energy divided by their time is above the power limit of the card, W."""
+    limits = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in study.profiles.items()}
+    with_energy = (each for each in entries(study) if each.energy_j is not None)
+    with_limit = ((each, limits.get(each.gpu)) for each in with_energy)
+    return [
+        (each, limit)
+        for each, limit in with_limit
+        if limit is not None and 1e3 * (each.energy_j or 0.0) / each.best_ms > limit
+    ]
 
 
 def data(
@@ -134,7 +122,7 @@ def data(
     """Data of a study for the script, as JSON values. ``entries`` hold the place of the GPU, that
     of the problem, and :data:`NUMBERS`; ``doubted`` the two places of entries with
     :func:`impossible_power`. ``kind`` of a GPU: whole, slice or predicted."""
-    found = entries(study, apart)
+    found = entries(study)
     basis = {each.gpu: each.basis for each in found}
     problems = list(dict.fromkeys(each.problem for each in found))
     gpus = {gpu: place for place, gpu in enumerate(basis)}
@@ -152,9 +140,12 @@ def data(
             [gpus[each.gpu], places[each.problem], *(_short(each, name) for name in NUMBERS)]
             for each in found
         ],
-        "doubted": [
-            [gpus[each.gpu], places[each.problem]] for each, *_ in impossible_power(study, cards)
+        "above": [[gpus[each.gpu], places[each.problem]] for each, _ in above_limit(study, cards)],
+        "ratios": [
+            [gpus[gpu], gpus[other], one.predicted, one.count, *one.numbers]
+            for (gpu, other), one in card_ratios.of_study(study).items()
         ],
+        "within": within(apart),
     }
 
 
@@ -167,10 +158,6 @@ def _kind(study: StudyData, gpu: str, basis: str) -> str:
 def _short(entry: Entry, name: str) -> float | None:
     value = getattr(entry, name)
     return None if value is None else float(f"{value:.4g}")
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
 
 
 def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
@@ -204,55 +191,19 @@ def section(
         studies=[(study.name, study.settings.title) for study in shown],
         first={"study": first.name, "beside": first.whole[0]},
         tdp_w={gpu: watt for gpu, watt in power.items() if watt is not None},
-        prices={gpu: _costs(price) for gpu, price in prices.items()},
-        table=TABLE,
+        prices={
+            gpu: [price.euro, price.euro_per_hour, price.date, price.source]
+            for gpu, price in prices.items()
+        },
+        table=card_ratios.TABLE,
     )
     notes = [
-        "Every GPU runs its own fastest configuration. Means over problems are geometric. The gain "
-        "is over the usual choice, where both ran in turn on one card. Intervals: 95 % over "
-        "problems (Student's t of the logarithms, five problems or more); of one problem, 95 % by "
-        "the repeats of both times. Energy: one run, as the card's own sensor counts it; recorded "
-        "for the fastest configuration of a whole sweep and its baseline, so that the fastest of a "
-        "study may have none. TDP: of the whole card, also shown for its slices.",
+        "Every GPU runs its own fastest configuration. The gain is over the usual choice, where "
+        "both ran in turn on one card (Student's t over problems, five or "
+        f"more). {ENERGY} Energy was recorded for the fastest configuration of a whole sweep and "
+        "its baseline, so that the fastest of a study may have none. TDP: the power limit of the "
+        "whole card, also shown for its slices.",
         UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
     ]
-    if not prices:
-        notes.append(NO_PRICES)
     blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
     return Section("gpu-against-gpu", "GPU comparison", blocks)
-
-
-PRICE_COLUMNS = ("euro", "euro_per_hour", "price_date", "price_source")
-
-
-def csv_rows(
-    study: StudyData,
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    apart: Spread | None,
-) -> list[dict[str, Any]]:
-    """Rows of one study's entries in the table of all, as texts."""
-    profiles = {**study.profiles, **study.described}
-    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
-    rows = []
-    for each in entries(study, apart):
-        named = zip(study.problem_columns, each.problem, strict=True)
-        problem = " ".join(f"{name}={value}" for name, value in named)
-        row = {"study": study.name, "gpu": each.gpu, "basis": each.basis, "problem": problem}
-        row |= {name: _text(getattr(each, name)) for name in NUMBERS}
-        row["tdp_w"] = _text(power[each.gpu])
-        if price := prices.get(each.gpu):
-            row |= dict(zip(PRICE_COLUMNS, _costs(price), strict=True))
-        rows.append(row)
-    return rows
-
-
-def _costs(price: Price) -> list[Any]:
-    return [price.euro, price.euro_per_hour, price.date, price.source]
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, Price]) -> str:
-    """The table of all entries as CSV, with columns of prices where there are some."""
-    columns = ["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w"]
-    columns += PRICE_COLUMNS if prices else ()
-    return str(csv_table(pd.DataFrame(rows, columns=columns, dtype=object)).to_csv(index=False))

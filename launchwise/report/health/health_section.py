@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -13,7 +11,7 @@ from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import measure_again, wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
-from launchwise.report.fields import Field, field, grouped, of_texts, table_of
+from launchwise.report.fields import field, grouped, of_texts, table_of
 from launchwise.report.health.sweep_health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
@@ -25,7 +23,6 @@ from launchwise.report.health.sweep_health import (
     worst_first,
 )
 from launchwise.report.measure_again import anew_settings
-from launchwise.report.site.rendering import MOST_ROWS
 from launchwise.report.study import Run, StudyData
 
 LIMITS = (
@@ -45,12 +42,6 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     found = sorted(of_studies(studies), key=worst_first)
     ages_ = ages(found, studies, at)
     blocks: list[Block] = [Text(LIMITS, "note")]
-    if len(found) > MOST_ROWS:
-        counted = Counter(each.verdict for each in found)
-        said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
-        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
-        first = f"The first {MOST_ROWS} sweeps"
-        blocks.append(_table(found[:MOST_ROWS], ages_, first))
     blocks.append(_table(found, ages_))
     again = [each for each in found if each.complaints]
     if again:
@@ -93,11 +84,7 @@ def ages(
 ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
 
-def _table(
-    found: Sequence[Health],
-    ages_: Mapping[tuple[str, str], Age],
-    caption: str = "Sweeps and their verdicts",
-) -> Table:
+def _table(found: Sequence[Health], ages_: Mapping[tuple[str, str], Age]) -> Table:
     """A row per sweep; what is rarely asked for is the second line of a cell."""
 
     def age(each: Health) -> Age:
@@ -133,7 +120,7 @@ def _table(
         field("cards", lambda each: each.cards or None, wording.count, "count"),
         field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
     ]
-    return table_of(caption, fields, found)
+    return table_of("Sweeps and their verdicts, the doubtful first", fields, found)
 
 
 def _drivers(each: Health) -> str:
@@ -158,11 +145,6 @@ def _named(each: Health, columns: Sequence[str]) -> str:
         return f"all {wording.count(len(worst))}"
     which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
     return f"{which}; of {wording.count(each.problems)}"
-
-
-def anew(each: Health, columns: Sequence[str]) -> str:
-    """The settings that name the problems of a sweep to measure again, as YAML."""
-    return anew_settings(each.gpu, each.workload, each.worst_problems, columns)
 
 
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
@@ -200,7 +182,9 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
     for each in found:
         count = wording.plural(len(each.worst_problems), "problem")
         blocks.append(Text(f"{each.workload} on {each.gpu}: {count}", "label"))
-        blocks.append(Text(anew(each, columns_of[each.workload]), "code"))
+        columns = columns_of[each.workload]
+        said = anew_settings(each.gpu, each.workload, each.worst_problems, columns)
+        blocks.append(Text(said, "code"))
     return Fold("Problems to measure again, as settings to copy", blocks)
 
 
@@ -209,62 +193,21 @@ MODELS = "data/{study}.models.json"
 
 
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
-    """Provenance of every number."""
+    """This run, and the files that say where its numbers come from."""
     facts = [
         ("report written", wording.moment(run.written_at)),
         ("report's code, commit", wording.short(run.commit)),
         ("settings hash", run.settings_hash),
         ("seed of the settings", str(run.seed)),
     ]
-    sweeps = {
-        (study.spec.workload, gpu): {
-            "workload": study.spec.workload,
-            "gpu": gpu,
-            "rows": sweep,
-            "joined": study.sweep_facts.get(gpu, {}).get("joined", []),
-        }
-        for study in sorted(studies, key=lambda one: one.spec.workload)
-        for gpu, sweep in study.sweeps.items()
-    }
+    packages = of_texts("Packages", ("package", "version"), sorted(run.packages.items()), role="")
     found: list[Block] = [
         of_texts("This run", ("what", "value"), facts, role=""),
-        table_of("Origin of the sweeps", SWEEPS, sweeps.values()),
+        Fold("Packages of the report's environment", [packages]),
+        table_of("Hyper-parameters, searches and fits of the models", RECORDS, studies),
     ]
-    if joined := [row for sweep in sweeps.values() for row in _joined(sweep)]:
-        found.append(table_of("Extensions of the sweeps", JOINED, joined))
-    packages = of_texts("Packages", ("package", "version"), sorted(run.packages.items()), role="")
-    found.append(Fold("Packages of the report's environment", [packages]))
-    found.append(table_of("Hyper-parameters, searches and fits of the models", RECORDS, studies))
     return Section("provenance", "Provenance", found)
 
-
-def _listed(values: Iterable[str]) -> str:
-    return ", ".join(sorted(set(values)))
-
-
-def _distinct(title: str, column: str, digits: int = 40) -> Field:
-    def value(sweep: Mapping[str, Any]) -> str:
-        return _listed(str(each)[:digits] for each in sweep["rows"][column].unique())
-
-    return field(title, value, role="wrap")
-
-
-def _measured_on(sweep: Mapping[str, Any]) -> str:
-    rows: pd.DataFrame = sweep["rows"]
-    return wording.days(rows["measured_at"].str[:10].unique())
-
-
-SWEEPS = [
-    field("sweep", "workload"),
-    field("GPU", "gpu"),
-    field("rows", lambda sweep: len(sweep["rows"]), wording.count),
-    field("measured on", _measured_on, unit="UTC"),
-    _distinct("commit", "commit", 12),
-    _distinct("driver", "driver"),
-    _distinct("CUDA toolkit", "toolkit"),
-    _distinct("back-end", "backend"),
-    _distinct("card, hash of its UUID", "card", 8),
-]
 
 RECORDS = [
     field("study", "name"),
@@ -274,23 +217,3 @@ RECORDS = [
         link=lambda study: MODELS.format(study=study.name),
     ),
 ]
-
-JOINED = [
-    field("sweep", "workload"),
-    field("GPU", "gpu"),
-    field("card", "card"),
-    field("measured", "measured"),
-    field("rows", "rows", wording.count),
-    field("measured again", "anchors", wording.count),
-    field("repeated time / original time", "median_ratio", wording.fixed),
-    field("lowest", "lowest_ratio", wording.fixed),
-    field("highest", "highest_ratio", wording.fixed),
-]
-
-
-def _joined(sweep: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row per card that measured an extension of a sweep."""
-    for entry in sweep["joined"]:
-        for card, found in entry["cards"].items():
-            measured = {"measured": entry["first_measured_at"][:10], "rows": entry["rows"]}
-            yield {**sweep, **found, **measured, "card": card[:8]}

@@ -90,17 +90,6 @@ def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violati
             yield _violation(study, "a judged time has the ratio of its pairs", "", row)
 
 
-def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
-    """Energy over time is a power that the card can have."""
-    for each, watts, most in gpu_comparison.impossible_power(study, cards):
-        problem = dict(zip(study.problem_columns, each.problem, strict=True))
-        rule = (
-            f"power is at most {gpu_comparison.MOST_POWER:g} times the card's thermal design power"
-        )
-        row = {"gpu": each.gpu, **problem}
-        yield _violation(study, rule, f"{watts:.0f} W of {most:.0f} W", row)
-
-
 def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
     """Intervals have their ends in order; what is called measured was."""
     key = ["gpu", *study.problem_columns]
@@ -121,7 +110,6 @@ RULES: tuple[Callable[[StudyData, Mapping[str, Datasheet]], Iterator[Violation]]
     _evaluated,
     _curves,
     _pairs,
-    _energies,
     _answers,
 )
 
@@ -152,6 +140,18 @@ def notice(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Noti
     return Notice(f"{said} another.", "#invariants", "Which")
 
 
+def _energies(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Iterator[str]:
+    """How often energy over time is above the limit of the card: no contradiction, as both are of
+    different runs."""
+    known = [gpu_comparison.entries(study) for study in studies]
+    total = sum(each.energy_j is not None for own in known for each in own)
+    above = [one for study in studies for one in gpu_comparison.above_limit(study, cards)]
+    if above:
+        limits = wording.listed(f"{limit:g} W" for limit in sorted({limit for _, limit in above}))
+        counted = f"{len(above)} of {wording.plural(total, 'time')} with an energy"
+        yield f"{gpu_comparison.ENERGY} So it is at {counted} (limit: {limits})."
+
+
 def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Section:
     """What was checked, and what does not hold; each violation goes into the log, too."""
     found = violations(studies, cards)
@@ -159,6 +159,7 @@ def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Sec
         log.warning("%s: %s: %s", each.study, each.rule, each.row)
     named = [rule.__doc__ or "" for rule in RULES]
     blocks: list[Block] = [Text(f"Checked of every study: {' '.join(named)}", "note")]
+    blocks += map(Text, _energies(studies, cards))
     if not found:
         blocks.append(Text(NONE))
     else:

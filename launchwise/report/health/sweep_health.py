@@ -253,14 +253,14 @@ def worst_first(each: Health) -> tuple[bool, bool, float]:
 
 
 def notice(found: Sequence[Health]) -> Notice | None:
-    """The strip of the front page: which sweeps are doubtful; None where none is."""
-    unwell = sorted((each for each in found if each.complaints), key=worst_first)
+    """The strip of the front page: how many sweeps are doubtful, of those that recorded their
+    conditions; None where none is."""
+    known = [each for each in found if each.verdict != "unknown"]
+    unwell = [each for each in known if each.complaints]
     if not unwell:
         return None
-    said = "; ".join(
-        f"{each.workload} on {each.gpu}: {', '.join(each.complaints)}" for each in unwell[:3]
-    )
-    more = f"; and {len(unwell) - 3} more" if len(unwell) > 3 else ""
     are = "is" if len(unwell) == 1 else "are"
-    counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} {are} doubtful."
-    return Notice(f"{counted} {said}{more}.", "#verdicts", "Health")
+    said = f"{len(unwell)} of {wording.plural(len(known), 'sweep')} {are} doubtful"
+    if others := len(found) - len(known):
+        said += f"; {others} more did not record how they were measured"
+    return Notice(f"{said}.", "#verdicts", "Health")

@@ -13,7 +13,7 @@ from launchwise.report.answer import hardware, in_pairs, landscape, sizes, study
 from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
-from launchwise.report.gpus import gpu_attributes, gpu_comparison
+from launchwise.report.gpus import card_ratios, gpu_attributes, gpu_comparison
 from launchwise.report.gpus.gpu_attributes import Spread, spread
 from launchwise.report.health import health_section, invariants
 from launchwise.report.models import (
@@ -87,7 +87,7 @@ def front_page(report: Report, said: Sequence[Notice]) -> Page:
     title = "Launch parameters: measured, learnt, recommended"
     told = [*said, *_contradictions(studies, report.cards)]
     sections_ = index_page.sections(
-        studies, report.missing, told, run.least_gain, report.prices, run.settings_files
+        studies, report.missing, told, run.least_gain, run.settings_files
     )
     return Page(*FRONT, title, lead, sections_)
 
@@ -129,6 +129,7 @@ def gpus_page(report: Report) -> Page:
     title = "GPU comparison"
     asked = report.studies, report.cards, report.prices, report.apart
     compared = _present(
+        made("card-ratios", "Ratios of cards", card_ratios.section, report.studies),
         made("gpu-against-gpu", title, gpu_comparison.section, *asked),
         made("gpus", "GPUs", gpu_attributes.section, report.profiles, report.described),
         made("predicted", "Predicted run times", _predicted, report.studies),
@@ -210,7 +211,6 @@ def of_study(every: StudyData) -> list[Page]:
 ANSWERS = {
     "answer": ("Answer", study_answer.answer),
     "landscape": ("All configurations of one problem", landscape.landscape),
-    "choices": ("One fixed configuration per kind of problem", study_answer.choices),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
     "tiles": ("Best configuration against size", sizes.tiles),

@@ -114,7 +114,6 @@ def read_study(
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),
         predictions=learnt.predicted_times,
-        sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models=learnt.facts,
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),

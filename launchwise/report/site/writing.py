@@ -23,7 +23,7 @@ from launchwise.report import scores
 from launchwise.report.answer import landscape
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
-from launchwise.report.gpus import gpu_comparison
+from launchwise.report.gpus import card_ratios, gpu_comparison
 from launchwise.report.health import health_section
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
@@ -50,7 +50,6 @@ class Part:
 
     texts: dict[str, str] = field(default_factory=dict)  # by path below the folder
     broken: list[tuple[Section, str]] = field(default_factory=list)  # that fail, with their page
-    rows: list[dict[str, Any]] = field(default_factory=list)  # in the table of all GPUs
 
 
 def folder(report: Report, processes: int) -> dict[str, str]:
@@ -74,10 +73,6 @@ def folder(report: Report, processes: int) -> dict[str, str]:
         front = assemble.front_page(report, notices(report.missing, [one for one, _ in broken]))
         places = {section.id: path for section, path in broken}
         texts[front.path] = html(front, report, places=places)
-    order = [study.name for study in report.studies]
-    rows = [row for part in parts for row in part.rows]
-    rows.sort(key=lambda row: order.index(row["study"]))
-    texts[gpu_comparison.TABLE] = gpu_comparison.csv_text(rows, report.prices)
     return dict(sorted(texts.items()))
 
 
@@ -96,8 +91,7 @@ def _of_study(study: StudyData, report: Report) -> Part:
         texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
     records = json.dumps(study.models, indent=1, sort_keys=True)
     texts[health_section.MODELS.format(study=study.name)] = f"{records}\n"
-    rows = gpu_comparison.csv_rows(study, report.cards, report.prices, report.apart)
-    return Part(texts, list(failed(own)), rows)
+    return Part(texts, list(failed(own)))
 
 
 def _overview(report: Report) -> Part:
@@ -106,7 +100,8 @@ def _overview(report: Report) -> Part:
         assemble.gpus_page(report),
         assemble.health_page(report),
     )
-    return Part({page.path: html(page, report) for page in pages} | assets())
+    texts = {page.path: html(page, report) for page in pages} | assets()
+    return Part(texts | {card_ratios.TABLE: card_ratios.csv_text(report.studies)})
 
 
 def _tables(name: str, study: StudyData | None) -> dict[str, str]:

@@ -5,7 +5,7 @@
   const box = document.getElementById(`${form.id}-answer`);
   const { first, tdp, prices } = page[form.id];
   const element = window.launchwiseElement;
-  const [GPU, PROBLEM, BEST, LOW, HIGH, , LEAST, GAIN, , , JOULE, BASELINE_JOULE] = [...Array(12).keys()];
+  const [GPU, PROBLEM, BEST, ERROR, , LEAST, GAIN, , , JOULE, BASELINE_JOULE] = [...Array(11).keys()];
 
   const loaded = {};
   const load = (study) => loaded[study] ??= new Promise((done, failed) => {
@@ -32,16 +32,16 @@
     const width = student(values.length - 1) * Math.sqrt(spread / values.length);
     return [middle * Math.exp(-width), middle * Math.exp(width)];
   };
-  const speedLimits = (own, other, measured) => {
-    const column = (rows, at) => rows.map((row) => row[at]);
-    if (measured && own.length > 1) return overProblems(ratios(column(other, BEST), column(own, BEST)));
-    if (measured) {
-      const half = (row) => row[HIGH] === null ? 0 : row[HIGH] / row[BEST] - 1;
-      const width = Math.hypot(half(own[0]), half(other[0]));
-      const ratio = other[0][BEST] / own[0][BEST];
-      return [ratio * (1 - width), ratio * (1 + width)];
-    }
-    return [mean(ratios(column(other, LOW), column(own, HIGH))), mean(ratios(column(other, HIGH), column(own, LOW)))];
+  // Of chosen problems, as the report computes the ratio of all of them.
+  const meanRatio = (own, other) => {
+    const logs = own.map((row, k) => Math.log(other[k][BEST] / row[BEST]));
+    const count = logs.length;
+    const middle = total(logs) / count;
+    if (count > 1 && count < FEWEST) return [count, Math.exp(middle), null, null];
+    const visits = total(own.map((row, k) => row[ERROR] ** 2 + other[k][ERROR] ** 2)) / count ** 2;
+    const apart = count > 1 ? total(logs.map((log) => (log - middle) ** 2)) / (count - 1) / count : 0;
+    const width = student(count > 1 ? count - 1 : Infinity) * Math.sqrt(apart + visits);
+    return [count, ...[middle, middle - width, middle + width].map(Math.exp)];
   };
 
   // Which GPUs are compared: names and groups, as the address holds them.
@@ -75,13 +75,18 @@
     const common = data.problems.map((_, place) => place)
       .filter((place) => having.every((gpu) => gpu.rows.has(place)));
     const energies = withEnergy(having, common);
-    const doubted = new Set((data.doubted ?? []).map(String));
+    const above = new Set(data.above.map(String));
+    const ratios_ = new Map(data.ratios.map(([gpu, other, ...rest]) => [`${gpu},${other}`, rest]));
+    const chosenOnly = fits.includes(false);
     const reference = having.find((gpu) => gpu.name === asked.beside) ?? having[0];
     const rows = !common.length ? [] : having.map((gpu) => {
       const own = common.map((place) => gpu.rows.get(place));
-      const other = common.map((place) => reference.rows.get(place));
       const column = (rows_, at) => rows_.map((row) => row[at]);
-      const measured = gpu.basis === "measured" && reference.basis === "measured";
+      // The ratio that every page shows, unless problems were chosen.
+      const [predicted, ...all] = ratios_.get(`${gpu.place},${reference.place}`) ?? [false, common.length, gpu === reference ? 1 : null, null, null];
+      const both = [...gpu.rows.keys()].filter((place) => reference.rows.has(place));
+      const ofChosen = () => meanRatio(both.map((place) => gpu.rows.get(place)), both.map((place) => reference.rows.get(place)));
+      const [count, speed, low, high] = gpu === reference || !chosenOnly ? all : ofChosen();
       const best = mean(column(own, BEST));
       const gains = column(own, GAIN);
       const spent = energies.map((place) => gpu.rows.get(place));
@@ -89,21 +94,20 @@
       const [euro, perHour, date, source] = prices[gpu.name] ?? [null, null, null, null];
       return {
         gpu: gpu.name, basis: gpu.basis, best,
-        speed: mean(ratios(column(other, BEST), column(own, BEST))),
-        limits: gpu === reference ? [null, null] : speedLimits(own, other, measured),
-        percent: measured ? 95 : 90,
+        speed, limits: predicted ? [null, null] : [low, high], count: gpu === reference ? null : count,
+        within: predicted ? data.within : "",
         gain: mean(gains),
         gainLimits: own.length === 1 ? own[0].slice(GAIN + 1, GAIN + 3) : overProblems(gains),
         roofline: mean(ratios(column(own, LEAST), column(own, BEST))),
         joule, jouleBeside: mean(ratios(column(spent, JOULE), column(spent, BASELINE_JOULE))),
-        doubted: joule === null ? 0 : energies.filter((place) => doubted.has(`${gpu.place},${place}`)).length,
+        above: joule === null ? 0 : energies.filter((place) => above.has(`${gpu.place},${place}`)).length,
         tdp: tdp[gpu.name] ?? null, euro, perHour, date, source,
         perEuro: perHour === null ? null : 3.6e6 / perHour / best,
         perKwh: joule === null ? null : 3.6e6 / joule,
       };
     });
     const recorded = having.filter((gpu) => common.some((place) => gpu.rows.get(place)[JOULE] !== null)).map((gpu) => gpu.name);
-    return { rows, without, problems: common.length, energies: energies.length, recorded, beside: reference?.name };
+    return { rows, without, problems: common.length, energies: energies.length, recorded, chosenOnly, beside: reference?.name };
   };
   window.launchwiseCompare = (study, asked) => load(study).then((data) => compare(data, { ...asked, gpus: asked.gpus.split(",") }));
 
@@ -121,8 +125,8 @@
   const energyDetail = (row) => {
     const made = [];
     if (row.jouleBeside !== null) made.push(`${number(row.jouleBeside)} × baseline`);
-    if (row.doubted) {
-      const link = element("a", `contradicts the TDP at ${row.doubted === 1 ? "one problem" : `${row.doubted} problems`}`);
+    if (row.above) {
+      const link = element("a", `sustained running slower than the time at ${row.above === 1 ? "one problem" : `${row.above} problems`}`);
       link.href = "health.html#invariants";
       made.push(...(made.length ? ["; "] : []), link);
     }
@@ -131,7 +135,8 @@
   // Title, unit, text, field, second line.
   const COLUMNS = [
     // First: phones show two columns.
-    ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => between(row.limits, digits(row), row.percent)],
+    ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => row.count === null ? ""
+      : [row.within, between(row.limits, digits(row), 95), `${row.count} problem${row.count === 1 ? "" : "s"}`].filter(Boolean).join(", ")],
     ["basis", "", (row) => row.basis, "text"],
     ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
     ["gain in pairs", "× usual", (row) => number(row.gain, ofGain(row)), "gain", (row) => between(row.gainLimits, ofGain(row), 95)],
@@ -164,8 +169,9 @@
     const columns = COLUMNS.filter(([, , , key]) => ALWAYS.includes(key) || rows.some((row) => row[key] !== null));
     const table = element("table");
     const count = found.problems === 1 ? "One problem" : `The same ${found.problems} problems`;
+    const of = found.chosenOnly ? ", over the chosen problems of both" : "";
     const caption = element("caption");
-    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}`));
+    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}${of}`));
     table.append(caption);
     const head = element("thead");
     const line = element("tr");

@@ -1,0 +1,325 @@
+"""How much faster one GPU is than another: one number per pair, the same on every page.
+
+The problems of a pair are those that both measured whole: of the study's candidates that either
+measured there, the other lacks none that it can run. Each problem's fastest configurations are
+compared, by judged times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from launchwise.base.literals import csv_table
+from launchwise.base.robust import FASTER, SLOWER, outcome
+from launchwise.learning.merit import FEWEST, SHARE
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Block, Figure, Panel, Section, Text
+from launchwise.report.fields import Field, field, table_of
+from launchwise.report.gpus.gpu_attributes import predicted_choices
+from launchwise.report.numbers import records, winners
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import Z95, row_numbers
+from launchwise.workloads.space import feasible, gpu_facts
+
+TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's folder
+
+WORDS = (
+    "A ratio is the geometric mean over the problems that both GPUs measured whole, the same on "
+    "every page. Intervals (95 %) hold how problems differ and the errors of times between visits; "
+    "of all kernels, how kernels differ: each counts once, whatever number of studies it has. With "
+    "their hosts: timed by the host's clock, so that both hosts have a part in it."
+)
+
+STUDY, KERNEL, ALL = "study", "kernel", "all kernels"
+"""What a ratio is over: the problems of a study, those of a kernel's studies, or kernels."""
+
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class CardRatio:
+    """Time on ``other`` divided by time on ``gpu``, geometric mean."""
+
+    over: str  # STUDY, KERNEL or ALL
+    name: str  # of the study or the workload
+    gpu: str
+    other: str
+    count: int  # problems, or kernels
+    ratio: float
+    interval: Interval  # 95 %; None for two to four, and for predicted times
+    by_host: int  # of the problems, those that the host's clock timed: hosts count in their times
+    predicted: bool = False  # whether one of both is known from its datasheet alone
+
+    def turned(self) -> CardRatio:
+        """The same, of ``other`` over ``gpu``."""
+        limits = self.interval and (1 / self.interval[1], 1 / self.interval[0])
+        gpu, other = self.other, self.gpu
+        return replace(self, gpu=gpu, other=other, ratio=1 / self.ratio, interval=limits)
+
+    @property
+    def counted(self) -> str:
+        """``66 problems``; how many of them hosts had a part in."""
+        said = wording.plural(self.count, "kernel" if self.over == ALL else "problem")
+        return f"{said}, {self.by_host} with their hosts" if self.by_host else said
+
+    @property
+    def numbers(self) -> list[float | None]:
+        """The ratio and its limits, as data of the page's script."""
+        ends = self.interval or (None, None)
+        return [None if end is None else float(f"{end:.5g}") for end in (self.ratio, *ends)]
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says where it leaves the order open, after a comma."""
+        said = FASTER if self.interval is None else outcome(*self.interval)
+        return "" if said in (FASTER, SLOWER) else f", {said}"
+
+    @property
+    def number(self) -> str:
+        """The ratio as every page shows it."""
+        return wording.number(self.ratio, 2) if self.predicted else wording.fixed(self.ratio, 2)
+
+    @property
+    def basis(self) -> str:
+        """``1.336 to 1.385, 66 problems``."""
+        between = "" if self.interval is None else f"{wording.interval(self.interval)}, "
+        return f"{between}{self.counted}{self.verdict}"
+
+    @property
+    def said(self) -> str:
+        """``1.36 (1.336 to 1.385, 66 problems)``."""
+        return f"{self.number} ({self.basis})"
+
+
+def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:
+    """Geometric mean of ratios and its 95 % interval.
+
+    Student's t of how far ratios lie apart, and the errors of their times between visits; of one
+    problem those errors alone. Resampled problems would cover less where there are few.
+
+    ``logs``: logarithms of the ratios, float64, shape (problems,), at least one.
+    ``errors``: their standard errors between visits, of the same shape.
+    """
+    count, middle = len(logs), float(logs.mean())
+    if 1 < count < FEWEST:
+        return float(np.exp(middle)), None
+    visits = float((errors**2).sum()) / count**2
+    width = Z95 * np.sqrt(visits)
+    if count > 1:
+        freedom = stdtrit(count - 1, (1 + SHARE) / 2)
+        width = float(freedom * np.sqrt(logs.var(ddof=1) / count + visits))
+    low, middle, high = (float(np.exp(end)) for end in (middle - width, middle, middle + width))
+    return middle, (low, high)
+
+
+@remembered
+def compared_problems(study: StudyData) -> pd.DataFrame:
+    """Problems of two GPUs: those that both measured whole, or that one measured and the other has
+    a predicted time of, or that both have one of.
+
+    Returns ``gpu``, ``other`` (each pair in the order of the study), the problem's columns,
+    ``own_ms`` and ``other_ms``, ``own_error`` and ``other_error`` (relative, between visits; NaN
+    of predicted times), and ``by_host``.
+    """
+    columns = study.problem_columns
+    kept = {"best_ms": "ms", "predicted_ms": "ms", "best_error": "error"}
+    parts = [part.rename(columns=kept) for part in (winners(study), predicted_choices(study))]
+    times = pd.concat([part for part in parts if len(part)], ignore_index=True)
+    times = times[["gpu", *columns, "ms", "error", "by_host"]]
+    known = _candidates(study)
+    keys = zip(*(times[name] for name in ("gpu", *columns)), strict=True)
+    sets: dict[frozenset[int] | None, int] = {}
+    times = times.assign(set=[sets.setdefault(known.get(key), len(sets)) for key in keys])
+    pairs = times.merge(times, on=columns, suffixes=("", "_of_other"))
+    place = {gpu: at for at, gpu in enumerate([*study.gpus, *study.described])}
+    pairs = pairs[pairs["gpu"].map(place) < pairs["gpu_of_other"].map(place)]
+    measured = pairs[["error", "error_of_other"]].notna().all(axis=1)
+    whole = (pairs["set"] == pairs["set_of_other"]) | ~measured
+    for at, row in zip(pairs.index[~whole], records(pairs[~whole]), strict=True):
+        whole[at] = _is_whole(study, row, known)
+    found = pairs[whole].reset_index(drop=True)
+    found["by_host"] = found[["by_host", "by_host_of_other"]].eq(True).any(axis=1)
+    sides = {"gpu_of_other": "other", "ms": "own_ms", "ms_of_other": "other_ms"}
+    return found.rename(columns={**sides, "error": "own_error", "error_of_other": "other_error"})
+
+
+Key = tuple[object, ...]
+
+
+def _candidates(study: StudyData) -> dict[Key, frozenset[int]]:
+    """GPU and problem to its candidates in ``study.rows``, whatever became of them: of each
+    configuration the number of the first row that has it."""
+    rows, key = study.rows, ["gpu", *study.problem_columns]
+    cases, numbers = (row_numbers(rows, each) for each in (key, study.spec.tunable_columns))
+    first = np.unique(numbers, return_index=True)[1]
+    order = np.argsort(cases, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(cases[order])) + 1)
+    heads = rows[key].iloc[[part[0] for part in parts]].itertuples(index=False, name=None)
+    return {
+        head: frozenset(first[numbers[part]].tolist())
+        for head, part in zip(heads, parts, strict=True)
+    }
+
+
+def _is_whole(
+    study: StudyData, row: Mapping[str, object], known: Mapping[Key, frozenset[int]]
+) -> bool:
+    """Whether each candidate that one GPU of a pair lacks is one that it cannot run."""
+    problem = {name: row[name] for name in study.problem_columns}
+    gpus = [str(row[name]) for name in ("gpu", "gpu_of_other")]
+    own, other = (known[gpu, *problem.values()] for gpu in gpus)
+    for gpu, lacking in zip(gpus, (other - own, own - other), strict=True):
+        facts = gpu_facts(study.profiles[gpu].model_dump())
+        for configuration in records(study.rows.iloc[sorted(lacking)][study.spec.tunable_columns]):
+            if feasible(study.spec, problem, configuration, facts):
+                return False
+    return True
+
+
+def _ratio(over: str, name: str, gpus: Key, rows: pd.DataFrame) -> CardRatio:
+    logs = np.log((rows["other_ms"] / rows["own_ms"]).to_numpy(dtype=float))
+    errors = np.hypot(*rows[["own_error", "other_error"]].to_numpy(dtype=float).T)
+    predicted = bool(np.isnan(errors).any())
+    ratio, limits = mean_ratio(logs, errors)
+    by_host = int(rows["by_host"].sum())
+    known = None if predicted else limits
+    gpu, other = map(str, gpus)
+    return CardRatio(over, name, gpu, other, len(rows), ratio, known, by_host, predicted)
+
+
+Ratios = dict[tuple[str, str], CardRatio]
+"""Two GPUs to the ratio of the first over the second; each pair both ways."""
+
+
+@remembered
+def of_study(study: StudyData) -> Ratios:
+    """Ratios of a study's GPUs, of datasheet-only ones by their predicted times."""
+    found: Ratios = {}
+    for gpus, rows in compared_problems(study).groupby(["gpu", "other"], sort=False):
+        each = _ratio(STUDY, study.name, gpus, rows)
+        found |= {(each.gpu, each.other): each, (each.other, each.gpu): each.turned()}
+    return found
+
+
+def of_kernels(studies: Sequence[StudyData]) -> Iterator[CardRatio]:
+    """Ratios of measured GPUs per kernel, over the different problems of all its studies, each with
+    the fastest configuration of any; then per pair over its kernels, each of which counts once."""
+    kernels: dict[str, list[StudyData]] = {}
+    for study in studies:
+        kernels.setdefault(study.spec.workload, []).append(study)
+    found: dict[tuple[str, str], list[CardRatio]] = {}
+    for name, members in kernels.items():
+        key = ["gpu", "other", *members[0].problem_columns]
+        rows = pd.concat([compared_problems(study) for study in members], ignore_index=True)
+        rows = rows[rows[["own_error", "other_error"]].notna().all(axis=1)]
+        own, other = (
+            rows.sort_values(f"{side}_ms", kind="stable").drop_duplicates(key).set_index(key)
+            for side in ("own", "other")
+        )
+        own[["other_ms", "other_error"]] = other[["other_ms", "other_error"]]
+        for gpus, part in own.sort_index().groupby(["gpu", "other"], sort=False):
+            each = _ratio(KERNEL, name, gpus, part)
+            found.setdefault((each.gpu, each.other), []).append(each)
+            yield each
+    for gpus, each_kernel in found.items():
+        if len(each_kernel) > 1:
+            logs = np.log([each.ratio for each in each_kernel])
+            ratio, limits = mean_ratio(logs, np.zeros(len(logs)))
+            hosted = sum(each.by_host > 0 for each in each_kernel)
+            yield CardRatio(ALL, ALL, *gpus, len(logs), ratio, limits, hosted)
+
+
+def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
+    """Ratios of every two whole cards that this pipeline measured: over all kernels, then over each
+    kernel that has several studies, then over studies."""
+    profiles = {gpu: each for study in studies for gpu, each in study.profiles.items()}
+    whole = {
+        gpu for gpu, each in profiles.items() if each.has_measured_ceilings and not each.is_slice
+    }
+    several = Counter(study.spec.workload for study in studies)
+    found = [
+        each
+        for each in [*of_kernels(studies), *_of_studies(studies)]
+        if {each.gpu, each.other} <= whole and (each.over != KERNEL or several[each.name] > 1)
+    ]
+    return sorted(found, key=lambda each: (ALL, KERNEL, STUDY).index(each.over))
+
+
+def section(studies: Sequence[StudyData]) -> Section | None:
+    """A picture and a table for every two whole cards; None without any."""
+    pairs: dict[tuple[str, str], list[CardRatio]] = {}
+    for each in of_whole_cards(studies):
+        pairs.setdefault((each.gpu, each.other), []).append(each)
+    titles = {study.spec.workload: f"{study.spec.title}, all studies" for study in studies}
+    titles |= {study.name: study.settings.title for study in studies} | {ALL: ALL}
+    if not pairs:
+        return None
+    blocks: list[Block] = []
+    for (gpu, other), found in pairs.items():
+        blocks.append(_drawn(found, titles))
+        blocks.append(table_of(f"{gpu} over {other}", _fields(titles), found))
+    return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
+
+
+def _of_studies(studies: Sequence[StudyData]) -> list[CardRatio]:
+    """Each pair of GPUs of each study once."""
+    return [each for study in studies for each in list(of_study(study).values())[::2]]
+
+
+def _fields(titles: Mapping[str, str]) -> list[Field]:
+    return [
+        field("over", lambda each: titles[each.name]),
+        field("ratio", "number", number=True, detail=lambda each: each.verdict.removeprefix(", ")),
+        field("95 % interval", "interval", wording.interval),
+        field("of", "counted"),
+    ]
+
+
+def _drawn(shown: Sequence[CardRatio], titles: Mapping[str, str]) -> Figure:
+    gpu, other = shown[0].gpu, shown[0].other
+    limits = [each.interval or (each.ratio, each.ratio) for each in shown]
+    places = list(range(len(shown)))
+    names = [titles[each.name] for each in shown]
+    traces = [theme.rule([1, 1], [-0.5, len(shown) - 0.5], "dot")]
+    traces += [theme.rule(ends, [at, at], "solid", 2) for at, ends in enumerate(limits)]
+    for is_all in (False, True):
+        drawn = [at for at in places if (shown[at].over == ALL) == is_all]
+        traces.append(
+            theme.dots(
+                [shown[at].ratio for at in drawn],
+                drawn,
+                name="",
+                colour_=theme.colour(int(is_all)),
+                size=12 if is_all else 8,
+                opacity=1,
+                hover=[f"{names[at]}: {shown[at].said}" for at in drawn],
+                template="%{text}",
+            )
+        )
+    ratios = [each.ratio for each in shown]
+    x = theme.log_axis(f"time on {other} / time on {gpu}", [1, *ratios, *np.ravel(limits)])
+    y = theme.axis("", tickvals=places, ticktext=names, range=[len(shown) - 0.5, -0.5])
+    return Figure(
+        id=f"ratio-{theme.slug(gpu)}-{theme.slug(other)}",
+        caption=f"How much faster {gpu} is than {other}: geometric means and 95 % intervals.",
+        alt="Points with intervals; the table below has their numbers.",
+        panels=[Panel("", traces, theme.layout(x, y))],
+        height=90 + 26 * len(shown),
+        limit=820,
+    )
+
+
+def csv_text(studies: Sequence[StudyData]) -> str:
+    """Every ratio as CSV, each pair once."""
+    rows = [
+        {**asdict(each), **dict(zip(("ratio", "low", "high"), each.numbers, strict=True))}
+        for each in [*_of_studies(studies), *of_kernels(studies)]
+    ]
+    table = pd.DataFrame(rows).drop(columns="interval", errors="ignore")
+    return str(csv_table(table).to_csv(index=False))
