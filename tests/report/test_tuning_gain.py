@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
 from launchwise.report.blocks import Drawing, Fold, Table
@@ -66,3 +67,26 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
     known = tuning_gain.tuning_gain(study())
     assert known is not None
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("slower", "verdict"),
+    [
+        ({"best_on_average": 1.0}, "tune; one fixed choice is as good"),
+        ({"best_on_average": 0.9}, "tune; the nearest size's choice is as good"),
+        ({"best_on_average": 0.9, "nearest_size": 0.9}, "tune"),
+    ],
+)
+def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, verdict):
+    made = study()
+    rows = made.evaluation
+    model = tuning_gain.scores.leader(made, tuning_gain.scores.first_split(made), "all")
+    problems = [rows.assign(n=rows["n"] * scale) for scale in (1, 3, 5)]
+    rows = pd.concat(problems, ignore_index=True)
+    own = rows[rows["model"] == model].reset_index(drop=True).assign(gain=1.5, fraction=0.9)
+    named = {"oracle": 1.2, "nearest_size": 1.0, **slower}
+    others = [own.assign(model=name, gain=1.5 * factor) for name, factor in named.items()]
+    rows = pd.concat([own, *others], ignore_index=True)
+    found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
+    assert found is not None
+    assert found.verdict == verdict
