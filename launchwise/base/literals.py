@@ -26,7 +26,11 @@ _UNSEEN = (
 _IN_LINE = re.compile(f"[{_UNSEEN}\\n\\t\\r]")
 _IN_LINES = re.compile(f"[{_UNSEEN}]")
 
-_FORMULA = re.compile(r"[\s]*[=+\-@]|[\t\r\n]")
+_FORMULA = re.compile(
+    r"""(^|[;\t\r\n])(?=([\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20][^;\t\r\n]*))|^(?=[\t\r\n])"""
+)
+"""Where a formula may begin: programs split at semicolons or tabs, too, and take wide signs."""
+
 _NUMBER = re.compile(r"[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -76,9 +80,14 @@ def cpp_comment(text: str) -> str:
 
 def csv_cell(value: Any) -> Any:
     """A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe."""
-    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+    if not isinstance(value, str):
         return value
-    return f"'{value}"
+    return _FORMULA.sub(_marked, value)
+
+
+def _marked(found: re.Match[str]) -> str:
+    is_number = found[2] is not None and _NUMBER.fullmatch(found[2].strip())
+    return found[0] if is_number else f"{found[0]}'"
 
 
 def csv_table(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -233,20 +234,43 @@ def cells_of(text):
 
 
 def is_formula(cell):
-    return cell.lstrip()[:1] in tuple("=+-@") and not re.fullmatch(r"-?[\d.e-]+", cell)
+    seen = unicodedata.normalize("NFKC", cell.lstrip())
+    return seen[:1] in tuple("=+-@") and not re.fullmatch(r"[-+]?[\d.e-]+\s*", seen)
 
 
-@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "@x", "+1+cmd", "-1+cmd", "\t=1"])
-def test_tables_of_the_report_hold_no_formula(text):
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("@x", "'@x"),
+        ("+1+cmd", "'+1+cmd"),
+        ("-1+cmd", "'-1+cmd"),
+        ("\t=1", "'\t'=1"),
+        ("x;=cmd", "x;'=cmd"),
+        ("\uff1d1", "'\uff1d1"),
+        ("x;-1", "x;-1"),
+    ],
+)
+def test_tables_of_the_report_hold_no_formula(text, cell):
     prices = {"big": Price(1.0, 1.0, text, text)}
     found = writing.folder(Report([planted(text)], RUN, prices=prices), 1)
     csv_files = [path for path in found if path.endswith(".csv")]
     assert len(csv_files) == 3
-    assert f"'{text}" in found[gpu_comparison.TABLE]
+    assert cell in found[gpu_comparison.TABLE]
     for path in csv_files:
         assert not any(is_formula(cell) for row in cells_of(found[path]) for cell in row)
     framed = csv_table(pd.DataFrame({text: [text], "n": [-1]})).to_csv(index=False)
-    assert cells_of(framed) == [[f"'{text}", "n"], [f"'{text}", "-1"]]
+    assert cells_of(framed) == [[cell, "n"], [cell, "-1"]]
+
+
+@given(st.text(st.sampled_from("=+-@\uff1d\uff0b;\t\n ,\"'x1.e"), max_size=8))
+def test_no_cell_is_a_formula_wherever_a_program_splits(text):
+    framed = csv_table(pd.DataFrame({"a": ["a"], "b": [text]})).to_csv(index=False)
+    for sign in ",;\t":
+        for row in csv.reader(io.StringIO(framed, newline=""), delimiter=sign):
+            assert not any(is_formula(cell) for cell in row)
+    if re.fullmatch(r"[-+]?\d+(\.\d+)?", text):
+        assert cells_of(framed)[1][1] == text
 
 
 # Scripts of the report, by node

@@ -11,10 +11,12 @@
   // A word of a shell.
   window.launchwiseWord = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
   // A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe.
-  const formula = /^\s*[=+\-@]|^[\t\r\n]/;
+  // Programs split at semicolons or tabs, too, and take wide signs.
+  const formula = /(^|[;\t\r\n])(?=([\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20][^;\t\r\n]*))|^(?=[\t\r\n])/g;
   const number = /^[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?$/i;
   window.launchwiseCell = (text) => {
-    const cell = formula.test(text) && !number.test(text) ? `'${text}` : text;
+    const cell = text.replace(formula, (found, _, piece) => (
+      piece !== undefined && number.test(piece.trim()) ? found : `${found}'`));
     return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   };
   // plotly.js reads tags in texts: those that pages write themselves alone.
