@@ -20,6 +20,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_
 from launchwise.report import wording
 from launchwise.report.blocks import Figure
 from launchwise.report.site.rendering import render
+from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import known_spec, sized_study
@@ -226,6 +227,22 @@ def test_a_gain_is_held_against_the_best_without_recursion(made, published):
         line[0]: line[4] for line in rows_of(own(with_rows(made, quick), published), "Conclusions")
     }
     assert claims["Recursion pays at large sizes"] == "no"
+
+
+def test_speed_ups_are_of_one_visit(made):
+    # In pairs, where only recursion was, everything took half as long.
+    rows = sweep()
+    paired = rows["m1"] > 0
+    judged = rows.assign(
+        sweep_ms=rows["time_ms"],
+        time_ms=rows["time_ms"].where(~paired, rows["time_ms"] / 2),
+        basis=np.where(paired, PAIRS, SWEEP),
+        time_low_ms=0.99 * rows["time_ms"],
+        time_high_ms=1.01 * rows["time_ms"],
+    )
+    (case,) = cases(with_sweeps(made, one=judged))
+    assert case.speed_up().max(axis=None) == pytest.approx(1.25)
+    assert by_cause(case)["designed"].max() == pytest.approx(1.25)
 
 
 def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system():
