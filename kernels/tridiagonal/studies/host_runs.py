@@ -30,6 +30,13 @@ LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
 
 
+JUDGED = (
+    "Times from pairs are judged: they have the ratio that was measured in pairs, at the level of "
+    "the sweep, so that no row of the sweep has them."
+)
+"""What a page says beside judged times."""
+
+
 def host_runs(
     study: StudyData,
     *,

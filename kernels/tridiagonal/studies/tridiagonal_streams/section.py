@@ -15,6 +15,7 @@ from launchwise.report.fields import contradictions, of_texts, table_of
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
+from ..host_runs import JUDGED
 from . import gains
 from .fits import fit_blocks, fit_table, judged, optima_blocks, optima_table, published_optima
 from .gains import CHOICE, FIELDS, SIZE, faster_sizes, gain_figure, largest_gain
@@ -270,7 +271,6 @@ def _gain(study: StudyData, every: list[StreamSeries]) -> Iterator[Block]:
 
 
 NOTE = (
-    "Times from pairs are judged: they have the ratio that was measured in pairs, at the level of "
-    "the sweep, so that no row of the sweep has them. Tie: numbers of streams that the errors of "
-    "their times do not tell apart from the fastest. Other GPUs and problems: the lookup."
+    f"{JUDGED} Tie: numbers of streams that the errors of their times do not tell apart from the "
+    "fastest. Other GPUs and problems: the lookup."
 )

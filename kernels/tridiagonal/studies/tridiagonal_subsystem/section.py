@@ -23,6 +23,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.study import StudyData
 
+from ..host_runs import JUDGED
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
@@ -202,7 +203,8 @@ def optima_tables(
         caption = f"Optima of {case.title}"
         if theirs:
             caption += f", beside {NAMES[case.dtype]} of the paper"
-        yield Fold(f"{case.title}: optima of every size", [_beside(caption, case, theirs)])
+        blocks = [_beside(caption, case, theirs), Text(JUDGED, "note")]
+        yield Fold(f"{case.title}: optima of every size", blocks)
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:
