@@ -100,8 +100,8 @@ def test_the_section_shows_every_value():
     assert section is not None
     drawn = next(block for block in section.blocks if isinstance(block, Drawing))
     # The most sensitive first.
-    assert "bx = 32: 11.8 % in the mean, 25.0 % at most; by = 4" in drawn.alt
-    assert drawn.alt.endswith("variant = block3d: 0.0 % in the mean, 0.0 % at most.")
+    assert "bx = 32: 11.8 %, at most 25.0 %, 2 problems; by = 4" in drawn.alt
+    assert drawn.alt.endswith("variant = block3d: 0.0 %, at most 0.0 %, 2 problems.")
     folds = {block.title: block for block in section.blocks if isinstance(block, Fold)}
     assert list(folds) == ["big: values of every tunable"]
     first = folds["big: values of every tunable"].blocks[0]
@@ -117,7 +117,8 @@ def test_the_section_shows_every_value():
 
 def test_bars_end_where_the_axis_says_so():
     def loss(tunable, mean, worst):
-        return {"tunable": tunable, "value": 4, "loss_percent": mean, "worst_loss_percent": worst}
+        losses = {"problems": 2, "loss_percent": mean, "worst_loss_percent": worst}
+        return {"tunable": tunable, "value": 4, **losses}
 
     drawn = drawing("d", "big", [loss("by", 0, 2), loss("<bx>", 10, 50)])
     (svg,) = re.findall(r"<svg.*?</svg>", render("x", "x", [Section("x", "x", [drawn])]), re.DOTALL)

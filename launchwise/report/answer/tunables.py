@@ -210,9 +210,10 @@ def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
     for one in ordered:
         mean, worst = (wording.fixed(loss, 1) for loss in order(one))
         end, line = (1 + loss / 100 for loss in order(one))
-        words = f"{one['value']}: {mean} %, at most {worst} %"
+        problems = wording.plural(one["problems"], "problem")
+        words = f"{one['value']}: {mean} %, at most {worst} %, {problems}"
         bars.append(Bar(one["tunable"], words, end, line=line))
-        said.append(f"{one['tunable']} = {one['value']}: {mean} % in the mean, {worst} % at most")
+        said.append(f"{one['tunable']} = {words}")
     caption = (
         f"{gpu}: time with one value of a tunable at every problem, all others chosen freely, "
         "divided by the best time of the variants that have it. Bar: geometric mean for the best "
