@@ -100,14 +100,14 @@ def _comparable(
     of_cell.flat[cells] = order[first]
     leader = order[np.unique(problems[order], return_index=True)[1]]
     best = np.where(of_cell < 0, np.nan, reached[of_cell])
-    variants = rows["variant"].to_numpy(dtype=object)
+    variant, variants = pd.factorize(rows["variant"])
     alike = np.ones(len(rows), dtype=bool)
     has: dict[str, np.ndarray] = {}
     for other in spec.tunable_columns:
         if other == name:
             continue
-        having = [v for v, declared in spec.variants.items() if other in declared.tunables]
-        has[other] = np.isin(variants, having) | (other == "variant")
+        used = [other == "variant" or other in spec.variants[one].tunables for one in variants]
+        has[other] = np.array(used)[variant]
         value, own = rows[other].to_numpy(), leader[problems]
         # What one of two variants lacks tells nothing of the other.
         alike &= (value == value[own]) | ~has[other] | ~has[other][own]

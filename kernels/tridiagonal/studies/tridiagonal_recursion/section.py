@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Panel, Section, Table
+from launchwise.report.blocks import MISSING, Block, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import (
     THEIRS,
     beside,
@@ -39,6 +39,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     worth = [
         _figure(study, every),
         *_intervals(every, published),
+        Text(DESIGN, "note"),
         *gain_tables(every),
     ]
     parts: dict[str, tuple[str, list[Block]]] = {
@@ -51,6 +52,12 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         f"{study.name}-rules": ("Rules from it", list(_rules(study, every, entries))),
     }
     return [Section(name, *part) for name, part in parts.items() if part[1]]
+
+
+DESIGN = (
+    "Answers of this study keep the paper's design: gtsv and the published number of streams. "
+    "Where the fastest of all rows is faster, the study of everything at once answers better."
+)
 
 
 def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
