@@ -100,8 +100,8 @@ def test_the_section_shows_every_value():
     assert section is not None
     drawn = next(block for block in section.blocks if isinstance(block, Drawing))
     # The most sensitive first.
-    assert "bx = 32: 11.8 %, at most 25.0 %, 2 problems; by = 4" in drawn.alt
-    assert drawn.alt.endswith("variant = block3d: 0.0 %, at most 0.0 %, 2 problems.")
+    assert "bx = 32: 11.8 %, at most 25.0 %, problems: 2; by = 4" in drawn.alt
+    assert drawn.alt.endswith("variant = block3d: 0.0 %, at most 0.0 %, problems: 2.")
     folds = {block.title: block for block in section.blocks if isinstance(block, Fold)}
     assert list(folds) == ["big: values of every tunable"]
     first = folds["big: values of every tunable"].blocks[0]

@@ -128,8 +128,6 @@ def _can_run(rows: pd.DataFrame, spec: Spec, facts: Mapping[str, Any]) -> np.nda
     """Whether the workload's constraints allow each row's configuration: bool, shape (rows,)."""
     columns = Columns(spec.derived, {**arrays(rows, spec), **facts})
     allowed = np.ones(len(rows), dtype=bool)
-    if rows.empty:
-        return allowed
     for text in spec.constraints:
         allowed &= columns.value(text).astype(bool)
     for name, variant in spec.variants.items():
@@ -210,8 +208,7 @@ def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
     for one in ordered:
         mean, worst = (wording.fixed(loss, 1) for loss in order(one))
         end, line = (1 + loss / 100 for loss in order(one))
-        problems = wording.plural(one["problems"], "problem")
-        words = f"{one['value']}: {mean} %, at most {worst} %, {problems}"
+        words = f"{one['value']}: {mean} %, at most {worst} %, problems: {one['problems']}"
         bars.append(Bar(one["tunable"], words, end, line=line))
         said.append(f"{one['tunable']} = {words}")
     caption = (
