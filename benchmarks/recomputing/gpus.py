@@ -41,18 +41,6 @@ def _attributes(one: GpuProfile) -> Cells:
     }
 
 
-def _datasheet(one: GpuProfile) -> Cells:
-    ceilings = one.ceilings
-    cells: dict[str, Cell] = {
-        "bandwidth (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
-        "ceilings, estimated: copies (GB/s)": Cell(ceilings.copy_bandwidth_gbs, digits=4),
-    }
-    for name, rate in (("FP32", ceilings.float32_gflops), ("FP64", ceilings.float64_gflops)):
-        teraflops = None if rate is None else rate / 1e3
-        cells[f"ceilings, estimated: {name} (TFLOP/s)"] = Cell(teraflops, digits=3)
-    return {"compute capability": _capability(one), "SMs": one.sms, **_of_card(one), **cells}
-
-
 def _of_card(one: GpuProfile) -> Cells:
     return {
         "CUDA cores": one.cores,
@@ -89,7 +77,7 @@ def compare(
             "Measured ceilings per GPU",
             {gpu: partial(_ceilings, one) for gpu, one in measured.items()},
         ),
-        ("Datasheet-only GPUs", {gpu: _datasheet(one) for gpu, one in described.items()}),
+        ("Datasheet-only GPUs", {gpu: _attributes(one) for gpu, one in described.items()}),
     ):
         ledger.beside(page, caption, ["GPU"], wanted)
     for each in page.tables_of("Measured ceilings per GPU"):

@@ -48,25 +48,6 @@ CORES_PER_SM = {
 }
 """FP32 lanes of one SM by compute capability (CUDA C++ Programming Guide, throughput table)."""
 
-GENERATIONS = (
-    ((10, 0), "Blackwell"),
-    ((9, 0), "Hopper"),
-    ((8, 9), "Ada"),
-    ((8, 0), "Ampere"),
-    ((7, 5), "Turing"),
-    ((7, 0), "Volta"),
-    ((6, 0), "Pascal"),
-    ((5, 0), "Maxwell"),
-    ((3, 0), "Kepler"),
-)
-"""First compute capability of each generation, the newest first, and its name (NVIDIA, list of GPUs
-by compute capability)."""
-
-
-AMD_GENERATIONS = {"gfx90a": "CDNA 2", "gfx1032": "RDNA 2", "gfx1100": "RDNA 3"}
-"""Architecture of a card of AMD to its generation (ROCm documentation, AMD GPU specifications)."""
-
-
 COPY_SHARE = 0.9
 """Copy bandwidth divided by that of bus width and memory clock, where it was not measured."""
 
@@ -209,16 +190,6 @@ class GpuProfile(Strict):
     def capability_text(self) -> str:
         """Compute capability such as ``8.6``; the architecture such as ``gfx90a`` of AMD's."""
         return self.arch if self.is_amd else "{}.{}".format(*self.compute_capability)
-
-    @property
-    def generation(self) -> str:
-        """Name of the card's generation; its compute capability where that is older than all."""
-        if self.is_amd:
-            return AMD_GENERATIONS.get(self.arch, self.arch)
-        for first, name in GENERATIONS:
-            if self.compute_capability >= first:
-                return name
-        return "{}.{}".format(*self.compute_capability)
 
     @property
     def is_slice(self) -> bool:

@@ -162,6 +162,15 @@ class Contests:
             if self.has_blind_test(gpu, study)
         }
 
+    def frozen(self, study: str) -> list[str]:
+        """GPUs whose frozen answers nobody has measured yet."""
+        return [
+            gpu
+            for gpu in self._experiment.tested_blindly(study)
+            if not self.has_blind_test(gpu, study)
+            and Path(self.blind_file(gpu, study, "frozen.json")).is_file()
+        ]
+
     def profiled(self, gpu: str, study: str) -> list[str]:
         """GPUs that an answer needs the profiles of: the study's, and one that is held out."""
         return list(dict.fromkeys([*self._experiment.gpus_of(study), gpu]))

@@ -154,6 +154,7 @@ class Reported:
             "peers": contests.peers(study),
             "blind": contests.scores(study, "json"),
             "scores": contests.scores(study, "csv"),
+            "frozen": contests.frozen(study),
             "answers": f"results/lookup/{study}.json",
             # Only if the settings have datasheet-only GPUs.
             "described": {gpu: f"results/gpus/{gpu}.json" for gpu in cards},
@@ -190,7 +191,7 @@ class Reported:
             for files in self.files.values()
             for name, entry in files.items()
             for path in (entry.values() if isinstance(entry, dict) else [entry])
-            if path is not None and name != "folder"
+            if path is not None and name not in ("folder", "frozen")
         ]
         return list(dict.fromkeys(tables))
 

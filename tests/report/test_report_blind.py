@@ -1,6 +1,7 @@
 """Blind tests on the report's pages."""
 
 import dataclasses
+from importlib.resources import files
 
 import pytest
 
@@ -8,10 +9,11 @@ from launchwise.report import scores
 from launchwise.report.answer import study_answer
 from launchwise.report.blocks import Table
 from launchwise.report.front import finder, index_page
+from launchwise.report.gpus.gpu_attributes import Spread
 from launchwise.report.site import assemble
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study
-from tests.support.shown import rows_of
+from tests.support.shown import notes, rows_of
 
 
 def with_tests():
@@ -65,3 +67,33 @@ def test_the_answer_of_a_study_has_its_result():
     own, other = rows_of(study_answer.answer(with_tests()), "What answers reach")
     assert [own[0], *own[-2:]] == ["big", "40", "0.974"]
     assert other == ["other", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]
+
+
+def test_intervals_say_what_they_held_in_the_blind_test():
+    held = {**SCORE, "times_covered": 0.525, "covered": None}
+    made = dataclasses.replace(study(), blind={"big": held})
+    drawn = finder.data(made)
+    said = dict(zip(drawn["gpus"], drawn["covered"], strict=True))
+    assert said["big"] == (
+        "The blind test's intervals were meant to hold 90 %; they held 52 % of the times."
+    )
+    assert said["big.sm4"] == ""
+    both = dataclasses.replace(made, blind={"big": {**held, "covered": 0.95}})
+    assert "52 % of the times and 95 % of the gains" in finder.covered(both, "big")
+    # The page says it below an answer of the model.
+    script = (files("launchwise.report") / "templates" / "answer.js").read_text(encoding="utf-8")
+    assert "...covered(data, entry)" in script
+
+
+def test_answers_that_nobody_has_measured_yet_are_named():
+    made = with_tests()
+    section = index_page.blind_tests([made, dataclasses.replace(made, frozen=["big"])])
+    assert "Frozen, and not measured yet: A tiny study on big." in notes(section)
+    assert not any("Frozen" in text for text in notes(index_page.blind_tests([made])))
+
+
+def test_a_time_from_a_datasheet_says_how_far_it_may_be_off():
+    assert finder.data(study(), Spread(3.24, 55, ("t4",)))["off"] == "within 3.2 times"
+    assert finder.data(study())["off"] == "error unknown"
+    script = (files("launchwise.report") / "templates" / "answer.js").read_text(encoding="utf-8")
+    assert "fromDatasheet(data, entry) ? `, ${data.off}`" in script

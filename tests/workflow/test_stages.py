@@ -128,7 +128,12 @@ def test_a_recorded_blind_test_is_read_where_it_lies(recorded):
     stages = Stages({"blind": blind}, gpus={"a": LIVE, "h200": RECORDED})
     contests = stages.contests
     assert contests.scores(STUDY, "csv") == {}
+    assert contests.frozen(STUDY) == []
+    (recorded / "blind" / f"{STUDY}.frozen.json").touch()
+    # Answered, and measured by nobody yet.
+    assert contests.frozen(STUDY) == ["h200"]
     (recorded / "blind" / f"{STUDY}.pairs.parquet").touch()
+    assert contests.frozen(STUDY) == []
     found = recorded_workloads(stages.values, stages.studies, contests)["stencil"]
     assert f"data/recorded/h200/blind/{STUDY}.sweep.parquet" in found.sources()
     assert f"results/blind/h200/{STUDY}.score.csv" in found.targets()

@@ -17,6 +17,7 @@ from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
+from launchwise.report.gpus.gpu_attributes import Spread, within
 from launchwise.report.health import sweep_health
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
@@ -71,7 +72,7 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
-def data(study: StudyData) -> dict[str, Any]:
+def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
@@ -81,8 +82,8 @@ def data(study: StudyData) -> dict[str, Any]:
     scaled, and how many measured configurations cannot be told apart from it. GPUs, problems, bases
     and configurations are places in their lists. Values that the page offers as a choice have no
     limit among ``limits``. ``hosted`` says whether host code names macros; ``launches``,
-    ``macros``, ``tested``, ``rule``, ``judges`` and ``heldOut`` are what the functions of these
-    names return.
+    ``macros``, ``tested``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
+    of these names return.
     """
     answers = study.answers
     assert study.table
@@ -125,6 +126,8 @@ def data(study: StudyData) -> dict[str, Any]:
         "usual": study.usual_reasons,
         "words": {"order": UNORDERED, "link": UNKNOWN_LINK},
         "heldOut": held_out(study),
+        "covered": [covered(study, gpu) for gpu in gpus],
+        "off": within(apart),
         "limits": limits(study),
         "launches": launches(study),
         "hosted": study.spec.has_host_code,
@@ -320,6 +323,19 @@ def held_out(study: StudyData) -> str:
                 f"over {wording.plural(got[name]['problems'], 'problem')}."
             )
     return ""
+
+
+def covered(study: StudyData, gpu: str) -> str:
+    """What intervals held in the blind test on a GPU, in words; empty where it did not tell."""
+    got = study.blind.get(gpu, {})
+    held = [
+        f"{wording.percent(got[name], 0)} % of the {what}"
+        for name, what in (("times_covered", "times"), ("covered", "gains"))
+        if not wording.is_missing(got.get(name))
+    ]
+    if not held:
+        return ""
+    return f"The blind test's intervals were meant to hold 90 %; they held {wording.listed(held)}."
 
 
 def neutral(configuration: Values, study: StudyData) -> dict[str, Value]:

@@ -157,6 +157,9 @@ BLIND = [
 ]
 
 
+BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
+
+
 def blind_tests(studies: Sequence[StudyData]) -> Section | None:
     """Figures of every blind test, one row per study and GPU; None without any."""
     rows = [
@@ -166,5 +169,8 @@ def blind_tests(studies: Sequence[StudyData]) -> Section | None:
     ]
     if not rows:
         return None
-    made = table_of("Blind tests: answered first, measured afterwards", BLIND, rows)
-    return Section("blind", "Blind tests", [Text(BLIND_NOTE, "note"), made])
+    found: list[Block] = [Text(BLIND_NOTE, "note"), table_of(BLIND_CAPTION, BLIND, rows)]
+    waiting = [f"{study.settings.title} on {gpu}" for study in studies for gpu in study.frozen]
+    if waiting:
+        found.append(Text(f"Frozen, and not measured yet: {wording.listed(waiting)}."))
+    return Section("blind", "Blind tests", found)

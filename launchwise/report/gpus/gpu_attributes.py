@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +12,8 @@ import pandas as pd
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Table
-from launchwise.report.fields import by_gpu, field, grouped, of_texts, significant, table_of
+from launchwise.report.blocks import MISSING, Block, Fold, Section
+from launchwise.report.fields import by_gpu, field, of_texts, significant
 from launchwise.report.study import StudyData, remembered
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
@@ -66,45 +66,10 @@ def section(
     found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, profiles)]
     found += _micro_benchmarks(profiles)
     if described:
-        found.append(Fold("Datasheet-only GPUs", [_datasheets(described)]))
+        caption = "Datasheet-only GPUs: figures of data/cards.csv"
+        table = by_gpu(caption, "attribute", ATTRIBUTES, described)
+        found.append(Fold("Datasheet-only GPUs", [table]))
     return Section("gpus", "GPUs", found)
-
-
-def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
-    groups = by_generation(described, described).values()
-    first = {gpus[0] for gpus in groups}
-    fields = [
-        field("generation", lambda p: p.generation if p.name in first else ""),
-        field("GPU", "name"),
-        CAPABILITY,
-        field("SMs", "sms", wording.count),
-        CORES,
-        CLOCK,
-        MEMORY,
-        field("bandwidth", "memory_bandwidth_gbs", _four, "GB/s"),
-        L2,
-        *grouped(
-            "ceilings, estimated",
-            field("copies", lambda p: p.ceilings.copy_bandwidth_gbs, _four, "GB/s"),
-            field("FP32", lambda p: p.ceilings.float32_gflops, _tera, "TFLOP/s"),
-            field("FP64", lambda p: p.ceilings.float64_gflops, _tera, "TFLOP/s"),
-        ),
-    ]
-    caption = "Datasheet-only GPUs: figures of data/cards.csv, and estimated ceilings"
-    return table_of(caption, fields, [described[gpu] for gpus in groups for gpu in gpus])
-
-
-def _tera(rate: float | None) -> str:
-    return wording.number(None if rate is None else rate / 1e3)
-
-
-def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> dict[str, list[str]]:
-    """Generation to its GPUs: the newest first, GPUs of a generation in the order given."""
-    known = sorted(gpus, key=lambda gpu: profiles[gpu].compute_capability, reverse=True)
-    found: dict[str, list[str]] = {}
-    for gpu in known:
-        found.setdefault(profiles[gpu].generation, []).append(gpu)
-    return found
 
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:

@@ -62,6 +62,7 @@ class StudyFiles(BaseModel):
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
     scores: Mapping[str, Path]
+    frozen: Sequence[str]  # GPUs whose frozen answers nobody has measured
     published: Path | None
     answers: Path | None
 
@@ -109,6 +110,7 @@ def read_study(
         blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested=_tested(judged),
+        frozen=files.frozen,
         training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
         removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),

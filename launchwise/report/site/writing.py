@@ -81,7 +81,7 @@ def _of_study(study: StudyData, report: Report) -> Part:
     check_ids([section for page in own for section in page.sections])
     texts = {page.path: html(page, report, own) for page in own} | _tables(study.name, study)
     if study.answers:
-        texts |= answer_files(study.name, finder.data(study))
+        texts |= answer_files(study.name, finder.data(study, report.apart))
     compared = gpu_comparison.data(study, report.apart, report.cards)
     path = COMPARISON.format(study=study.name)
     texts[path] = _script("launchwiseComparisons", study.name, compared)

@@ -124,13 +124,16 @@
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
   const time = (data, entry) => {
-    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}.`;
+    const off = fromDatasheet(data, entry) ? `, ${data.off}` : "";
+    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${off}.`;
     return fromDatasheet(data, entry) ? sentence(data.words.link) : "Its time is not known.";
   };
 
   // What else comes with an answer of the model: how such answers did on GPUs that were held out.
   const heldOut = (data, entry) => data.heldOut && entry[BASIS] >= data.bases.length - 2
     ? [element("p", data.heldOut, "note")] : [];
+  const covered = (data, entry) => data.covered[entry[GPU]] && entry[LOW] !== null && entry[BASIS] !== data.measured
+    ? [element("p", data.covered[entry[GPU]], "note")] : [];
   // Why a configuration of a later rank may have a shorter time.
   const order = (data, entry) => {
     const times = [entry[TIME], ...entry[OTHERS].map((one) => one[1]).filter((one) => one !== null)];
@@ -255,7 +258,7 @@
     const reached = data.rule.reached[entry[GPU]];
     const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
-    made.push(...heldOut(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
+    made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
     made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
