@@ -74,8 +74,8 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
     block = Compared(
         id="compare",
-        studies=[("one", "One kernel")],
-        first={"study": "one", "beside": "big"},
+        studies=[("constructor", "One kernel")],
+        first={"study": "constructor", "beside": "big"},
         tdp_w={"big": 700.0},
         prices={"big": [None, 3.6, "2026-11-01", "a cloud"]},
         table="data/gpus.csv",
@@ -83,8 +83,8 @@ def page(tmp_path_factory):
     text = render("GPUs", "", [Section("gpu-against-gpu", "GPU comparison", [block])])
     (folder / "gpus.html").write_text(text, encoding="utf-8")
     (folder / "data").mkdir()
-    script = f"(window.launchwiseComparisons ??= {{}})['one'] = {json.dumps(comparison())};"
-    (folder / "data" / "one.gpus.js").write_text(script)
+    script = f"(window.launchwiseComparisons ??= {{}})['constructor'] = {json.dumps(comparison())};"
+    (folder / "data" / "constructor.gpus.js").write_text(script)
     return folder / "gpus.html"
 
 
@@ -107,7 +107,7 @@ def at(browser, page, state=""):
 
 def asked(browser, **question):
     """What the script computes, by GPU."""
-    script = "launchwiseCompare('one', arguments[0]).then(arguments[arguments.length - 1])"
+    script = "launchwiseCompare('constructor', arguments[0]).then(arguments[arguments.length - 1])"
     wanted = {"gpus": "measured", "beside": "big", "problem": {}, **question}
     found = browser.execute_async_script(script, wanted)
     counts = {name: found[name] for name in ("problems", "energies")}
@@ -198,12 +198,12 @@ def test_a_reader_chooses_the_gpus_and_sends_them_as_a_link(browser, page):
 
 
 def test_an_order_without_values_says_so(browser, page):
-    energies = "#compare?study=one&gpus=big,twin&beside=big&sort=joule"
+    energies = "#compare?study=constructor&gpus=big,twin&beside=big&sort=joule"
     shown = at(browser, page, energies).find_element("css selector", ".compared").text
     assert "J per run; 8 of 12 problems" in shown
     assert "sustained running slower than the time at one problem" in shown
     assert "Sorted by speed" not in shown
-    lacking = "#compare?study=one&gpus=small,sheet&beside=small&sort=joule"
+    lacking = "#compare?study=constructor&gpus=small,sheet&beside=small&sort=joule"
     shown = at(browser, page, lacking).find_element("css selector", ".compared").text
     assert "Sorted by speed: nothing is known of energy per run on these GPUs." in shown
 
@@ -236,15 +236,15 @@ def test_rows_say_basis_and_ties_and_are_sorted(opened):
 
 
 def test_a_link_opens_the_same_and_an_old_one_says_so(browser, page):
-    state = "#compare?study=one&gpus=measured&beside=small&sort=name&n=101"
+    state = "#compare?study=constructor&gpus=measured&beside=small&sort=name&n=101"
     text = at(browser, page, state).find_element("css selector", ".compared").text
     assert "One problem on every GPU; speed relative to small" in text
     for strange, words in {
         "study=gone": "holds no study “gone”; the link is older",
-        "study=one&beside=gone": "holds no GPU “gone” for this study",
-        "study=one&gpus=big,gone": "holds no GPU “gone” for this study",
-        "study=one&sort=foo": "holds no order “foo”",
-        "study=one&n=7": "holds no problem with n = 7",
+        "study=constructor&beside=gone": "holds no GPU “gone” for this study",
+        "study=constructor&gpus=big,gone": "holds no GPU “gone” for this study",
+        "study=constructor&sort=foo": "holds no order “foo”",
+        "study=constructor&n=7": "holds no problem with n = 7",
     }.items():
         text = (
             at(browser, page, f"#compare?{strange}").find_element("css selector", ".compared").text
@@ -256,4 +256,4 @@ def test_a_link_opens_the_same_and_an_old_one_says_so(browser, page):
 def test_a_study_without_its_file_says_so(browser, page, tmp_path):
     (tmp_path / "gpus.html").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
     text = at(browser, tmp_path / "gpus.html").find_element("css selector", ".compared").text
-    assert "the file data/one.gpus.js is missing" in text
+    assert "the file data/constructor.gpus.js is missing" in text

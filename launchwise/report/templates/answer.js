@@ -206,7 +206,7 @@
 
   // What a blind test found of the answer that was written down before this problem was measured.
   const blindTest = (data, context, asked) => {
-    const row = (data.tested[context.gpu] ?? []).find(([problem]) => problem.every((one, k) => one === asked[k]));
+    const row = (Object.hasOwn(data.tested, context.gpu) ? data.tested[context.gpu] : []).find(([problem]) => problem.every((one, k) => one === asked[k]));
     if (!row) return [];
     const [, fraction, gain, low, high, isUsual] = row;
     const [times, between] = within(gain, low, high, 3, 95);

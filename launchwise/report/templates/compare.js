@@ -1,13 +1,13 @@
 (() => {
   "use strict";
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const form = document.querySelector(".compare");
   const box = document.getElementById(`${form.id}-answer`);
   const { first, tdp, prices } = page[form.id];
   const element = window.launchwiseElement;
   const [GPU, PROBLEM, BEST, ERROR, , LEAST, GAIN, , , JOULE, BASELINE_JOULE] = [...Array(11).keys()];
 
-  const loaded = {};
+  const loaded = { __proto__: null };
   const load = (study) => loaded[study] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
     script.src = `data/${encodeURIComponent(study)}.gpus.js`;

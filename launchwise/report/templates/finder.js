@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const form = document.querySelector(".finder");
   const box = document.getElementById(`${form.id}-answer`);
   const { first, workloads, verdicts } = page[form.id];
@@ -8,7 +8,7 @@
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
   // Answers of a study are loaded on demand, by a script: pages may be plain files.
-  const loaded = {};
+  const loaded = { __proto__: null };
   const read = (path, found) => loaded[path] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
     script.src = path;
@@ -23,7 +23,7 @@
       .then((packed) => window.launchwiseInflate(packed)).then(JSON.parse).then(({ entries, judge }) => ({ ...data, judge, entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]) })));
 
   // Every measured row of a GPU, for gains over a configuration of the reader's.
-  const unpacked = {};
+  const unpacked = { __proto__: null };
   const loadRows = (study, gpu) => unpacked[`${study}/${gpu}`] ??= read(
     `data/rows/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`,
     () => window.launchwiseRows[`${study}/${gpu}`],

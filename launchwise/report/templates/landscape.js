@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const form = document.querySelector(".landscape");
   const first = page[form.id];
   const lookup = document.getElementById(first.lookup);
@@ -16,7 +16,7 @@
   named(first.gpu, first.problem);
 
   // Rows of a GPU are loaded on demand, by a script: pages may be plain files.
-  const loaded = {};
+  const loaded = { __proto__: null };
   const load = (gpu) => loaded[gpu] ??= new Promise((done, failed) => {
     const path = `data/rows/${encodeURIComponent(first.study)}/${encodeURIComponent(gpu)}.js`;
     const script = document.createElement("script");

@@ -19,6 +19,9 @@
       piece !== undefined && number.test(piece.trim()) ? found : `${found}'`));
     return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   };
+  // JSON whose objects have no keys but their own: names of files are keys, "constructor" is one.
+  window.launchwiseParsed = (text) => JSON.parse(text, (_, value) => (
+    value !== null && typeof value === "object" && !Array.isArray(value) ? Object.assign(Object.create(null), value) : value));
   // plotly.js reads tags in texts: those that pages write themselves alone.
   window.launchwisePlotted = (figure) => JSON.parse(JSON.stringify(figure), (_, value) => (
     typeof value === "string" ? value.replace(/<(?!br>|\/?extra>)/g, "&lt;") : value));

@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   const held = document.getElementById("page-data");
-  const page = JSON.parse(held.textContent);
+  const page = window.launchwiseParsed(held.textContent);
   // The texts of a plot's points are held once.
   for (const { data, texts } of Object.values(page)) {
     if (texts) {
@@ -32,7 +32,7 @@
     const [ink, line, paper, edge] = ["--ink", "--line", "--page", "--edge"].map((name) => (
       style.getPropertyValue(name).trim()
     ));
-    const replaced = { "#1d2733": ink, "#e4e7eb": line, "#ffffff": paper, "#b9c0c8": edge };
+    const replaced = { __proto__: null, "#1d2733": ink, "#e4e7eb": line, "#ffffff": paper, "#b9c0c8": edge };
     const made = JSON.parse(JSON.stringify(figure), (_, value) => replaced[value] ?? value);
     // The scales of heat maps begin near white: what is empty must not look like their dark end.
     if (figure.data?.some((trace) => trace.type === "heatmap")) made.layout.plot_bgcolor = shared.plot_bgcolor;

@@ -3,7 +3,7 @@
   // A click on a point that stands for a configuration, or Enter, shows its whole row.
   // landscape.js of a study's first page has the rows.
   const rows = () => window.launchwiseRowsOf;
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const element = window.launchwiseElement;
 
   // The problem of a point: its size is the one on the axis.
