@@ -66,9 +66,10 @@ test: $(VENV)/.stamp-dev
 
 test-slow: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m "slow and not gpu and not slurm" $(PARALLEL) $(PYTEST_ARGS)
+	$(ACTIVATE) pytest -m "slow and slurm" tests/slurm $(PYTEST_ARGS)
 
 test-slurm: $(VENV)/.stamp-dev
-	$(ACTIVATE) pytest -m slurm tests/slurm $(PYTEST_ARGS)
+	$(ACTIVATE) pytest -m "slurm and not slow" tests/slurm $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.stamp-dev $(VENV)/.stamp-gpu
 	$(ACTIVATE) pytest -m "gpu and not times" -n $(GPU_TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from slow_cases import first_of
 from stencil import change_sessions
 from supervising import ending, finished, pids, row_lines
 
@@ -181,11 +182,13 @@ def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(faulty, tmp_pat
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [
-        ("killed", "the measuring process was killed by SIGKILL"),
-        ("python", "ZeroDivisionError: division by zero"),
-        ("asleep", "no event for 1 s"),
-    ],
+    first_of(
+        [
+            ("killed", "the measuring process was killed by SIGKILL"),
+            ("python", "ZeroDivisionError: division by zero"),
+            ("asleep", "no event for 1 s"),
+        ]
+    ),
 )
 def test_a_process_that_never_gets_ready_is_tried_three_times(faulty, tmp_path, fault, reason):
     path = tmp_path / "j"

@@ -21,6 +21,7 @@ from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
+from tests.support.slow_cases import first_of
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -312,7 +313,7 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(make_sha
     assert sum(note["note"] == "seconds" for note in journal.notes) == 2
 
 
-@pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
+@pytest.mark.parametrize("kind", first_of(["transfer", "random", "tpe"]))
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard, stencil_copy, tmp_path, kind
 ):

@@ -83,11 +83,12 @@ def test_stages_run_in_a_container_of_a_stand_in_runtime(slurm, on_slurm, tmp_pa
     image_has = {"FAKE_CONTAINER_CALLS": str(calls), "MODULESHOME": "/nowhere"}
     image_has["PATH"] = f"{RUNTIME}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     deployed = ("--sdm", "apptainer", "--apptainer-args=--nv")
-    with on_slurm.start(*PROFILE, *deployed, "compile_stencil", **image_has) as run:
+    target = f"results/build/stencil/{ARCHS['t4']}.cubins"
+    with on_slurm.start(*PROFILE, *deployed, target, **image_has) as run:
         assert run.wait(200) == 0, run.said()[-3000:]
-    lines = calls.read_text().splitlines()
-    assert len(lines) == len({*ARCHS.values()})
-    assert all(" --nv " in line and " launchwise.sif " in line for line in lines)
+    (line,) = calls.read_text().splitlines()
+    assert " --nv " in line
+    assert " launchwise.sif " in line
 
 
 def test_stages_run_in_the_environment_that_started_them(slurm, on_slurm, tmp_path):
@@ -268,6 +269,7 @@ def test_faults_of_nodes_and_of_slurm_itself(slurm, on_slurm, reference):
     assert differing == []
 
 
+@pytest.mark.slow
 def test_from_a_sweep_to_the_report(on_slurm):
     on_slurm.keep_gpu("h200")
     with on_slurm.start(*PROFILE) as run:
@@ -277,6 +279,7 @@ def test_from_a_sweep_to_the_report(on_slurm):
     assert (on_slurm.results / "report.zip").stat().st_size > 100_000
 
 
+@pytest.mark.slow
 def test_a_second_run_has_nothing_to_do(on_slurm):
     with on_slurm.start(*PROFILE) as run:
         assert run.wait(200) == 0

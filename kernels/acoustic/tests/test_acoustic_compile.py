@@ -8,9 +8,9 @@ from launchwise.workloads import space
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc
+from tests.support.slow_cases import first_of
 
-ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
-
+ARCHITECTURES = ("sm_90", "sm_75", "sm_100")
 
 REAL_PROBLEMS = [{"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}]
 """At 1300 an array has more than 2^31 elements: its indices are long long."""
@@ -34,7 +34,7 @@ def acoustic_builds(acoustic_folder, acoustic_spec):
     return {each for own in alike.values() for each in own[:: max(1, len(own) // 3)]}
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", first_of(ARCHITECTURES))
 class TestWithNvcc:
     pytestmark = kept_nvcc
 

@@ -15,5 +15,6 @@ def made(tmp_path_factory):
     return asked_about(folder, fitted(STUDY, folder, n=SIZES)[0].domain)
 
 
+@pytest.mark.slow
 class TestProductOfRecursions(Agreement):
     """See :class:`Agreement`."""
