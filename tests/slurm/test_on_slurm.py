@@ -203,6 +203,7 @@ def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(slurm, on_slurm):
     assert "no matching GPU: wanted L4 of sm_75, found Made-up t4" in said
 
 
+@pytest.mark.slow
 def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm):
     with on_slurm.start(*PROFILE, "sweep_a100") as first:
         running(slurm, first, on_slurm, "a100", 5)
