@@ -33,11 +33,19 @@ KEYWORDS = frozenset(
 )
 
 
+_TAKEN = re.compile(
+    r"std|detail|launchwise|linux|unix|i386|offsetof|NULL|EOF"
+    r"|(U?INT|S?SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)\w*_(MAX|MIN|WIDTH|C)"
+)
+"""Namespaces of the header, macros of compilers and of the headers that it includes."""
+
+
 def cpp_name(name: str) -> str:
-    """A name that C++ allows."""
+    """A name that C++ allows: different ones stay different."""
     found = re.sub(r"\W", "_", name, flags=re.ASCII)
     found = f"_{found}" if found[:1].isdigit() else found
-    return f"{found}_" if found in KEYWORDS else found
+    stem = found.rstrip("_")
+    return f"{found}_" if stem in KEYWORDS or _TAKEN.fullmatch(stem) else found
 
 
 def cpp_values(values: Sequence[Value]) -> str:

@@ -8,20 +8,24 @@ import foreign
 import pytest
 from agreeing import changed
 from exported import GPUS, SIZES, STRICT, UNKNOWN, needs_gxx, problem, said_by_cpp
+from hostile import SPEC, table_of
 from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
+from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
+from launchwise.exporting.table import AnswerTable
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.declared.declared_workload import load_workload
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.launch_shapes import Limits, Range
+from launchwise.workloads.spec import Spec, load_spec
 
 USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
 """The usual choice of the stencil, beside neutral values."""
@@ -123,10 +127,45 @@ static_assert(!tiles::recommend("no such card", {1, "float32", 2}));
     said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n", *STRICT)
 
 
-def test_names_that_cpp_reserves_are_changed():
-    assert [cpp_name(name) for name in ("n", "register", "2d", "a-b")] == [
-        "n", "register_", "_2d", "a_b"
-    ]  # fmt: skip
+HARD = ("new", "new_", "linux", "INT64_MAX", "SIZE_MAX", "detail", "launch", "asked")
+
+
+@needs_gxx
+@pytest.mark.parametrize("study", ["std", "detail", "launchwise", "unix", "class"])
+def test_names_that_cpp_takes_otherwise_stay_apart(study, tmp_path):
+    assert len({cpp_name(name) for name in (*HARD, "new__", "linux_")}) == len(HARD) + 2
+    tunables = {name: {"kind": "launch", "values": [8], "neutral": 0} for name in HARD}
+    named = {name: {"type": "integer", "minimum": 1} for name in ("typedef", "typedef_", "NULL")}
+    spec = Spec.model_validate(
+        {
+            **SPEC,
+            "problem": named,
+            "tunables": tunables,
+            "variants": {"x": {"tunables": [*HARD]}},
+            "baseline": {"variant": "x", **dict.fromkeys(HARD, 8)},
+            "work": {**SPEC["work"], **dict.fromkeys(("items", "bytes", "flop"), "NULL")}
+            | {"footprint_bytes": "NULL"},
+        }
+    )
+    known = table_of(["x"], study)
+    changed = {
+        "parameters": (*named,),
+        "configurations": ({"variant": "x", **dict.fromkeys(HARD, 8)},),
+        "entries": tuple(replace(one, problem=(1, 2, 3)) for one in known.entries),
+    }
+    limits = Limits(tuple(Range(name, 1, None, None) for name in named))
+    stored = known.stored.model_copy(update=changed)
+    made = AnswerTable(study, spec, stored, limits, ExportedFormulas())
+    (tmp_path / "hard.hpp").write_text(cpp_header(made))
+    name = cpp_name(study)
+    program = f"""#include "hard.hpp"
+#include <cstdio>
+int main() {{
+    const auto found = launchwise::{name}::recommend("gpu0", {{1, 2, 3}});
+    std::printf("%d %d", int(found->launch.{cpp_name("new")}), int(found->answered_for.NULL_));
+}}"""
+    # GNU defines `linux` and `unix`, too.
+    assert said_by_cpp(tmp_path, program, "-std=gnu++17") == "8 3"
 
 
 def test_json_wisdom_and_t4_can_be_read(table, tmp_path):
