@@ -8,7 +8,7 @@ from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Table, Text
+from launchwise.report.blocks import MISSING, Block, Cell, Table, Text
 from launchwise.report.fields import THEIRS, Field, field, grouped, printed, table_of
 
 from ...host.launches import PERSISTENT
@@ -18,25 +18,32 @@ NAIVE = ("separate", "naive")
 SHARED = ("separate_tiled", "tiled")
 """Variants of the published implementations; those with a kernel per step come first."""
 
-CPUS = {"eigen_one_core": "C++ with Eigen on one core", "pytorch_cpu": "PyTorch on all cores"}
-"""Rows of ``peers.csv`` that speed-ups over the CPU are relative to, in words: the paper's, or what
-was measured instead."""
-CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")  # rows below that of the paper's program
+CPUS = {"eigen_one_core": "C++ with Eigen", "pytorch_cpu": "PyTorch on a CPU"}
+"""Rows of ``peers.csv`` that speed-ups over the CPU are relative to: the first that was timed on
+any host, the paper's program before others, so that all cards are compared with one host."""
+CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu", "pytorch_cpu")  # rows of the card's own host
 CPP = "CPU (C++ with Eigen)"  # the paper's program on the CPU, as its tables name it
 PUBLISHED_INPUT = "embeddings"  # form of the input in the paper: another one is named
 
 Way = tuple[Row | None, Row | None]  # an implementation: all reviews from host memory, and one
+Peer = Mapping[str, str]  # a row of ``peers.csv``
+
+
+@dataclass(frozen=True)
+class Time:
+    """A time and the run that it is of, in words."""
+
+    ms: float
+    of: str
 
 
 @dataclass(frozen=True)
 class Ours:
-    """Our entries of the table: texts and times."""
+    """An implementation of ours: its times for all reviews and for one; None for not measured."""
 
     name: str
-    what: str = MISSING
-    all_s: float | None = None  # seconds for all reviews; None without such a measurement
-    one_ms: float | None = None  # milliseconds for one review; None without such a measurement
-    repeats: str = MISSING  # repeats of all reviews, and of one
+    all: Time | None = None
+    one: Time | None = None
 
 
 def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
@@ -46,19 +53,23 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
         return
     facts = facts_of(published)
     cases = int(facts["cases"])
-    peers = {row["name"]: row for row in published.get("peers", []) if row["gpu"] == case.gpu}
-    published_ways = _published_ways(case, cases)
-    yield _comparison(case, times, peers, published_ways, cases)
-    yield Text(_recorded(case.gpu, peers), "note")
+    peers = published.get("peers", [])
+    base = next((row for name in CPUS for row in peers if row["name"] == name), None)
+    ways = _published_ways(case, cases, graph=0)
+    own = {row["name"]: row for row in peers if row["gpu"] == case.gpu}
+    yield _comparison(case, times, own, base, cases)
+    yield Text(_recorded(own, base), "note")
     yield Text(
         "Theirs: initialisation, allocation, transfers and inference; of one review the inference "
         "alone. Ours: from the first copy to the last answer, everything allocated before; "
-        "medians, without rows of one launch. Variants separate and separate_tiled have a kernel "
-        f"per step, as published. A review has {1.2 * TOKENS:.0f} kB of embeddings or {2 * TOKENS} "
-        "B of word numbers.",
+        "medians, without rows of one launch. Below each time stands the run that it is of. The "
+        "host queues every copy and launch anew, as published, but where a line says that a CUDA "
+        "graph is replayed: compare graphs with graphs. Variants separate and separate_tiled have "
+        f"a kernel per step, as published. A review has {1.2 * TOKENS:.0f} kB of embeddings or "
+        f"{2 * TOKENS} B of word numbers.",
         "note",
     )
-    yield _steps(case, times, facts, published_ways, cases)
+    yield _steps(case, times, facts, ways, cases)
     yield Text(
         f"Section 2 of the paper calls {facts['gain_shared_usage_percent']} % a use of shared "
         f"memory and {facts['gain_coalescing_percent']} % memory coalescing; section 6 has both "
@@ -68,29 +79,31 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
     )
 
 
-def _recorded(gpu: str, peers: Mapping[str, Mapping[str, str]]) -> str:
+def _recorded(own: Mapping[str, Peer], base: Peer | None) -> str:
     """What speed-ups are over, and which results the times of the host's programs come from."""
-    base = _base(peers)
     if base is None:
-        return f"No program was timed on the host of {gpu}: speed-ups over its CPU are missing."
-    sources = sorted({peers[key]["source"] for key in (*CPUS, *CPUS_BESIDE) if key in peers})
-    return f"Speed-ups of {gpu} are over {CPUS[base]}; its host's times: {wording.listed(sources)}."
+        return "No program was timed on a CPU: speed-ups over it are missing."
+    sources = sorted({row["source"] for row in (base, *own.values())})
+    return (
+        f"× CPU: over {CPUS[base['name']]} on {_device(base)}, for every card. Times of programs "
+        f"on hosts and of PyTorch: {wording.listed(sources)}."
+    )
 
 
-def _base(peers: Mapping[str, Mapping[str, str]]) -> str | None:
-    return next((name for name in CPUS if name in peers), None)
+def _device(peer: Peer) -> str:
+    return peer["device"].replace("the GPU's host", f"the host of {peer['gpu']}")
 
 
-def _published_ways(case: Measured, cases: int) -> dict[str, Way]:
+def _published_ways(case: Measured, cases: int, graph: int) -> dict[str, Way]:
     def one_by_one(names: Sequence[str], several: bool) -> Row | None:
         """All reviews one by one over one stream, or over the best number of several."""
         counts = case.spec.tunables["streams"].values
         streams = tuple(count for count in counts if (int(str(count)) > 1) == several)
-        named = {"batch": cases, "chunk": 1, "graph": 0, "streams": streams}
+        named = {"batch": cases, "chunk": 1, "graph": graph, "streams": streams}
         return _of_variants(case, names, memory="pinned", **named)
 
     naive, shared = (
-        (one_by_one(names, False), _of_variants(case, names, memory="pinned", batch=1, graph=0))
+        (one_by_one(names, False), _of_variants(case, names, memory="pinned", batch=1, graph=graph))
         for names in (NAIVE, SHARED)
     )
     return {
@@ -106,67 +119,76 @@ def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row |
 
 
 def _queued(case: Measured, cases: int) -> Ours:
-    many, one = (_of_variants(case, (PERSISTENT,), memory="pinned", batch=n) for n in (cases, 1))
-    return _ours("one launch: ", (many, one))
+    named = {"memory": "pinned", "graph": 0}
+    many, one = (_of_variants(case, (PERSISTENT,), batch=n, **named) for n in (cases, 1))
+    return _ours("one launch", (many, one))
 
 
-def _best(case: Measured, cases: int, given: str) -> Ours:
+def _best(case: Measured, cases: int, given: str, graph: int) -> Ours:
     named = {"tokens": TOKENS, "given": given, "memory": "pinned", "variant": tuple(case.exact)}
-    many, one = (first_of(case.fastest_by("given", batch=n, **named).values()) for n in (cases, 1))
-    return _ours("fastest: ", (many, one))
-
-
-def _ours(title: str, way: Way) -> Ours:
-    many, one = way
-    row = many or one
-    if row is None:
-        return Ours(MISSING)
-    return Ours(
-        f"{title}{row['variant']}",
-        transfer_of(row),
-        None if many is None else time_of(many) / 1e3,
-        None if one is None else time_of(one),
-        "; ".join(MISSING if each is None else repeats_of(each) for each in way),
+    many, one = (
+        first_of(case.fastest_by("given", batch=n, graph=graph, **named).values())
+        for n in (cases, 1)
     )
+    return _ours(f"fastest on {GIVEN[given]}{REPLAYED[graph]}", (many, one))
 
 
-def _of_peer(row: Mapping[str, str] | None, name: str) -> Ours:
+REPLAYED = ("", ", graph replayed")  # end of a line's name by its value of ``graph``
+
+
+def _ours(name: str, way: Way) -> Ours:
+    def time(row: Row | None) -> Time | None:
+        if row is None:
+            return None
+        return Time(
+            time_of(row), f"{row['variant']}: {transfer_of(row)}; {repeats_of(row)} repeats"
+        )
+
+    return Ours(name, *map(time, way))
+
+
+def _of_peer(row: Peer | None, name: str) -> Ours:
     if row is None:
         return Ours(name)
-    alone = row["one_case_transferred"]
-    one = "" if alone in ("", row["transferred"]) else f"; one review: {alone}"
-    return Ours(
-        f"{row['implementation']} ({row['device']})",
-        f"{row['transferred']}{one}",
-        float(row["total_s"]),
-        float(row["one_case_ms"]) if row["one_case_ms"] else None,
-        f"{row['total_repeats']}; {row['one_case_repeats'] or MISSING}",
+    one = None
+    if row["one_case_ms"]:
+        said = f"{row['one_case_transferred']}; {row['one_case_repeats']} repeats"
+        one = Time(float(row["one_case_ms"]), said)
+    every = Time(
+        1e3 * float(row["total_s"]), f"{row['transferred']}; {row['total_repeats']} repeats"
     )
+    return Ours(f"{row['implementation']} ({_device(row)})", every, one)
 
 
 def _comparison(
     case: Measured,
-    times: Mapping[str, Mapping[str, str]],
-    peers: Mapping[str, Mapping[str, str]],
-    ways: Mapping[str, Way],
+    times: Mapping[str, Peer],
+    peers: Mapping[str, Peer],
+    base: Peer | None,
     cases: int,
 ) -> Table:
+    is_theirs = base is not None and base["name"] == "eigen_one_core"
     pairs: list[tuple[str, Ours]] = [
-        (CPP, _of_peer(peers.get("eigen_one_core"), "C++ with Eigen")),
-        *(("", _of_peer(peers[key], "")) for key in CPUS_BESIDE if key in peers),
+        (CPP, _of_peer(base if is_theirs else None, "C++ with Eigen")),
+        *(("", _of_peer(peers[key], "")) for key in CPUS_BESIDE[:2] if key in peers),
         ("PyTorch on a CPU", _of_peer(peers.get("pytorch_cpu"), "PyTorch on the CPU")),
-        *((name, _ours("", way)) for name, way in ways.items()),
-        *(("", one) for one in [_queued(case, cases)] if one.name != MISSING),
-        ("PyTorch on MPS", _of_peer(peers.get("pytorch_gpu"), "PyTorch on the GPU")),
     ]
-    if "pytorch_gpu_one_by_one" in peers:
-        pairs.append(("", _of_peer(peers["pytorch_gpu_one_by_one"], "")))
-    best = [_best(case, cases, given) for given in ("embeddings", "tokens")]
-    pairs += [("", one) for one in best if one.what != MISSING]
-    key = _base(peers)
-    base = _of_peer(peers[key], "") if key else Ours("")
-    rows = [{"theirs": times.get(name), "ours": one} for name, one in pairs]
-    fields = [*_theirs(cases, times[CPP]), *_of_ours(cases, base, case.gpu)]
+    for graph in (0, 1):
+        pairs += [
+            ("" if graph else name, _ours(f"as {name.removeprefix('CUDA ')}{REPLAYED[graph]}", way))
+            for name, way in _published_ways(case, cases, graph).items()
+            if not graph or any(way)
+        ]
+    pairs += [("", _queued(case, cases))]
+    pairs += [("PyTorch on MPS", _of_peer(peers.get("pytorch_gpu"), "PyTorch on the GPU"))]
+    pairs += [("", _of_peer(peers.get("pytorch_gpu_one_by_one"), ""))]
+    pairs += [("", _best(case, cases, given, graph)) for given in GIVEN for graph in (0, 1)]
+    rows = [
+        {"theirs": times.get(name), "ours": one}
+        for name, one in pairs
+        if name or one.all or one.one
+    ]
+    fields = [*_theirs(cases, times[CPP]), *_of_ours(cases, _of_peer(base, ""), case.gpu)]
     return table_of(f"The paper's implementations beside ours, {case.gpu}", fields, rows)
 
 
@@ -181,7 +203,6 @@ def _theirs(cases: int, cpu: Mapping[str, str]) -> list[Field]:
         return f"{record['implementation']}, {record['device']}" if record else ""
 
     def speed_up_of_one(row: Mapping[str, Any]) -> str:
-        # Of one review the paper prints none: by its table 2, on the machine of its table 1.
         record = row["theirs"]
         if not record or not record["speed_up"]:
             return MISSING if record else ""
@@ -193,28 +214,33 @@ def _theirs(cases: int, cpu: Mapping[str, str]) -> list[Field]:
         field(f"{wording.count(cases)} reviews", told("total_s"), unit="s", number=True),
         field("speed-up", told("speed_up"), unit="× CPU", number=True),
         field("one review", told("one_case_ms"), unit="ms", number=True),
-        field("speed-up", speed_up_of_one, unit="× CPU", number=True),
+        field("not printed: by its table 2", speed_up_of_one, unit="× CPU", number=True),
         role=THEIRS,
     )
 
 
 def _of_ours(cases: int, cpu: Ours, gpu: str) -> list[Field]:
-    def of(name: str) -> Callable[[Mapping[str, Any]], Any]:
-        return lambda row: getattr(row["ours"], name)
+    def timed(title: str, name: str, scale: float, unit: str) -> Iterator[Field]:
+        base: Time | None = getattr(cpu, name)
 
-    def gain(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-        own, base = of(name), getattr(cpu, name)
-        return lambda row: None if own(row) is None or base is None else base / own(row)
+        def cell(row: Mapping[str, Any]) -> Cell:
+            time: Time | None = getattr(row["ours"], name)
+            if time is None:
+                return Cell(MISSING)
+            return Cell(wording.number(scale * time.ms), detail=time.of)
+
+        def gain(row: Mapping[str, Any]) -> float | None:
+            time: Time | None = getattr(row["ours"], name)
+            return None if time is None or base is None else base.ms / time.ms
+
+        yield field(title, cell, unit=unit, number=True)
+        yield field("speed-up", gain, _times, "× CPU")
 
     return grouped(
         f"ours, {gpu}",
-        field("implementation", of("name")),
-        field(f"{wording.count(cases)} reviews", of("all_s"), wording.number, "s"),
-        field("speed-up", gain("all_s"), _times, "× CPU"),
-        field("one review", of("one_ms"), wording.number, "ms"),
-        field("speed-up", gain("one_ms"), _times, "× CPU"),
-        field("transferred", of("what")),
-        field("repeats", of("repeats"), unit="all; one"),
+        field("implementation", lambda row: row["ours"].name),
+        *timed(f"{wording.count(cases)} reviews", "all", 1e-3, "s"),
+        *timed("one review", "one", 1, "ms"),
     )
 
 
@@ -232,7 +258,8 @@ def _steps(
     naive, shared, streams = ways.values()
     device = {
         count: [
-            _of_variants(case, (name,), batch=count, memory="device") for name in ("naive", "tiled")
+            _of_variants(case, (name,), batch=count, memory="device", graph=0)
+            for name in ("naive", "tiled")
         ]
         for count in (cases, 1)
     }

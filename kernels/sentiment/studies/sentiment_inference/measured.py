@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -55,29 +55,14 @@ class Measured:
         rows = self.of(**named)
         repeated = fastest_rows(rows[~of_one_launch(rows)], [by], self.spec)
         found = {str(row[by]): row for row in records(repeated)}
-        found |= {str(row[by]): row for row in records(self._once_of(rows, [by]))}
+        found |= {str(row[by]): row for row in records(self._once_of(rows, by))}
         return dict(sorted(found.items(), key=lambda entry: time_of(entry[1])))
 
-    def once(self) -> pd.DataFrame:
-        """Rows of one launch that are the fastest of what a table of the page compares. On the
-        device of each variant; from host memory of each variant, chunk and number of streams; for
-        the largest batch and for one review."""
-        rows = self.of(tokens=TOKENS)
-        largest = rows.groupby(["given", "memory"])["batch"].transform("max")
-        rows = rows[(rows["batch"] == largest) | (rows["batch"] == 1)]
-        on_device = rows["memory"] == "device"
-        keys = ["variant", "given", "memory", "batch"]
-        found = [
-            self._once_of(rows[on_device], keys),
-            self._once_of(rows[~on_device], [*keys, "chunk", "streams"]),
-        ]
-        return pd.concat(found)
-
-    def _once_of(self, rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    def _once_of(self, rows: pd.DataFrame, key: str) -> pd.DataFrame:
         once = of_one_launch(rows)
-        first = fastest_rows(rows[once], keys, self.spec)
-        known = rows[~once].groupby(list(keys))["time_ms"].min().rename("_known")
-        limit = first[list(keys)].join(known, on=list(keys))["_known"]
+        first = fastest_rows(rows[once], [key], self.spec)
+        known = rows[~once].groupby(key)["time_ms"].min().rename("_known")
+        limit = first[[key]].join(known, on=key)["_known"]
         return first[~(first["time_ms"] * (1 + EQUAL) >= limit)]
 
 

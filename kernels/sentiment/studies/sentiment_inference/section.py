@@ -9,9 +9,8 @@ from typing import Any
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
+from launchwise.report.blocks import Block, Cell, Section, Table, Text
 from launchwise.report.fields import contradictions, field, of_texts, significant, table_of
-from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import MEASURED
 
@@ -44,7 +43,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     times = [part for case in every for part in beside_paper(case, published)]
     times += contradictions(published)
     found = []
-    ladders += [part for case in every for part in _again(case)]
     if ladders:
         found.append(Section(f"{study.name}-ladder", "From naive to best", ladders))
     if times:
@@ -80,14 +78,6 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
                 f"launch: {wording.listed(once)}.",
                 "note",
             )
-
-
-def _again(case: Measured) -> Iterator[Block]:
-    rows = case.once()
-    if len(rows):
-        count = wording.plural(len(rows), "row")
-        title = f"{case.gpu}: {count} of one launch, as settings that measure them again"
-        yield Fold(title, [settings_to_repeat(case.gpu, case.spec, rows)])
 
 
 def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
