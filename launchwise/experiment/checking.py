@@ -47,6 +47,7 @@ def check_study(study: Study, spec: Spec) -> None:
             message = f"{variant!r} is not verified: it cannot be recommended"
             raise Misfit("candidates.variant", message)
     _check_expressions(spec, study.constraints, "constraints")
+    _check_expressions(spec, study.peer_kinds.values(), "peer_kinds")
     for name, design in study.designs.items():
         _check_configurations(spec, design.candidates, f"designs.{name}.candidates")
         _check_expressions(spec, design.constraints, f"designs.{name}.constraints")

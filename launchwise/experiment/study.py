@@ -181,6 +181,9 @@ class StudyFile(Strict, title="study.yaml"):
     peers: list[str] = Field([])
     """libraries of the workload that run in the same pairs as its configurations; a workload's
     README says which it has"""
+    peer_kinds: dict[str, Expression] = Field({})
+    """kinds of problems that a library serves by different functions: title to condition on the
+    problem; the first that holds. Tables never average over several kinds"""
     designs: dict[StudyName, Design] = Field({})
     """parts of the candidates: the fastest of each runs in the same pairs as the fastest of all,
     and the report says what the whole gains"""

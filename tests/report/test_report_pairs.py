@@ -9,7 +9,7 @@ from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report.answer.in_pairs import gains_in_pairs
 from tests.support.report_study import study
-from tests.support.shown import rows_of
+from tests.support.shown import notes, rows_of
 
 PAIRED = {
     # The baseline and two others of either size; the baseline is usual.
@@ -19,6 +19,8 @@ PAIRED = {
     "gain_high": [1.0, 2.01, 1.6, 1.0, 1.3, 1.6],
     "rounds": [20, 20, 20, 10, 10, 10],
     "thrown": [0, 3, 0, 0, 0, 6],
+    "throttle": [""] * 6,
+    "clocks_mhz": [np.array([1980.0])] * 6,
 }
 
 
@@ -67,7 +69,22 @@ def test_without_pairs_there_is_no_section():
     assert gains_in_pairs(study()) is None
 
 
-def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
+def test_pairs_under_a_power_cap_are_told_with_their_clocks():
+    made = paired(
+        throttle=["", "sw_power_cap", "idle+sw_power_cap", "", "", ""],
+        clocks_mhz=[
+            np.array([clock]) for clock in (1980.0, 1000.0, 1000.0, 1980.0, 1980.0, 1980.0)
+        ],
+    )
+    said = " ".join(notes(gains_in_pairs(made)))
+    assert (
+        "(sw_power_cap) ran on big 33 % of the configurations, at SM clocks of 1\u202f000" in said
+    )
+    assert "a power cap discards none" in said
+    assert "sw_power_cap" not in " ".join(notes(gains_in_pairs(paired())))
+
+
+def with_library():
     made = study()
     problem = made.sweeps["big"][made.problem_columns].iloc[[0, 3]].reset_index(drop=True)
     rows = problem.assign(
@@ -76,7 +93,26 @@ def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
     for name, factor in (("speedup", 2.0), ("usual_speedup", 1.0)):
         for end, width in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
             rows[f"{name}{end}"] = [factor + width, np.nan]
-    found = overview(dataclasses.replace(made, peers={"big": rows}), "cublas (13)")
+    return dataclasses.replace(made, peers={"big": rows})
+
+
+def test_kinds_of_problems_that_a_library_serves_otherwise_stand_apart():
+    made = with_library()
+    sizes = made.peers["big"]["n"].tolist()
+    kinds = {"small": f"n == {sizes[0]}", "all others": "1 == 1"}
+    made.settings.peer_kinds.update(kinds)
+    try:
+        for name in kinds:
+            found = overview(made, f"cublas (13), {name}")
+            assert [row[1] for row in found] == ["fastest", "usual choice"]
+            assert [row[3] for row in found] == [str(int(name == "small"))] * 2
+        assert not overview(made, "cublas (13)")
+    finally:
+        made.settings.peer_kinds.clear()
+
+
+def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
+    found = overview(with_library(), "cublas (13)")
     assert [[row[1], *row[3:5], *row[7:11], row[13]] for row in found] == [
         ["fastest", "1", "2.000", "1", "0", "0", "0", "1"],
         ["usual choice", "1", "1.000", "0", "0", "1", "0", "1"],

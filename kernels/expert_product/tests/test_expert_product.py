@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from expert_files import documented_mappings
 from samples import ROOT
 
 from kernels.expert_product.studies.expert_product_tile.section import languages, sections
+from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
+from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Fold
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.declared.declared_workload import load_workload
@@ -24,7 +27,7 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
 from tests.support.mistakes import mistakes, planted
 from tests.support.report_study import known_spec, swept_study
-from tests.support.shown import blocks_of, statements, tables, texts
+from tests.support.shown import blocks_of, notes, tables, texts
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -166,20 +169,61 @@ def test_languages_are_compared_by_their_fastest_right_configurations():
     found = languages(made(*SWEEP), "one").set_index("rows")
     assert found["first"].to_dict() == {16: "CUDA", 4096: "Triton"}
     assert found["ratio"].to_dict() == pytest.approx({16: 2.0, 4096: 3.0})
-    assert found["rows_an_expert"].to_dict() == {16: 2.0, 4096: 512.0}
-    assert found.loc[4096, "usual_ratio"] == pytest.approx(2.5)
-    assert pd.isna(found.loc[16, "usual_ratio"])
+    assert found["rows_per_expert"].to_dict() == {16: 2.0, 4096: 512.0}
+    assert found.loc[4096, "usual"] == 0.5
+    assert pd.isna(found.loc[16, "usual"])
+
+
+def test_languages_are_compared_by_the_sweep_alone():
+    """Pairs hold few configurations: with their times two languages would be measured twofold."""
+    judged = [
+        {**each, "sweep_ms": each["time_ms"], "error": 0.002, "basis": "sweep"} for each in SWEEP
+    ]
+    judged[0] |= {"time_ms": 0.030, "basis": "pairs"}
+    ends = {"time_low_ms": 0.99, "time_high_ms": 1.01}
+    rows = [
+        {**each, **{name: part * each["time_ms"] for name, part in ends.items()}} for each in judged
+    ]
+    found = languages(made(*rows), "one").set_index("rows")
+    assert found.loc[16, "CUDA"] == pytest.approx(0.010)
+    assert found.loc[16, "first"] == "CUDA"
 
 
 def test_the_section_says_where_which_language_is_fastest():
     (section,) = sections(made(*SWEEP), {})
-    text = " ".join(rest for _, rest in statements(section))
-    assert "CUDA is the fastest language on 1 of 2 problems, none with more than 2.00" in text
-    assert "Triton on 1, none with fewer than 512." in text
-    (table,) = tables(blocks_of(section, Fold), folded=True)
-    assert texts(table)[0][6:] == ["20.0", "10.0", "–", "CUDA", "2.00"]
+    rule = notes(section)[0]
+    assert "of 1 problem with above 1, at most 16 rows per expert, CUDA is fastest in 1" in rule
+    assert "of 1 problem with above 16 rows per expert, CUDA is fastest in 0" in rule
+    table, *_ = tables(section.blocks)
+    assert texts(table) == [
+        ["one", "above 1, at most 16", "CUDA", "1 of 1", "2.00", "2.00"],
+        ["one", "above 16", "Triton", "1 of 1", "3.00", "3.00"],
+    ]
+    (every,) = tables(blocks_of(section, Fold), folded=True)
+    assert texts(every)[0][6:] == ["20.0", "10.0", "–", "CUDA", "2.00"]
 
 
 def test_one_language_alone_is_said_to_be_the_fastest():
     (section,) = sections(made(*SWEEP[3:]), {})
-    assert statements(section)[0][1] == "Triton is the fastest language on each of 1 problem."
+    (found,) = texts(tables(section.blocks)[0])
+    assert found[2:] == ["Triton", "1 of 1", "3.00", "3.00"]
+
+
+def test_the_usual_choice_is_told_as_the_fallback_that_it_is():
+    """Beside the library's files: as the benchmark measured them, for none of these layers."""
+    published = read_tables(FOLDER / "studies" / "expert_product_tile")
+    (section,) = sections(made(*SWEEP), published)
+    (said,) = [each for each in notes(section) if "fallback" in each]
+    assert "are 0 of the 2 problems here" in said
+    known = read_json(ROOT / "benchmarks" / "results" / "shipped_configurations.json")
+    for row in published["shipped"]:
+        shape = {name: int(row[name]) for name in ("experts", "n", "k")}
+        times = [
+            each["times_ms"] for each in known["results"] if shape.items() <= each["shape"].items()
+        ]
+        for column, side in (("file_over_fastest", "shipped"), ("usual_over_fastest", "default")):
+            mean = statistics.geometric_mean(each[side] / min(each.values()) for each in times)
+            assert row[column] == f"{mean:.2f}"
+            assert f"{row[column]}" in said
+    (section,) = sections(made(*[{**each, "n": 3584, "k": 4096} for each in SWEEP]), published)
+    assert "are 2 of the 2 problems here" in " ".join(notes(section))

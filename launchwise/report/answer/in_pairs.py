@@ -25,13 +25,15 @@ from launchwise.tables.measurements import NARROW, fastest_in_pairs, gains_known
 from launchwise.tables.rows import row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
+POWER_CAP = "sw_power_cap"  # a reason for throttling
 
 NOTE = (
     "Configurations ran in turn on one card, in random order; a library in the same rounds, at the "
     "same precision, and its result is checked like all others. A gain is the median over rounds "
-    "of the other's time divided by that of the fastest (or of the usual choice); pairs under "
-    "different SM clocks, or while heat or a weak supply of power held the card back, are "
-    f"discarded. A tie is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
+    "of the other's time divided by that of the fastest (or of the usual choice); pairs whose SM "
+    f"clocks differ by more than {100 * Confirmation().clock_tolerance:g} %, or while heat or a "
+    "weak supply of power held the card back, are discarded; a power cap discards none. A tie "
+    f"is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
     "wider one that holds 1 leaves it undecided. Sweep gain / paired gain: the gain from two rows "
     "of the sweep, divided by the gain in pairs."
 )
@@ -90,8 +92,29 @@ def gains_in_pairs(study: StudyData) -> Section | None:
         folds.append(Fold(f"{gpu}: every problem in pairs", [table]))
     if not overview:
         return None
-    found = [Text(NOTE, "note"), table_of("Gains in pairs", OVERVIEW, overview), *folds]
+    table = table_of("Gains in pairs", OVERVIEW, overview)
+    found = [Text(NOTE, "note"), table, *_capped(study), *folds]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
+
+
+def _capped(study: StudyData) -> Iterator[Text]:
+    """Share of configurations that ran under a power cap in a round, and their clocks."""
+    said = []
+    for gpu, rows in study.pairs.items():
+        capped = rows[rows["throttle"].str.split("+").map(lambda names: POWER_CAP in names)]
+        if len(capped):
+            clocks = np.concatenate(capped["clocks_mhz"].tolist())
+            low, high = np.nanquantile(clocks, [0.05, 0.95]) if len(clocks) else (np.nan, np.nan)
+            said.append(
+                f"on {gpu} {wording.percent(len(capped) / len(rows), 0)} % of the configurations, "
+                f"at SM clocks of {wording.count(low)} to {wording.count(high)} MHz (90 % of runs)"
+            )
+    if said:
+        yield Text(
+            f"Under a power cap ({POWER_CAP}) ran {'; '.join(said)}. Both sides of a pair had "
+            "the same clocks; at other clocks a gain may be another.",
+            "note",
+        )
 
 
 def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -191,15 +214,23 @@ def _ratio(part: Record, whole: Record, members: pd.DataFrame) -> dict[str, floa
 
 
 def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
-    """The fastest, and the usual choice, over each library."""
+    """The fastest, and the usual choice, over each library; kinds of problems apart."""
     if gpu not in study.peers:
         return
     rows = study.peers[gpu].sort_values(study.problem_columns, kind="stable")
-    for (peer, own), (of, ratio) in product(
-        rows.groupby("peer"), ((FASTEST, "speedup"), (USUAL, "usual_speedup"))
+    problems = records(rows[study.problem_columns])
+    kinds = study.settings.peer_kinds or {"": "1 == 1"}
+    # The first kind whose condition holds.
+    kind = [
+        next((name for name, when in kinds.items() if study.spec.value(when, problem)), "others")
+        for problem in problems
+    ]
+    for ((peer, name), own), (of, ratio) in product(
+        rows.groupby(["peer", np.array(kind, dtype=object)]),
+        ((FASTEST, "speedup"), (USUAL, "usual_speedup")),
     ):
         version = next((each for each in own["version"] if each), "")
+        over = f"{peer} ({version}), {name}" if name else f"{peer} ({version})"
         for row in records(own):
             time = f"{wording.fixed(row['time_ms'])} ms"
-            said = {"other": time, "remark": row["reason"]}
-            yield _row(study, row, ratio, of=of, over=f"{peer} ({version})", **said)
+            yield _row(study, row, ratio, of=of, over=over, other=time, remark=row["reason"])

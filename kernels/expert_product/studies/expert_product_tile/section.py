@@ -1,4 +1,4 @@
-"""Sections of the study: which language a product of experts is fastest in."""
+"""Sections of the study: which language is fastest, and what the usual choice is."""
 
 from __future__ import annotations
 
@@ -10,88 +10,129 @@ from launchwise.experiment.published import Records
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Fold, Section, Text
+from launchwise.report.blocks import Block, Fold, Section, Text
 from launchwise.report.fields import decimals, field, significant, table_of
 from launchwise.report.study import StudyData
+from launchwise.tables.times import by_sweep
 
 LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}
 """Variant to the language that it is written in."""
 
+RANGES = {"at most 1": (0, 1), "above 1, at most 16": (1, 16), "above 16": (16, float("inf"))}
+"""Rows per expert: each weight is used once; at most a tile of tensor cores; more."""
+
 
 def languages(study: StudyData, gpu: str) -> pd.DataFrame:
-    """Times of one GPU's problems, those of most rows an expert last. Returns a DataFrame: problem
-    columns; ``rows_an_expert``; fastest time of each language and of the usual choice, ms, NaN
-    where it has none; ``first``, the language of the fastest; ``ratio``, time of the other language
-    over that of the first; ``usual_ratio``, time of the usual choice over it."""
+    """Times of one GPU's problems by the sweep, those of most rows per expert last. Returns a
+    DataFrame: problem columns; ``rows_per_expert``; fastest time of each language and time of the
+    usual choice, ms, NaN where there is none; ``first``, the language of the fastest; ``ratio``,
+    time of the other language over that of the first."""
     columns = study.spec.problem_columns
     domain = Domain(study.spec, study.profiles)
-    rows = study.measured[study.measured["gpu"] == gpu]
+    rows = by_sweep(study.measured[study.measured["gpu"] == gpu])
     rows = rows.assign(language=rows["variant"].map(LANGUAGES))
     found = rows.pivot_table("time_ms", columns, "language", aggfunc="min")
     found = found.reindex(columns=["Triton", "CUDA"])
-    usual = rows[domain.is_usual(rows)].set_index(columns)["time_ms"]
-    found["usual"] = usual.reindex(found.index)
-    both = found[["Triton", "CUDA"]]
+    both = found.copy()
+    found["usual"] = rows[domain.is_usual(rows)].set_index(columns)["time_ms"]
     found["first"] = both.idxmin(axis="columns")
     found["ratio"] = both.max(axis="columns") / both.min(axis="columns")
-    found["usual_ratio"] = found["usual"] / both.min(axis="columns")
     found = found.reset_index()
-    found["rows_an_expert"] = found["rows"] / found[["experts", "rows"]].min(axis="columns")
-    return found.sort_values(["rows_an_expert", "experts", "n", "k", "dtype"], ignore_index=True)
+    found["rows_per_expert"] = found["rows"] / found[["experts", "rows"]].min(axis="columns")
+    return found.sort_values(["rows_per_expert", "experts", "n", "k", "dtype"], ignore_index=True)
 
 
 NOTE = (
-    "A language's time is that of its fastest configuration in the sweep. Rows an expert: rows "
-    "divided by the experts that can have any. The rows of an expert are drawn, unevenly."
+    "Times are single rows of the sweep; a language has that of its fastest configuration. Rows "
+    "per expert: rows divided by the experts that can have any. The rows of an expert are drawn, "
+    "unevenly."
 )
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     tables = {gpu: languages(study, gpu) for gpu in study.gpus}
-    bullets = [(f"{gpu}:", said) for gpu, rows in tables.items() for said in _statements(rows)]
-    found: list[Block] = [Text(NOTE, "note"), Bullets(bullets)]
+    every = pd.concat([rows.assign(gpu=gpu) for gpu, rows in tables.items()])
+    found: list[Block] = [
+        Text(_rule(every)),
+        table_of("Which language is fastest, by rows per expert", BY_ROWS, [*_by_rows(every)]),
+        Text(NOTE, "note"),
+        *_shipped(every, published.get("shipped", [])),
+    ]
     for gpu, rows in tables.items():
-        fields = [
-            field("rows an expert", "rows_an_expert", significant(3)),
-            field("rows", "rows", wording.count),
-            field("experts", "experts", wording.count),
-            field("n", "n", wording.count),
-            field("k", "k", wording.count),
-            field("type", "dtype"),
-            field("Triton", lambda row: 1e3 * row["Triton"], decimals(1), unit="us"),
-            field("CUDA", lambda row: 1e3 * row["CUDA"], decimals(1), unit="us"),
-            field("usual choice", lambda row: 1e3 * row["usual"], decimals(1), unit="us"),
-            field("fastest", "first"),
-            field("other language", "ratio", decimals(2), unit="× its time"),
-        ]
         title = f"Languages on {gpu}, all problems"
-        found.append(Fold(title, [table_of(title, fields, rows)]))
+        found.append(Fold(title, [table_of(title, EVERY, rows)]))
     return [Section(f"{study.name}-languages", "Which language", found)]
 
 
-def _statements(rows: pd.DataFrame) -> Iterator[str]:
-    cuda, triton = (rows[rows["first"] == each] for each in ("CUDA", "Triton"))
-    problems = wording.plural(len(rows), "problem")
-    if cuda.empty or triton.empty:
-        yield f"{rows['first'].iloc[0]} is the fastest language on each of {problems}."
-    else:
-        most, least = cuda["rows_an_expert"].max(), triton["rows_an_expert"].min()
-        yield (
-            f"CUDA is the fastest language on {len(cuda)} of {problems}, none with more than "
-            f"{wording.number(most)} rows an expert; Triton on {len(triton)}, none with fewer than "
-            f"{wording.number(least)}."
-        )
-    for name, own in (("CUDA", cuda), ("Triton", triton)):
-        if len(own):
-            yield (
-                f"Where {name} is the fastest, the other language takes "
-                f"{wording.number(geometric_mean(own['ratio'].to_numpy()))} times as long in the "
-                f"geometric mean, at most {wording.number(own['ratio'].max())} times."
-            )
-    known = rows["usual_ratio"].dropna()
-    if len(known):
-        yield (
-            f"The usual choice takes {wording.number(geometric_mean(known.to_numpy()))} times as "
-            f"long as the fastest configuration in the geometric mean of "
-            f"{wording.plural(len(known), 'problem')}, at most {wording.number(known.max())} times."
-        )
+EVERY = [
+    field("rows per expert", "rows_per_expert", significant(3)),
+    field("rows", "rows", wording.count),
+    field("experts", "experts", wording.count),
+    field("n", "n", wording.count),
+    field("k", "k", wording.count),
+    field("type", "dtype"),
+    field("Triton", lambda row: 1e3 * row["Triton"], decimals(1), unit="us"),
+    field("CUDA", lambda row: 1e3 * row["CUDA"], decimals(1), unit="us"),
+    field("usual choice", lambda row: 1e3 * row["usual"], decimals(1), unit="us"),
+    field("fastest", "first"),
+    field("other language", "ratio", decimals(2), unit="× its time"),
+]
+
+BY_ROWS = [
+    field("GPU", "gpu"),
+    field("rows per expert", "range"),
+    field("fastest", "first"),
+    field("problems", lambda row: f"{row['won']} of {row['problems']}", number=True),
+    field("other language", "mean", decimals(2), unit="× its time, geometric mean"),
+    field("other language", "most", decimals(2), unit="× its time, most"),
+]
+
+
+def _within(rows: pd.DataFrame, title: str) -> pd.DataFrame:
+    low, high = RANGES[title]
+    return rows[(rows["rows_per_expert"] > low) & (rows["rows_per_expert"] <= high)]
+
+
+def _by_rows(every: pd.DataFrame) -> Iterator[dict[str, object]]:
+    for gpu, rows in every.groupby("gpu", sort=False):
+        for title in RANGES:
+            own = _within(rows, title)
+            for first, won in own.groupby("first"):
+                ratios = won["ratio"].dropna()
+                yield {
+                    **{"gpu": gpu, "range": title, "first": first},
+                    **{"won": len(won), "problems": len(own), "most": ratios.max()},
+                    "mean": geometric_mean(ratios.to_numpy()) if len(ratios) else None,
+                }
+
+
+def _rule(every: pd.DataFrame) -> str:
+    """In how many problems of each range CUDA is fastest; Triton is in the others."""
+    parts = [
+        f"of {wording.plural(len(own), 'problem')} with {title} rows per expert, CUDA is fastest "
+        f"in {(own['first'] == 'CUDA').sum()}"
+        for title in RANGES
+        if len(own := _within(every, title))
+    ]
+    return f"By rows per expert, on all GPUs: {'; '.join(parts)}. Triton is in the others."
+
+
+def _shipped(every: pd.DataFrame, shipped: Records) -> Iterator[Text]:
+    """What the usual choice is, and how far it and a library's files are from the fastest."""
+    if not shipped:
+        return
+    layers = {(int(row["experts"]), int(row["n"]), int(row["k"])) for row in shipped}
+    keys = zip(every["experts"], every["n"], every["k"], strict=True)
+    named = sum(key in layers for key in keys)
+    beside = "; ".join(
+        f"{row['experts']} experts of {row['n']} x {row['k']} on {row['gpu']}: the file's "
+        f"{row['file_over_fastest']}, the usual choice {row['usual_over_fastest']} times"
+        for row in shipped
+    )
+    yield Text(
+        "The usual choice is a fallback: what vLLM launches for a layer without a configuration "
+        f"file. Layers whose file was compared are {named} of the {len(every)} problems here. "
+        f"Time over the fastest of a sweep, geometric mean over tokens, of such layers: {beside} "
+        f"({shipped[0]['source']}).",
+        "note",
+    )
