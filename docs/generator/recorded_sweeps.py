@@ -101,11 +101,9 @@ def granger() -> dict[str, Any]:
     rows = sweeps[gpus.index("h200")]
     fits = rows[(rows["rows"] == 100) & (rows["cols"] == 10) & (rows["dtype"] == "float32")]
     times: dict[str, Any] = {}
-    for name, threads in (("smem", None), ("no_duplicates", 128), ("published", None)):
-        one = fits[(fits["variant"] == name) & (fits["threads"].eq(threads) if threads else True)]
-        times[name] = {
-            str(count): each for count, each in one.groupby("county")["time_ms"].min().items()
-        }
+    for (name, threads), one in fits.groupby(["variant", "threads"]):
+        own = times.setdefault(str(name), {}).setdefault(str(threads), {})
+        own |= {str(count): each for count, each in one.set_index("county")["time_ms"].items()}
     return {
         "rows": sum(map(len, sweeps)),
         "ms": times,

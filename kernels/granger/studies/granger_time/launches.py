@@ -193,10 +193,11 @@ def _table(study: StudyData, pairs: pd.DataFrame, once: pd.DataFrame) -> Table:
         field(PUBLISHED, "ratio", decimals(2), "×"),
         field(ONCE, "once", decimals(2), "×"),
     )
-    beside = once[[*key, "ratio"]].rename(columns={"ratio": "once"})
-    rows = pairs.merge(beside, on=key, how="left")
+    own = once[[*key, "ratio"]].rename(columns={"ratio": "once"})
+    rows = pairs.merge(own, on=key, how="left")
     fixed = wording.problem(records(rows)[0], same)
-    caption = f"Rows of {PUBLISHED}, {fixed}; a row of one launch has no error"
+    beside = wording.configuration({**baseline(study.spec), "variant": ONCE}, study.spec)
+    caption = f"Rows of {PUBLISHED}, {fixed}, and of {beside}; a row of one launch has no error"
     return table_of(caption, fields, rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.analytical import PARTS
 from launchwise.learning.prediction_errors import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Section, Table, Text
 from launchwise.report.fields import (
     Field,
     decimals,
@@ -43,17 +43,13 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         blocks: list[Block] = [_lead(source), _predictions(known), *_notes(known)]
         found.append(Section(f"{study.name}-published", "The published prediction", blocks))
         found.append(_errors(known, published))
-    better: list[Block] = [_corrected(known), *_single(known), *_figures(known), *_parts(known)]
+    better: list[Block] = [_corrected(known), *_figures(known), *_parts(known)]
     found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
     if (types := launches(study, source.facts)) is not None:
         found.append(types)
     if source.printed:
         found.append(verdict(known, published.get("claims", [])))
     return found
-
-
-def _us(row: Row | None) -> str:
-    return wording.number(None if row is None else row["time_us"], 4)
 
 
 # The published prediction
@@ -100,14 +96,29 @@ def _predictions(known: Known) -> Table:
             field("computed", partial(again, name=name), decimals(2), "µs"),
         )
     fields += grouped("prediction", field("differs", off, percents(2), "%"))
-    fields += grouped("measured", *(_of_row(name, known.measured) for name in (PUBLISHED, ONCE)))
+    fields += grouped("measured", *_of_rows(known, known.measured, (PUBLISHED, ONCE)))
     problem = wording.problem(facts.problem, known.study.problem_columns)
     return table_of(f"Times by the published formula, {problem}", fields, rates)
 
 
-def _of_row(name: str, rows: Mapping[str, Mapping[str, Row]]) -> Field:
-    """Time of a GPU's row of this name, µs."""
-    return field(name, lambda gpu: rows.get(gpu, {}).get(name), _us, "µs")
+def _of_rows(
+    known: Known, rows: Mapping[str, Mapping[str, Row]], names: Sequence[str]
+) -> Iterator[Field]:
+    """Times of a GPU's rows of these names, µs, each with its own launch below it."""
+
+    def cell(gpu: str, name: str) -> Cell:
+        row = rows.get(gpu, {}).get(name)
+        if row is None:
+            return Cell(MISSING)
+        launch = wording.configuration(row, known.study.spec)
+        detail = launch if name == BEST else launch.removeprefix(name).lstrip()
+        once = "one launch timed" if row.get("repeats") == 1 else ""
+        return Cell(
+            wording.number(row["time_us"], 4), detail=", ".join(filter(None, (detail, once)))
+        )
+
+    for name in names:
+        yield field(name, partial(cell, name=name), unit="µs", number=True)
 
 
 def _notes(known: Known) -> Iterator[Text]:
@@ -117,17 +128,6 @@ def _notes(known: Known) -> Iterator[Text]:
         yield Text(text, "note")
     if any(PUBLISHED in found for found in known.measured.values()):
         yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.", "note")
-
-
-def _single(known: Known) -> Iterator[Text]:
-    named = [
-        f"{row['variant']} on {gpu}"
-        for gpu, found in known.measured.items()
-        for row in found.values()
-        if row.get("repeats") == 1
-    ]
-    if named:
-        yield Text(f"Times of one launch: {wording.listed(dict.fromkeys(named))}.", "note")
 
 
 def _errors(known: Known, published: Mapping[str, Records]) -> Section:
@@ -194,14 +194,10 @@ def _corrected(known: Known) -> Table:
         *grouped("source", field("formula", known.formula_us, significant(4), "µs")),
     ]
     for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
-
-        def best(gpu: str, rows: Mapping[str, Mapping[str, Row]] = rows) -> str:
-            row = rows.get(gpu, {}).get(BEST)
-            return MISSING if row is None else wording.configuration(row, known.study.spec)
-
-        times = (_of_row(name, rows) for name in (PUBLISHED, ONCE, BEST))
-        fields += grouped(group, *times, field("the best is", best))
-    caption = "The published launch, the same without copies, and the fastest verified one"
+        fields += grouped(group, *_of_rows(known, rows, (PUBLISHED, ONCE, BEST)))
+    caption = (
+        "The published launch, the same without copies, and the fastest verified one: fastest rows"
+    )
     return table_of(caption, fields, known.estimated)
 
 
