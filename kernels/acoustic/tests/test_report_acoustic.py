@@ -11,12 +11,11 @@ import pytest
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import facts_of
-from launchwise.measuring.extension import named
 from launchwise.report.blocks import Fold
 from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
-from tests.support.shown import blocks_of, notes, said, settings_in, tables
+from tests.support.shown import blocks_of, notes, said, tables
 
 KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
@@ -156,24 +155,6 @@ def test_the_section_has_the_program_where_it_was_measured(published):
     ]
 
 
-def test_which_features_of_the_gpu_vary_is_told_from_the_training(published, monkeypatch):
-    data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
-    own_features = [one for one in published["features"] if one["ours"].startswith("gpu_")]
-
-    def said(*dropped):
-        names = [name.removeprefix("gpu_") for name in dropped]
-        monkeypatch.setattr(paper_tables.scores, "dropped_features", lambda *_: names)
-        return paper_tables.unvaried(data, published)
-
-    count = len(own_features)
-    assert said().endswith(f"differ in each of the paper's {count} features of the GPU.")
-    every = [one["ours"] for one in own_features]
-    assert "differ in none of the paper's features" in said(*every)
-    some = said(every[0], every[1], "gpu_no_feature_of_the_paper")
-    assert f"agree in 2 of the paper's {count} features" in some
-    assert some.endswith(f"{own_features[0]['feature']} and {own_features[1]['feature']}.")
-
-
 def test_single_launches_of_printed_tiles_are_counted(published):
     def said(data):
         (fold,) = blocks_of(paper_section(data, published), Fold)
@@ -182,14 +163,28 @@ def test_single_launches_of_printed_tiles_are_counted(published):
     assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
     once = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     assert said(once).endswith("1 tile of theirs left out: a single launch.")
-    # The settings name that row and no other.
-    settings = settings_in(paper_section(once, published))["sweeps"]["acoustic"]
-    rows = once.sweeps["big"]
-    assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
 
 def paper_section(data, published):
     return next(one for one in own(data, published) if one.id.endswith("-paper"))
+
+
+def test_single_launches_among_the_training_rows_of_the_recipe_are_counted(published):
+    # 512 is the size to train on, and the recipe has walked tiles and untiled loops alone.
+    rows = [walked(1.0, 1, 2, 4, n=512, status="slow"), walked(1.0, 4, 1, 8, n=512)]
+    others = [{**block(1.0, 4, 1, 8), "n": 512, "status": "slow"}]
+    others.append(walked(1.0, 1, 2, 4, status="slow"))
+    found = own(measured(LINEAR, *rows, *others), published)[-1]
+    assert " 1 of 2 training rows were stopped after one launch" in " ".join(notes(found))
+    assert "one launch" not in " ".join(notes(own(measured(LINEAR), published)[-1]))
+
+
+def test_test_problems_without_rows_are_told(published):
+    # Two of six types and orders of the only test size.
+    rows = LINEAR, walked(1.0, 1, 2, 4, order=8), program(4.0, 0, 0, 0)
+    every, theirs = claims.differences(measured(*rows), published)[-2:]
+    assert every.startswith("On big, 2 of the 6 test problems have rows of any kernel; of n = 256")
+    assert theirs.startswith("On big, 1 of the 6 test problems have rows of the paper's program")
 
 
 def test_every_feature_of_the_paper_is_one_of_ours(published):
@@ -198,17 +193,6 @@ def test_every_feature_of_the_paper_is_one_of_ours(published):
     ours = [record["ours"] for record in published["features"]]
     assert len(ours) == len(set(ours)) == 11
     assert set(ours) <= known
-
-
-def test_the_environment_names_flags_and_versions_of_both(published):
-    versions = {"versions": {"scikit-learn": "9.9", "xgboost-cpu": "8.8"}}
-    data = dataclasses.replace(measured(LINEAR), models={"tree": versions})
-    rows = {row.cells[0].text: row for row in paper_tables.environment(data, published).rows}
-    assert [cell.text for cell in rows["scikit-learn"].cells[1:]] == ["1.3.0", "9.9"]
-    assert [cell.text for cell in rows["XGBoost"].cells[1:]] == ["2.0.3", "8.8"]
-    assert "-ffast-math" in rows["flags"].cells[1].text
-    assert "fast" not in rows["flags"].cells[2].text
-    assert rows["CUDA"].cells[2].text == "13.0"
 
 
 def test_the_recorded_recipe_stands_beside_the_paper(published):
@@ -354,7 +338,7 @@ def test_contradictions_follow_from_the_printed_figures(published):
 
 def test_gpus_of_the_paper_that_were_measured_are_named(published):
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
-    assert "none of theirs was measured here" in claims.differences(data, published)[-1]
+    assert "none of theirs was measured here" in claims.differences(data, published)[3]
     known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}
     theirs = dataclasses.replace(data, profiles=known)
-    assert "of theirs, V100 was measured here" in claims.differences(theirs, published)[-1]
+    assert "of theirs, V100 was measured here" in claims.differences(theirs, published)[3]

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
 from launchwise.report.fields import Field, beside, decimals, field, grouped, table_of
+from launchwise.report.measure_again import STOPPED_EARLY
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import selected
 
 from . import paper_tables
 from .paper_tables import PRINTED_SPEED, printed_results, with_problems
@@ -39,7 +42,9 @@ def read_recipe(study: StudyData) -> Recipe | None:
     return read_json(path) if path is not None and path.is_file() else None
 
 
-def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[Block]:
+def blocks(
+    study: StudyData, recipe: Recipe, results: Records, facts: Mapping[str, str]
+) -> list[Block]:
     """The recipe's figures beside the paper's, its hyper-parameter search, and its provenance."""
     run, versions = recipe["runs"][GLOBAL], recipe["versions"]
     counts = run["training"]
@@ -62,7 +67,8 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             f"The filter over all times removes {wording.count(removed['rows'])} of "
             f"{wording.count(counts['measured'])} training rows "
             f"({removed['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
-            f"and all rows of {wording.plural(removed['problems_lost'], 'problem')}.",
+            f"and all rows of {wording.plural(removed['problems_lost'], 'problem')}."
+            f"{_launched_once(study, recipe)}",
             "note",
         ),
         Fold(
@@ -91,6 +97,27 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
 def _variants(recipe: Recipe) -> str:
     study = next(entry for entry in recipe["overlay"]["studies"].values() if entry)
     return wording.listed(study["candidates"]["variant"])
+
+
+def _problems(study: StudyData, part: str) -> dict[str, list[Any]]:
+    """Problems of the paper's split: those to ``train`` or to ``test``."""
+    found: dict[str, list[Any]] = getattr(study.settings.splits[scores.first_split(study)], part)
+    return found
+
+
+def _launched_once(study: StudyData, recipe: Recipe) -> str:
+    """How many of the recipe's training rows are single launches."""
+    tiles = next(entry for entry in recipe["overlay"]["studies"].values() if entry)["candidates"]
+    kernels = {"variant": [*tiles["variant"], "linear"]}
+    rows = study.timed[selected(study.timed, kernels)]
+    rows = rows[selected(rows, _problems(study, "train"))]
+    once = int((rows["status"] == STOPPED_EARLY).sum())
+    return (
+        f" {wording.count(once)} of {wording.count(len(rows))} training rows were stopped after "
+        "one launch, which the recipe keeps; the paper repeats each run three times."
+        if once
+        else ""
+    )
 
 
 def _table(run: Mapping[str, Any], results: Records) -> Table:
@@ -328,7 +355,7 @@ def _few_trials(study: StudyData) -> list[Statement]:
 
 def _kernels(study: StudyData) -> str:
     ours = "CUDA, compiled for a known radius and without fast mathematics"
-    theirs = "an OpenMP offload with -ffast-math (table below)"
+    theirs = "an OpenMP offload with -ffast-math"
     if not paper_tables.with_program(study):
         return f"The kernels are {ours}; theirs are {theirs}."
     return (
@@ -346,7 +373,25 @@ def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]
         f"{slowest['time_s']} s, and does not print the number of steps, so times do not compare.",
         _kernels(study),
         f"Our GPUs are {wording.listed(study.gpus)}; {_theirs_here(study, published)}.",
+        *_unmeasured(study),
     ]
+
+
+def _unmeasured(study: StudyData) -> Iterator[str]:
+    """Test problems of the paper without rows here."""
+    asked = _problems(study, "test")
+    kinds = math.prod(len(study.spec.problem[name].values or ()) for name in ("order", "dtype"))
+    tested = study.timed[selected(study.timed, asked) & study.timed["gpu"].isin(study.whole)]
+    program = tested[tested["variant"] == paper_tables.PROGRAM]
+    for name, rows in (("any kernel", tested), ("the paper's program", program)):
+        for gpu, own in rows.groupby("gpu", sort=False):
+            counts = own[study.problem_columns].drop_duplicates()["n"].value_counts()
+            if left := [str(n) for n in asked["n"] if counts.get(n, 0) < kinds]:
+                yield (
+                    f"On {gpu}, {counts.sum()} of the {kinds * len(asked['n'])} test problems have "
+                    f"rows of {name}; of n = {wording.listed(left)} some or all were never "
+                    "measured."
+                )
 
 
 def _theirs_here(study: StudyData, published: Mapping[str, Records]) -> str:

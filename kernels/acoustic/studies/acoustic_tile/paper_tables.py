@@ -1,4 +1,4 @@
-"""The paper's tables 1, 2 and 3, its compiler and libraries, each beside ours."""
+"""The paper's tables 1 and 2, each beside ours."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 import pandas as pd
 
 from launchwise.experiment.published import Records
-from launchwise.measuring import openmp
-from launchwise.measuring.compile import FLAGS
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import (
@@ -133,7 +131,9 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
         for each in readings(study):
             row |= _beside_printed(of_problem, tile, each)
         rows.append(row)
-    return table_of(f"Best tiles of the paper (its table 1), and ours on {gpu}", fields, rows)
+    return table_of(
+        f"The paper's example of its results (its table 1), and ours on {gpu}", fields, rows
+    )
 
 
 def _shape(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -159,17 +159,6 @@ def _beside_printed(rows: pd.DataFrame, tile: list[int], reading: Reading) -> di
         f"{reading.variant}_speed_up": None if best is None else untiled / best["time_ms"],
         f"{reading.variant}_theirs": said,
     }
-
-
-def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
-    """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
-    found = [study.timed.iloc[:0]]
-    for record in published["best_tiles"]:
-        of_problem, tile = _of_printed(study, record, gpu)
-        for reading in readings(study):
-            first = _fastest_of(of_problem, reading, tile)
-            found.append(first[of_one_launch(first)])
-    return pd.concat(found)
 
 
 def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.DataFrame:
@@ -269,65 +258,6 @@ def features(study: StudyData, published: Mapping[str, Records]) -> Table:
     )
     titles = ("feature", "of the", "our name", "varies in our training rows")
     return of_texts(caption, titles, rows, role="")
-
-
-def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
-    """Which of the paper's features of the GPU training drops, as all training rows agree."""
-    dropped = set(scores.dropped_features(study, scores.first_split(study)))
-    own = [record for record in published.get("features", []) if record["ours"].startswith("gpu_")]
-    same = [one["feature"] for one in own if one["ours"].removeprefix("gpu_") in dropped]
-    rows = f"Training rows are of {wording.listed(study.gpus)}"
-    if not same:
-        return f"{rows}, which differ in each of the paper's {len(own)} features of the GPU."
-    if len(same) == len(own):
-        return f"{rows}, which differ in none of the paper's features of the GPU: all are dropped."
-    return (
-        f"{rows}, which agree in {len(same)} of the paper's {len(own)} features of the GPU; "
-        f"training drops them: {wording.listed(same)}."
-    )
-
-
-def hardware(published: Mapping[str, Records]) -> Table:
-    fields = [
-        field(
-            "attribute", lambda row: row["attribute"] + (f" ({row['unit']})" if row["unit"] else "")
-        ),
-        field("RTX 2080 Super", "rtx2080super", number=True),
-        field("V100", "v100", number=True),
-    ]
-    return table_of("Hardware of the paper (its table 3)", fields, published["gpus"])
-
-
-def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
-    theirs = {record["item"]: record["value"] for record in published.get("environment", [])}
-    toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
-    ours = _versions(study)
-    cuda = f"CUDA {wording.listed(toolkits)}"
-    own = bool(with_program(study))
-    rows = [
-        ["language", "C with OpenMP 5.1 offload", "CUDA C++" + f"; {PROGRAM}: theirs" * own],
-        ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}" + "; Clang" * own],
-        [
-            "flags",
-            theirs.get("flags", MISSING),
-            " ".join(FLAGS) + f"; {' '.join(openmp.FLAGS)}" * own,
-        ],
-        ["CUDA", theirs.get("cuda", MISSING), wording.listed(toolkits)],
-        ["scikit-learn", theirs.get("scikit-learn", MISSING), ours.get("scikit-learn", MISSING)],
-        ["XGBoost", theirs.get("xgboost", MISSING), ours.get("xgboost-cpu", MISSING)],
-        ["LightGBM", theirs.get("lightgbm", MISSING), ours.get("lightgbm", MISSING)],
-        ["J48", "Weka, version not printed", "C4.5 of this project"],
-        ["Optuna", "version not printed", ours.get("optuna", MISSING)],
-    ]
-    return of_texts("Compiler, flags and libraries", ("", "paper", "ours"), rows)
-
-
-def _toolkits(sweep: pd.DataFrame) -> list[Any]:
-    return list(sweep["toolkit"].dropna().unique()) if "toolkit" in sweep else []
-
-
-def _versions(study: StudyData) -> Mapping[str, str]:
-    return next((one["versions"] for one in study.models.values() if "versions" in one), {})
 
 
 def recorded_gpu(study: StudyData) -> str:

@@ -18,14 +18,13 @@ from launchwise.report.fields import (
     percents,
     table_of,
 )
-from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
 from . import claims, paper_tables
 from .paper_tables import PRINTED_SPEED
 
-NEEDED = {"results", "facts", "gpus", "best_tiles"}  # published tables that the section needs
+NEEDED = {"results", "facts", "best_tiles"}  # published tables that the section needs
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -34,7 +33,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     recorded = claims.read_recipe(study)
     found = [paper(study, published, recorded)]
     if recorded is not None:
-        blocks = claims.blocks(recorded, published["results"], facts_of(published))
+        blocks = claims.blocks(study, recorded, published["results"], facts_of(published))
         found.append(Section(f"{study.name}-recipe", "The paper's recipe on our sweeps", blocks))
     return found
 
@@ -79,7 +78,7 @@ def paper(
         Bullets([row["conflict"] for row in published.get("contradictions", [])]),
         Text("Differences in measurement:"),
         Bullets(claims.differences(study, published)),
-        Fold("Best tiles, features, hardware and environment", _tables(study, published, gpu)),
+        Fold("Tiles of the paper, and features", _tables(study, published, gpu)),
     ]
     return Section(f"{study.name}-paper", "Comparison with the paper", found)
 
@@ -120,20 +119,8 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
             f"measured. Speed-ups of ours are of single rows of the sweep.{said}",
             "note",
         ),
-        *(block for one in shown for block in _again(study, published, one)),
         paper_tables.features(study, published),
-        Text(paper_tables.unvaried(study, published), "note"),
-        paper_tables.hardware(published),
-        paper_tables.environment(study, published),
     ]
-
-
-def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
-    rows = paper_tables.tiles_once(study, published, gpu)
-    if rows.empty:
-        return []
-    label = f"{gpu}: {wording.plural(len(rows), 'row')} of one launch, measured again by"
-    return [Text(label, "label"), settings_to_repeat(gpu, study.spec, rows)]
 
 
 def _beside(study: StudyData, results: Records) -> Table:

@@ -250,48 +250,41 @@ def _times(gain: float | None) -> str:
 
 def _steps(
     case: Measured,
-    times: Mapping[str, Mapping[str, str]],
+    times: Mapping[str, Peer],
     facts: Mapping[str, str],
     ways: Mapping[str, Way],
     cases: int,
 ) -> Table:
     naive, shared, streams = ways.values()
+    named = {"memory": "device", "graph": 0}
     device = {
-        count: [
-            _of_variants(case, (name,), batch=count, memory="device", graph=0)
-            for name in ("naive", "tiled")
-        ]
+        count: [_of_variants(case, (name,), batch=count, **named) for name in ("naive", "tiled")]
         for count in (cases, 1)
     }
-    lines: list[tuple[str, str, str, Saved | None, Saved | None]] = [
+
+    def by_tables(before: str, after: str, column: str) -> str:
+        first, second = (float(times[f"CUDA {name}"][column]) for name in (before, after))
+        return f"{wording.percent(1 - second / first)} %"
+
+    tiles, several = ("naive", "shared memory"), ("shared memory", "streams")
+    everything = (
+        f"{facts['gain_shared_all_percent']} %; {facts['gain_shared_conclusions_percent']} %"
+    )
+    one = f"{facts['gain_shared_one_percent']} %"
+    lines = [
         (
-            "shared memory, all reviews",
-            f"{facts['gain_shared_all_percent']} %; {facts['gain_shared_conclusions_percent']} %",
-            _saved_in(times, "naive", "shared memory", "total_s"),
-            _saved(naive[0], shared[0]),
-            _saved(*device[cases]),
+            *("shared memory, all reviews", everything, by_tables(*tiles, "total_s")),
+            *(_saved(naive[0], shared[0]), _saved(*device[cases])),
         ),
         (
-            "shared memory, one review",
-            f"{facts['gain_shared_one_percent']} %",
-            _saved_in(times, "naive", "shared memory", "one_case_ms"),
-            _saved(naive[1], shared[1]),
-            _saved(*device[1]),
+            *("shared memory, one review", one, by_tables(*tiles, "one_case_ms")),
+            *(_saved(naive[1], shared[1]), _saved(*device[1])),
         ),
         (
-            "streams, all reviews",
-            "slight",
-            _saved_in(times, "shared memory", "streams", "total_s"),
-            _saved(shared[0], streams[0]),
-            None,
+            *("streams, all reviews", "slight", by_tables(*several, "total_s")),
+            *(_saved(shared[0], streams[0]), MISSING),
         ),
-        (
-            "streams, one review",
-            MISSING,
-            _saved_in(times, "shared memory", "streams", "one_case_ms"),
-            None,
-            None,
-        ),
+        ("streams, one review", MISSING, by_tables(*several, "one_case_ms"), MISSING, MISSING),
     ]
     saved = "time saved"
     fields = [
@@ -302,49 +295,22 @@ def _steps(
             field("by its tables", 2, unit=saved, number=True),
         ),
         *grouped(
-            f"ours, {case.gpu}",
-            field("from the host", lambda line: line[3] or MISSING, unit=saved),
-            field("on the device", lambda line: line[4] or MISSING, unit=saved),
-            field("conflict", lambda line: _conflict(*line[3:])),
+            f"ours, {case.gpu}; below 0 is slower",
+            field("from the host", 3, unit=saved),
+            field("on the device", 4, unit=saved),
         ),
     ]
     return table_of(f"Gain by each step, {case.gpu}", fields, lines)
 
 
-def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, column: str) -> str:
-    first, second = (float(times[f"CUDA {name}"][column]) for name in (before, after))
-    return f"{wording.percent(1 - second / first)} %"
-
-
-@dataclass(frozen=True)
-class Saved:
-    """Share of the time that a step saves, with the compared configurations."""
-
-    share: float
-    what: str
-
-    def __str__(self) -> str:
-        return f"{wording.percent(self.share)} % ({self.what})"
-
-
-def _saved(before: Row | None, after: Row | None) -> Saved | None:
-    """None where one is missing, or where they have other inputs."""
+def _saved(before: Row | None, after: Row | None) -> str:
+    """Share of the time that a step saves, with the compared configurations; a dash where one is
+    missing, or where they have other inputs."""
     if before is None or after is None or before["given"] != after["given"]:
-        return None
+        return MISSING
     what = f"{before['variant']} to {after['variant']}"
     if before["variant"] == after["variant"]:
         what = f"{before['variant']}, {before['streams']} to {after['streams']} streams"
     if before["given"] != PUBLISHED_INPUT:
         what += f", {GIVEN[str(before['given'])]}"
-    return Saved(1 - time_of(after) / time_of(before), what)
-
-
-def _conflict(host: Saved | None, device: Saved | None) -> str:
-    slower = [
-        name
-        for name, saved in (("from the host", host), ("on the device", device))
-        if saved is not None and saved.share < 0
-    ]
-    if slower:
-        return f"slower here {wording.listed(slower)}"
-    return "no: faster here, too" if host or device else MISSING
+    return f"{wording.percent(1 - time_of(after) / time_of(before))} % ({what})"
