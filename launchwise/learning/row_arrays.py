@@ -48,6 +48,19 @@ def least_bytes_ms(
     return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
 
 
+def least_bytes(rows: pd.DataFrame, columns: Columns, spec: Spec) -> np.ndarray:
+    """Least bytes that a run of each row moves: every array of the problem once; its share, where a
+    launch of the row's variant does several runs at once. float64, shape (rows,)."""
+    found = np.asarray(columns.value(spec.work.bytes), dtype=float)
+    if spec.cost is None or "variant" not in rows:
+        return found
+    for variant in rows["variant"].unique():
+        if (kernel := spec.cost.several(variant)) is not None:
+            share = columns.value(f"({kernel.launches}) * ({kernel.least_bytes})")
+            found = np.where(rows["variant"] == variant, share, found)
+    return found
+
+
 def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Columns as plain arrays: text as objects, numbers as they are."""
     wanted = [*spec.problem_columns, *spec.tunable_columns] if names is None else list(names)
@@ -108,7 +121,8 @@ def limits_ms(
     """Time of the least bytes at the copy bandwidth, of the FLOP at their ceiling, and of both.
     Returns ``bytes``, ``flop`` and ``roofline``, the longer of both and the overhead of one launch:
     float64, ms, shape (rows,); FLOP of a type whose ceiling was not measured take none. ``rows``:
-    columns ``gpu`` and the problem's."""
+    columns ``gpu`` and the problem's; with ``variant``, bytes are those of its launch
+    (:func:`least_bytes`)."""
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     precision = columns.value(spec.work.precision)
     types = list(dict.fromkeys(map(str, precision.tolist())))
@@ -116,14 +130,18 @@ def limits_ms(
     for gpu, profile in profiles.items():
         known = profile.ceilings
         flops = {name: known.flop_gflops(name) for name in types}
-        facts[gpu] = {"launch_us": known.launch_overhead_us, **flops}
+        facts[gpu] = {
+            "launch_us": known.launch_overhead_us,
+            "copy_gbs": known.copy_bandwidth_gbs,
+            **flops,
+        }
     rates = of_gpus(rows, facts)
     gflops = np.full(len(rows), np.inf)
     for name in types:
         measured = (precision == name) & np.isfinite(rates[name])
         gflops = np.where(measured, rates[name], gflops)
     found = {
-        "bytes": least_bytes_ms(rows, columns, spec, profiles),
+        "bytes": least_bytes(rows, columns, spec) / rates["copy_gbs"] / 1e6,
         "flop": columns.value(spec.work.flop).astype(float) / gflops / 1e6,
     }
     overhead_ms = rates["launch_us"] / 1e3
@@ -137,11 +155,11 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     Only the bytes that exceed the L2 cache need come from device memory, at the rate of its bus:
     what reads more than it writes is faster than a copy. All bytes pass L2. FLOP run at the highest
     rate of the problem's type and of the types that the workload's ``cost.yaml`` names. A launch
-    takes its share of a CUDA graph or the host's, whichever is shorter. ``rows``: columns ``gpu``
-    and the problem's.
+    takes its share of a CUDA graph or the host's, whichever is shorter. ``rows``: as of
+    :func:`limits_ms`.
     """
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
-    moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
+    moved_bytes = least_bytes(rows, columns, spec)
     precision = columns.value(spec.work.precision)
     facts = {}
     for gpu, profile in profiles.items():

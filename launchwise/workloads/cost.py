@@ -98,6 +98,10 @@ class KernelCost(Strict, title="kernel"):
     """threads per block; the variant's block when left out"""
     registers: Expression = Field("32", description="registers per thread")
     shared_bytes: Expression = Field("0", description="shared memory per block, bytes")
+    least_bytes: Expression | None = None
+    """least bytes of a launch that does several runs at once (`launches` below 1): every array that
+    these need together, once. By the problem alone; each run's share is its limit of copying, in
+    place of the problem's bytes"""
     uses: Uses = Field(description="resources that all blocks of the launch use together")
     waits: Waits = Field({}, description="waits of the longest waiting thread")
 
@@ -152,6 +156,11 @@ class Cost(Strict, title="cost.yaml"):
     def phases(self) -> dict[str, KernelCost | Transfer | HostWork]:
         """Everything that takes time, by name."""
         return {**self.kernels, **self.transfers, **self.host}
+
+    def several(self, variant: str) -> KernelCost | None:
+        """The kernel of a variant whose launch does several runs at once; None for the others."""
+        own = (each for each in self.kernels.values() if each.least_bytes is not None)
+        return next((each for each in own if variant in (each.variants or [variant])), None)
 
     def check(self, known: Iterable[str], variants: Iterable[str]) -> None:
         """Insist that every name means something.

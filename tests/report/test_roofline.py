@@ -4,7 +4,11 @@ import dataclasses
 
 import pytest
 
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer import hardware
+from launchwise.report.numbers import winners
+from launchwise.report.wording import copies
+from launchwise.workloads.cost import Cost, KernelCost
 from tests.support.report_study import profile, study
 
 POINTS = 100**3
@@ -61,3 +65,43 @@ def test_panels_beside_each_other_take_the_width_that_there_is():
 
 def test_a_study_far_below_every_ceiling_has_no_figure():
     assert hardware.roofline(study()) is None
+
+
+def several(made, runs):
+    """``made`` whose cost says that a launch of each variant does several runs at once."""
+    arrays = KernelCost(launches=f"1 / {runs}", least_bytes="5 * itemsize * points", uses={})
+    cost = Cost(kernels={"all": arrays})
+    return dataclasses.replace(made, spec=made.spec.model_copy(update={"cost": cost}), _known={})
+
+
+def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_together():
+    made = several(study(), 2)
+    own = of_big(made)
+    # Five arrays for two runs, in place of four for each.
+    assert own["share"] == pytest.approx(20 / 2 * POINTS / 1e12 / 1e-3)
+    assert own["intensity"] == pytest.approx(FLOP / (10 * POINTS))
+    best = winners(made)
+    assert (
+        least_ms(best, made.spec, made.profiles)[0]
+        < least_ms(best.drop(columns="variant"), made.spec, made.profiles)[0]
+    )
+    name = best["variant"].iloc[0]
+    said = hardware.runs_at_once(made, best)
+    assert (
+        f"A launch of {name} does 2 runs at once: its times, rates and limits are per run" in said
+    )
+    assert not hardware.runs_at_once(study(), best)
+
+
+def test_problems_above_a_measured_arithmetic_rate_are_told():
+    made = study()
+    best = winners(made)
+    assert not hardware.above_ceilings(made, best)
+    best.loc[best["gpu"] == "big", "best_ms"] = best["flop_ms"] / 1.25
+    assert "2 of 2 problems on big, at most 125 % of it" in hardware.above_ceilings(made, best)
+
+
+def test_a_slice_that_copies_faster_than_its_card_is_told():
+    profiles = {"big": profile("big"), "part": profile("part", 4, 1010.0)}
+    assert "(a slice above its card, measured apart: part 1010, big 1000 GB/s)" in copies(profiles)
+    assert "slice" not in copies({**profiles, "part": profile("part", 4, 990.0)})

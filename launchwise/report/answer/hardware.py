@@ -11,7 +11,7 @@ import pandas as pd
 from launchwise.base.vectors import Columns
 from launchwise.experiment.study import Counters
 from launchwise.gpus.machine import Machine
-from launchwise.learning.row_arrays import arithmetic_types, arrays
+from launchwise.learning.row_arrays import arithmetic_types, arrays, least_bytes
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, percents, table_of
@@ -29,14 +29,14 @@ def points(study: StudyData) -> pd.DataFrame:
     """Position of each problem's fastest configuration in the roofline.
 
     Returns rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity``
-    (FLOP of the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the
-    best time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
-    ceiling of the problem's type.
+    (FLOP of the problem divided by the least bytes of the run), ``gflops`` (FLOP of the problem
+    divided by the best time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's
+    and the FLOP's ceiling of the problem's type.
     """
     best = winners(study)
     columns = Columns(study.spec.derived, arrays(best, study.spec, study.spec.problem_columns))
     flop = columns.value(study.spec.work.flop).astype(float)
-    moved_bytes = columns.value(study.spec.work.bytes).astype(float)
+    moved_bytes = least_bytes(best, columns, study.spec)
     limit_ms = best[["bytes_ms", "flop_ms"]].max(axis=1)
     return best.assign(
         precision=columns.value(study.spec.work.precision),
@@ -64,9 +64,11 @@ def roofline(study: StudyData) -> Figure | None:
     return Figure(
         id=f"{study.name}-roofline",
         caption=(
-            "Roofline: rate of the fastest configuration of each problem against FLOP per byte of "
-            "the problem (every array once). Sloping line: copy bandwidth; level lines: "
-            "arithmetic rates. Points above the sloping line run from the L2 cache."
+            "Roofline: rate of the fastest configuration of each problem against FLOP per byte "
+            "that a run must move (every array once). Sloping line: copy bandwidth; level lines: "
+            "rates of a launch of independent multiply-adds, by mma instructions on tensor cores. "
+            "Both were measured with the GPU's profile, on another visit than the points; they "
+            "bound nothing: data in L2 passes the first, wgmma instructions pass the second."
         ),
         alt="Roofline: rate against FLOP per byte, one point per problem, ceilings as lines.",
         panels=panels,
@@ -85,6 +87,35 @@ def roofline(study: StudyData) -> Figure | None:
         width=420,
         limit=0 if len(panels) > 1 else 760,
     )
+
+
+def above_ceilings(study: StudyData, best: pd.DataFrame) -> str:
+    """How many problems beat the measured arithmetic rate of their type, and by how much."""
+    said = []
+    for gpu, rows in best.groupby("gpu", sort=False):
+        shares = rows["flop_ms"] / rows["best_ms"]
+        if (shares > 1).any():
+            many = f"{(shares > 1).sum()} of {wording.plural(len(rows), 'problem')}"
+            said.append(f"{many} on {gpu}, at most {wording.percent(shares.max(), 0)} % of it")
+    if not said:
+        return ""
+    return f" Faster than the measured arithmetic rate of their type: {'; '.join(said)}."
+
+
+def runs_at_once(study: StudyData, rows: pd.DataFrame) -> str:
+    """Which variants among rows do several runs in a launch, and what their times are of."""
+    if study.spec.cost is None:
+        return ""
+    said = []
+    for variant, own in rows.groupby("variant", sort=True, observed=True):
+        if (kernel := study.spec.cost.several(str(variant))) is not None:
+            problem = {name: own[name].iloc[0] for name in study.problem_columns}
+            count = 1 / float(study.spec.value(kernel.launches, problem))
+            said.append(
+                f" A launch of {variant} does {count:g} runs at once: its times, rates and limits "
+                f"are per run ({study.spec.title})."
+            )
+    return "".join(said)
 
 
 def _card(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str]) -> Panel:

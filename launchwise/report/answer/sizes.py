@@ -68,15 +68,15 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
 
 
 LIMITS = (
-    "The copy limit is the time to move the least bytes of the problem (every array once) at "
-    "{copies}. Problems that fit the L2 cache can pass 100 %. FLOP are those "
-    "of the problem at the measured rate of their type; tensor cores can pass it."
+    "The copy limit is the time to move the least bytes of a run (every array once) at "
+    "{copies}. Problems that fit the L2 cache can pass 100 %, others where the copy was slower "
+    "when it was measured. FLOP are those of the problem at the measured rate of their type."
 )
 
 NO_SHARES = (
     "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
     "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
-    "problem at the measured rate of their type; tensor cores can pass it."
+    "problem at the measured rate of their type."
 )
 
 
@@ -107,6 +107,7 @@ def compared(study: StudyData) -> Section:
     ]
     every = table_of("Best time of every problem", fields, by_problem(study, best))
     note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
+    note += hardware.above_ceilings(study, best) + hardware.runs_at_once(study, best)
     found += [
         Text(note, "note"),
         Fold("Every problem on every GPU", [every]),
