@@ -140,9 +140,7 @@ def as_text(found: Answer, spec: Spec) -> str:
             f"   launch {shape.words}"
             for shape in launch_shapes(spec, found.problem, each.configuration)
         ]
-        several = spec.cost.several(str(each.configuration["variant"])) if spec.cost else None
-        if several is not None:
-            count = 1 / float(spec.value(several.launches, found.problem))
+        if (count := spec.runs_at_once(str(each.configuration["variant"]))) > 1:
             lines.append(f"   a launch does {count:g} runs at once; the time is per run")
     lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]
     return "\n".join(lines)

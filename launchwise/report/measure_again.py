@@ -20,7 +20,6 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline
 from launchwise.tables.times import PAIRS
 from launchwise.workloads.parts import Value
-from launchwise.workloads.spec import Spec
 
 STOPPED_EARLY = "slow"  # Status of rows that a sweep stopped after their first launch
 NEVER_STOPPED = 1e6  # `slow_factor` of a sweep that stops no row early
@@ -31,13 +30,6 @@ def of_one_launch(rows: pd.DataFrame) -> pd.Series:
     that were compared in pairs as well, round by round."""
     stopped = rows["status"] == STOPPED_EARLY
     return stopped & (rows["basis"] != PAIRS) if "basis" in rows else stopped
-
-
-def settings_to_repeat(gpu: str, spec: Spec, rows: pd.DataFrame) -> Text:
-    """The settings that measure one GPU's rows of one launch again, none of them stopped early."""
-    columns = [*spec.problem_columns, *spec.tunable_columns]
-    keys = list(rows[columns].itertuples(index=False, name=None))
-    return Text(anew_settings(gpu, spec.workload, keys, columns, slow_factor=NEVER_STOPPED), "code")
 
 
 USES = ("fastest", "baseline", "chosen", "unverified")
@@ -83,7 +75,10 @@ def listed(studies: Sequence[StudyData]) -> list[Block]:
                 {"study": study.name, "gpu": gpu, "rows": len(rows), **rows[list(USES)].sum()}
             )
             settings.append(Text(f"{study.name} on {gpu}: {count}", "label"))
-            settings.append(settings_to_repeat(str(gpu), study.spec, rows))
+            columns = [*study.problem_columns, *study.spec.tunable_columns]
+            keys = list(rows[columns].itertuples(index=False, name=None))
+            named = str(gpu), study.spec.workload, keys, columns
+            settings.append(Text(anew_settings(*named, slow_factor=NEVER_STOPPED), "code"))
     if not counts:
         return []
     title = "Rows of one launch, as settings that measure them again"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,17 +75,7 @@ def copies(profiles: Mapping[str, GpuProfile]) -> str:
     """The copy bandwidth of each GPU, and whose is an estimate."""
     estimated = [gpu for gpu, profile in profiles.items() if not profile.has_measured_ceilings]
     if not estimated:
-        rates = {gpu: one.ceilings.copy_bandwidth_gbs for gpu, one in profiles.items()}
-        faster = [
-            f"{part} {number(rates[part], 4)}, {card} {number(rates[card], 4)} GB/s"
-            for part, card in itertools.permutations(profiles, 2)
-            if profiles[part].is_slice
-            and not profiles[card].is_slice
-            and profiles[part].device_name == profiles[card].device_name
-            and rates[part] > rates[card]
-        ]
-        apart = f" (a slice above its card, measured apart: {'; '.join(faster)})" if faster else ""
-        return f"the GPU's measured copy bandwidth{apart}"
+        return "the GPU's measured copy bandwidth"
     if len(estimated) == len(profiles):
         return "the GPU's copy bandwidth as estimated from its datasheet"
     return f"the GPU's measured copy bandwidth (estimated from datasheets: {listed(estimated)})"

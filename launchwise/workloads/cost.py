@@ -185,6 +185,9 @@ class Cost(Strict, title="cost.yaml"):
         for name, phase in phases.items():
             for key, text in _texts(phase):
                 check_names(f"{name}.{key}", text, names)
+            if isinstance(phase, KernelCost) and phase.least_bytes is not None:
+                # How many runs a launch does is the same for every problem.
+                check_names(f"{name}.launches", phase.launches, ())
             check_known(f"{name}.variants", "variant", phase.variants or [], list(variants))
         for number, overlap in enumerate(self.overlaps):
             check_names(f"overlaps.{number}.streams", overlap.streams, names)

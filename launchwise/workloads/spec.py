@@ -86,6 +86,11 @@ class Spec(SpecFields, title="spec.yaml"):
         }
         return self.model_copy(update={"tunables": tunables, "variants": variants})
 
+    def runs_at_once(self, variant: str) -> float:
+        """Runs of the problem that one launch of a variant does together; 1 for most variants."""
+        kernel = self.cost.several(variant) if self.cost else None
+        return 1.0 if kernel is None else 1 / float(self.value(kernel.launches, {}))
+
     @property
     def recommendable(self) -> Spec:
         """The same workload without variants that are not verified."""

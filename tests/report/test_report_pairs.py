@@ -9,7 +9,7 @@ from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report.answer.in_pairs import gains_in_pairs
 from tests.support.report_study import study
-from tests.support.shown import notes, rows_of
+from tests.support.shown import rows_of
 
 PAIRED = {
     # The baseline and two others of either size; the baseline is usual.
@@ -48,7 +48,7 @@ def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
     # Sweep: 2 / 1 against 2 in pairs, 8 / 5 against 1.2.
     (row,) = overview(paired())
     assert row[3:11] == ["2", "1.581", "1.250", "2.000", "1", "0", "0", "1"]
-    assert row[11:] == ["50", "30.0", "0", "1.167", "1.333"]
+    assert row[11:] == ["50", "30.0", "0", "0", "1.167", "1.333"]
     (baseline,) = overview(paired(), "baseline")
     assert baseline[-2:] == ["–", "–"]
 
@@ -69,19 +69,11 @@ def test_without_pairs_there_is_no_section():
     assert gains_in_pairs(study()) is None
 
 
-def test_pairs_under_a_power_cap_are_told_with_their_clocks():
-    made = paired(
-        throttle=["", "sw_power_cap", "idle+sw_power_cap", "", "", ""],
-        clocks_mhz=[
-            np.array([clock]) for clock in (1980.0, 1000.0, 1000.0, 1980.0, 1980.0, 1980.0)
-        ],
-    )
-    said = " ".join(notes(gains_in_pairs(made)))
-    assert (
-        "(sw_power_cap) ran on big 33 % of the configurations, at SM clocks of 1\u202f000" in said
-    )
-    assert "a power cap discards none" in said
-    assert "sw_power_cap" not in " ".join(notes(gains_in_pairs(paired())))
+def test_problems_under_a_power_cap_are_counted_and_not_discarded():
+    throttle = ["", "sw_power_cap", "", "", "idle+sw_power_cap", ""]
+    shares = [[row[13] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
+    # The fastest of the first size, not of the second.
+    assert shares == [["0"], ["50"]]
 
 
 def with_library():
@@ -89,7 +81,7 @@ def with_library():
     problem = made.sweeps["big"][made.problem_columns].iloc[[0, 3]].reset_index(drop=True)
     rows = problem.assign(
         peer="cublas", version="13", reason=["", "no memory"], time_ms=[2.0, np.nan], rounds=[10, 0]
-    ).assign(thrown=0)
+    ).assign(thrown=0, throttle="")
     for name, factor in (("speedup", 2.0), ("usual_speedup", 1.0)):
         for end, width in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
             rows[f"{name}{end}"] = [factor + width, np.nan]
@@ -113,7 +105,7 @@ def test_kinds_of_problems_that_a_library_serves_otherwise_stand_apart():
 
 def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
     found = overview(with_library(), "cublas (13)")
-    assert [[row[1], *row[3:5], *row[7:11], row[13]] for row in found] == [
+    assert [[row[1], *row[3:5], *row[7:11], row[14]] for row in found] == [
         ["fastest", "1", "2.000", "1", "0", "0", "0", "1"],
         ["usual choice", "1", "1.000", "0", "0", "1", "0", "1"],
     ]

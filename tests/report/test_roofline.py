@@ -6,10 +6,12 @@ import pytest
 
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer import hardware
+from launchwise.report.answer.sizes import compared
+from launchwise.report.blocks import Fold
 from launchwise.report.numbers import winners
-from launchwise.report.wording import copies
 from launchwise.workloads.cost import Cost, KernelCost
 from tests.support.report_study import profile, study
+from tests.support.shown import blocks_of, notes, tables
 
 POINTS = 100**3
 FLOP, BYTES = 9 * POINTS, 16 * POINTS
@@ -85,23 +87,22 @@ def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_toget
         least_ms(best, made.spec, made.profiles)[0]
         < least_ms(best.drop(columns="variant"), made.spec, made.profiles)[0]
     )
-    name = best["variant"].iloc[0]
-    said = hardware.runs_at_once(made, best)
-    assert (
-        f"A launch of {name} does 2 runs at once: its times, rates and limits are per run" in said
-    )
-    assert not hardware.runs_at_once(study(), best)
+    assert f"A launch of {best['variant'].iloc[0]} does 2 runs: its times" in told(made)
+    assert "runs: its times" not in told(study())
 
 
-def test_problems_above_a_measured_arithmetic_rate_are_told():
-    made = study()
-    best = winners(made)
-    assert not hardware.above_ceilings(made, best)
-    best.loc[best["gpu"] == "big", "best_ms"] = best["flop_ms"] / 1.25
-    assert "2 of 2 problems on big, at most 125 % of it" in hardware.above_ceilings(made, best)
+def told(made):
+    return " ".join(notes(compared(made)))
 
 
-def test_a_slice_that_copies_faster_than_its_card_is_told():
-    profiles = {"big": profile("big"), "part": profile("part", 4, 1010.0)}
-    assert "(a slice above its card, measured apart: part 1010, big 1000 GB/s)" in copies(profiles)
-    assert "slice" not in copies({**profiles, "part": profile("part", 4, 990.0)})
+def test_a_rate_above_the_measured_one_is_marked():
+    def details(made):
+        place = [column.name for column in rows_table(made).columns].index("FLOP")
+        return {row.cells[place].detail for row in rows_table(made).rows}
+
+    assert details(study()) == {""}
+    assert "passed" in details(faster(200))
+
+
+def rows_table(made):
+    return next(each for each in tables(blocks_of(compared(made), Fold), folded=True))

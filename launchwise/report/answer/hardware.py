@@ -89,35 +89,6 @@ def roofline(study: StudyData) -> Figure | None:
     )
 
 
-def above_ceilings(study: StudyData, best: pd.DataFrame) -> str:
-    """How many problems beat the measured arithmetic rate of their type, and by how much."""
-    said = []
-    for gpu, rows in best.groupby("gpu", sort=False):
-        shares = rows["flop_ms"] / rows["best_ms"]
-        if (shares > 1).any():
-            many = f"{(shares > 1).sum()} of {wording.plural(len(rows), 'problem')}"
-            said.append(f"{many} on {gpu}, at most {wording.percent(shares.max(), 0)} % of it")
-    if not said:
-        return ""
-    return f" Faster than the measured arithmetic rate of their type: {'; '.join(said)}."
-
-
-def runs_at_once(study: StudyData, rows: pd.DataFrame) -> str:
-    """Which variants among rows do several runs in a launch, and what their times are of."""
-    if study.spec.cost is None:
-        return ""
-    said = []
-    for variant, own in rows.groupby("variant", sort=True, observed=True):
-        if (kernel := study.spec.cost.several(str(variant))) is not None:
-            problem = {name: own[name].iloc[0] for name in study.problem_columns}
-            count = 1 / float(study.spec.value(kernel.launches, problem))
-            said.append(
-                f" A launch of {variant} does {count:g} runs at once: its times, rates and limits "
-                f"are per run ({study.spec.title})."
-            )
-    return "".join(said)
-
-
 def _card(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str]) -> Panel:
     profile = study.profiles[gpu]
     machine = Machine.of(profile)

@@ -25,15 +25,15 @@ from launchwise.tables.measurements import NARROW, fastest_in_pairs, gains_known
 from launchwise.tables.rows import row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
-POWER_CAP = "sw_power_cap"  # a reason for throttling
 
 NOTE = (
     "Configurations ran in turn on one card, in random order; a library in the same rounds, at the "
     "same precision, and its result is checked like all others. A gain is the median over rounds "
     "of the other's time divided by that of the fastest (or of the usual choice); pairs whose SM "
     f"clocks differ by more than {100 * Confirmation().clock_tolerance:g} %, or while heat or a "
-    "weak supply of power held the card back, are discarded; a power cap discards none. A tie "
-    f"is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
+    "weak supply of power held the card back, are discarded; a power cap (sw_power_cap) lowers "
+    "clocks and discards none: at other clocks a gain may be another. A tie is a 95 % "
+    f"interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
     "wider one that holds 1 leaves it undecided. Sweep gain / paired gain: the gain from two rows "
     "of the sweep, divided by the gain in pairs."
 )
@@ -52,6 +52,7 @@ OVERVIEW = [
     *(field(name, name, wording.count, "problems") for name in (FASTER, SLOWER, TIE, UNDECIDED)),
     field("known", "known", percents(0), f"% to ±{100 * NARROW:g} %"),
     field("discarded", "thrown", wording.percent, "% of pairs"),
+    field("under a power cap", "capped", percents(0), "% of problems"),
     field("failed", "failed", wording.count, "problems"),
     *grouped(
         "sweep gain / paired gain",
@@ -92,29 +93,8 @@ def gains_in_pairs(study: StudyData) -> Section | None:
         folds.append(Fold(f"{gpu}: every problem in pairs", [table]))
     if not overview:
         return None
-    table = table_of("Gains in pairs", OVERVIEW, overview)
-    found = [Text(NOTE, "note"), table, *_capped(study), *folds]
+    found = [Text(NOTE, "note"), table_of("Gains in pairs", OVERVIEW, overview), *folds]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
-
-
-def _capped(study: StudyData) -> Iterator[Text]:
-    """Share of configurations that ran under a power cap in a round, and their clocks."""
-    said = []
-    for gpu, rows in study.pairs.items():
-        capped = rows[rows["throttle"].str.split("+").map(lambda names: POWER_CAP in names)]
-        if len(capped):
-            clocks = np.concatenate(capped["clocks_mhz"].tolist())
-            low, high = np.nanquantile(clocks, [0.05, 0.95]) if len(clocks) else (np.nan, np.nan)
-            said.append(
-                f"on {gpu} {wording.percent(len(capped) / len(rows), 0)} % of the configurations, "
-                f"at SM clocks of {wording.count(low)} to {wording.count(high)} MHz (90 % of runs)"
-            )
-    if said:
-        yield Text(
-            f"Under a power cap ({POWER_CAP}) ran {'; '.join(said)}. Both sides of a pair had "
-            "the same clocks; at other clocks a gain may be another.",
-            "note",
-        )
 
 
 def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -135,6 +115,7 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
             **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
             "known": is_known.mean(),
             "thrown": members["thrown"].sum() / tried if tried else float("nan"),
+            "capped": known["capped"].mean(),
             "failed": len(members) - len(known),
             "median": ratio.median(),
             "overestimated": ratio.max(),
@@ -150,6 +131,7 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
         "verdict": MISSING if np.isnan(gain) else outcome(low, high),
         "rounds": row["rounds"] - row["thrown"],
         "thrown": row["thrown"],
+        "capped": "sw_power_cap" in str(row["throttle"]).split("+"),
         **{"configuration": "", "other": "", "remark": "", **said},
     }
 
@@ -218,12 +200,10 @@ def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
     if gpu not in study.peers:
         return
     rows = study.peers[gpu].sort_values(study.problem_columns, kind="stable")
-    problems = records(rows[study.problem_columns])
-    kinds = study.settings.peer_kinds or {"": "1 == 1"}
-    # The first kind whose condition holds.
+    kinds, value = study.settings.peer_kinds.items(), study.spec.value
     kind = [
-        next((name for name, when in kinds.items() if study.spec.value(when, problem)), "others")
-        for problem in problems
+        next((name for name, when in kinds if value(when, problem)), "")
+        for problem in records(rows[study.problem_columns])
     ]
     for ((peer, name), own), (of, ratio) in product(
         rows.groupby(["peer", np.array(kind, dtype=object)]),

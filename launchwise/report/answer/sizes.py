@@ -70,13 +70,14 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
 LIMITS = (
     "The copy limit is the time to move the least bytes of a run (every array once) at "
     "{copies}. Problems that fit the L2 cache can pass 100 %, others where the copy was slower "
-    "when it was measured. FLOP are those of the problem at the measured rate of their type."
+    "when it was measured, once with each GPU's profile: a slice's may be above its card's. FLOP "
+    "are those of the problem at the measured rate of their type, which tensor cores can pass."
 )
 
 NO_SHARES = (
     "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
     "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
-    "problem at the measured rate of their type."
+    "problem at the measured rate of their type, which tensor cores can pass."
 )
 
 
@@ -101,13 +102,21 @@ def compared(study: StudyData) -> Section:
         *grouped(
             "physical limit",
             field("bytes", "bytes_ms", wording.number, "ms"),
-            field("FLOP", "flop_ms", wording.number, "ms"),
+            field(
+                "FLOP",
+                "flop_ms",
+                wording.number,
+                "ms",
+                detail=lambda row: "passed" * (row["flop_ms"] > row["best_ms"]),
+            ),
         ),
         *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
     every = table_of("Best time of every problem", fields, by_problem(study, best))
     note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
-    note += hardware.above_ceilings(study, best) + hardware.runs_at_once(study, best)
+    for name in sorted(best["variant"].unique()):
+        if (count := study.spec.runs_at_once(name)) > 1:
+            note += f" A launch of {name} does {count:g} runs: its times and limits are per run."
     found += [
         Text(note, "note"),
         Fold("Every problem on every GPU", [every]),
