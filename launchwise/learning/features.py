@@ -18,7 +18,7 @@ from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus, records_of
+from launchwise.learning.row_arrays import arrays, of_gpus, records_of
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
@@ -148,7 +148,11 @@ class Domain:
         """Time that moving the problem's least bytes at the GPU's copy bandwidth takes. Returns ms,
         shape (rows,)."""
         columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
-        return least_bytes_ms(rows, columns, self.spec, self.profiles)
+        rates = {
+            gpu: {"gbs": one.ceilings.copy_bandwidth_gbs} for gpu, one in self.profiles.items()
+        }
+        moved_bytes = columns.value(self.spec.work.bytes).astype(float)
+        return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
 
     def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
         """Every feasible candidate of every case, the baseline first in each. Returns columns

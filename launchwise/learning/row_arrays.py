@@ -38,16 +38,6 @@ def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dic
     }
 
 
-def least_bytes_ms(
-    rows: pd.DataFrame, columns: Columns, spec: Spec, profiles: Mapping[str, GpuProfile]
-) -> np.ndarray:
-    """Time of the problems' least bytes at the copy bandwidth: ms, shape (rows,). ``columns``
-    evaluates expressions over the problems of ``rows``."""
-    rates = {gpu: {"gbs": one.ceilings.copy_bandwidth_gbs} for gpu, one in profiles.items()}
-    moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
-    return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
-
-
 def least_bytes(rows: pd.DataFrame, columns: Columns, spec: Spec) -> np.ndarray:
     """Least bytes that a run of each row moves: every array of the problem once; its share, where a
     launch of the row's variant does several runs at once. float64, shape (rows,)."""
@@ -130,11 +120,8 @@ def limits_ms(
     for gpu, profile in profiles.items():
         known = profile.ceilings
         flops = {name: known.flop_gflops(name) for name in types}
-        facts[gpu] = {
-            "launch_us": known.launch_overhead_us,
-            "copy_gbs": known.copy_bandwidth_gbs,
-            **flops,
-        }
+        rest = {"launch_us": known.launch_overhead_us, "copy_gbs": known.copy_bandwidth_gbs}
+        facts[gpu] = {**rest, **flops}
     rates = of_gpus(rows, facts)
     gflops = np.full(len(rows), np.inf)
     for name in types:

@@ -70,15 +70,15 @@ def listed(studies: Sequence[StudyData]) -> list[Block]:
     settings: list[Block] = []
     for study in studies:
         for gpu, rows in used_rows(study).groupby("gpu", sort=False):
-            count = wording.plural(len(rows), "row")
             counts.append(
                 {"study": study.name, "gpu": gpu, "rows": len(rows), **rows[list(USES)].sum()}
             )
-            settings.append(Text(f"{study.name} on {gpu}: {count}", "label"))
+            label = f"{study.name} on {gpu}: {wording.plural(len(rows), 'row')}"
             columns = [*study.problem_columns, *study.spec.tunable_columns]
             keys = list(rows[columns].itertuples(index=False, name=None))
             named = str(gpu), study.spec.workload, keys, columns
-            settings.append(Text(anew_settings(*named, slow_factor=NEVER_STOPPED), "code"))
+            again = anew_settings(*named, slow_factor=NEVER_STOPPED)
+            settings += [Text(label, "label"), Text(again, "code")]
     if not counts:
         return []
     title = "Rows of one launch, as settings that measure them again"

@@ -64,11 +64,10 @@ def roofline(study: StudyData) -> Figure | None:
     return Figure(
         id=f"{study.name}-roofline",
         caption=(
-            "Roofline: rate of the fastest configuration of each problem against FLOP per byte "
-            "that a run must move (every array once). Sloping line: copy bandwidth; level lines: "
-            "rates of a launch of independent multiply-adds, by mma instructions on tensor cores. "
-            "Both were measured with the GPU's profile, on another visit than the points; they "
-            "bound nothing: data in L2 passes the first, wgmma instructions pass the second."
+            "Roofline: rate of each problem's fastest configuration against FLOP per byte that a "
+            "run must move. Sloping line: copy bandwidth; level lines: a launch of independent "
+            "multiply-adds, by mma instructions on tensor cores. Both were measured apart from the "
+            "points; data in L2 and wgmma instructions can lift these above them."
         ),
         alt="Roofline: rate against FLOP per byte, one point per problem, ceilings as lines.",
         panels=panels,

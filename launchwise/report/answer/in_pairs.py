@@ -29,13 +29,13 @@ FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
 NOTE = (
     "Configurations ran in turn on one card, in random order; a library in the same rounds, at the "
     "same precision, and its result is checked like all others. A gain is the median over rounds "
-    "of the other's time divided by that of the fastest (or of the usual choice); pairs whose SM "
+    "of the other's time divided by that of the fastest (or of the usual choice). Pairs whose SM "
     f"clocks differ by more than {100 * Confirmation().clock_tolerance:g} %, or while heat or a "
-    "weak supply of power held the card back, are discarded; a power cap (sw_power_cap) lowers "
-    "clocks and discards none: at other clocks a gain may be another. A tie is a 95 % "
-    f"interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
-    "wider one that holds 1 leaves it undecided. Sweep gain / paired gain: the gain from two rows "
-    "of the sweep, divided by the gain in pairs."
+    "weak supply of power held the card back, are discarded. A power cap (sw_power_cap) discards "
+    "none: it lowers the clocks of both, and at others a gain may be another. A tie is a 95 % "
+    f"interval that holds 1 and lies within {100 * EQUAL:g} % of it; a wider one that holds 1 "
+    "leaves it undecided. Sweep gain / paired gain: the gain from two rows of the sweep, divided "
+    "by the gain in pairs."
 )
 
 OVERVIEW = [
@@ -166,25 +166,20 @@ def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
     pairs = pairs.assign(problem=numbers, row=range(len(pairs)))
     ran = pairs[(pairs["status"] == "ok") & (pairs["rounds"] > 0) & pairs["sweep_ms"].notna()]
     members = dict(list(pairs[["problem", "throttle"]].groupby("problem")))
-    wholes = _first_of_problems(ran[with_role(ran, "best")])
+    wholes = by_key(ran[with_role(ran, "best")].drop_duplicates("problem"), "problem")
     # The sweep's time, which chose before the pairs were measured, decides: choosing by the pairs
     # themselves would flatter the design.
     ran = ran.sort_values("sweep_ms", kind="stable")
     name = wording.namer(study.spec)
     for design in study.settings.designs.values():
         own = ran[domain.is_of(ran, design.candidates, design.constraints)]
-        parts = _first_of_problems(own)
+        parts = by_key(own.drop_duplicates("problem"), "problem")
         for problem in sorted(wholes.keys() & parts):
             part, whole = parts[problem], wholes[problem]
             ratio = _ratio(part, whole, members[problem])
             said = {"configuration": name(whole), "other": name(part)}
             row = {**whole, **ratio, "rounds": whole["rounds"]}
             yield _row(study, row, "gain", of=FASTEST, over=design.title, **said)
-
-
-def _first_of_problems(rows: pd.DataFrame) -> dict[int, dict[str, Any]]:
-    """Number of a problem to its first row."""
-    return by_key(rows.drop_duplicates("problem"), "problem")
 
 
 def _ratio(part: Record, whole: Record, members: pd.DataFrame) -> dict[str, float]:
