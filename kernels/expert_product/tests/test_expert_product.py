@@ -227,3 +227,16 @@ def test_the_usual_choice_is_told_as_the_fallback_that_it_is():
             assert f"{row[column]}" in said
     (section,) = sections(made(*[{**each, "n": 3584, "k": 4096} for each in SWEEP]), published)
     assert "are 2 of the 2 problems here" in " ".join(notes(section))
+
+
+def test_no_recorded_layer_has_a_shipped_file():
+    """Else the fallback is no library's choice there: the file's configuration is."""
+    keys = ["experts", "n"]
+    shipped = pd.read_csv(ROOT / "data" / "public" / "shipped" / "vllm_fused_moe_h100.csv")
+    recorded = pd.read_parquet(
+        ROOT / "data" / "recorded" / "h100" / "expert_product.parquet", columns=[*keys, "k"]
+    ).drop_duplicates()
+    assert len(recorded) > 50
+    assert recorded.merge(shipped[keys].drop_duplicates(), on=keys).empty
+    published = pd.read_csv(FOLDER / "studies/expert_product_tile/published/shipped.csv")
+    assert set(map(tuple, published[keys].to_numpy())) == set(map(tuple, shipped[keys].to_numpy()))
