@@ -91,24 +91,40 @@ def test_errors_and_reasons_are_the_rows_of_their_tables(published):
 
 
 def test_the_cost_model_stands_beside_the_source_and_the_sweep(published):
-    found = cells(tables(own(made(), published)[2])[0])
+    (table, *_) = tables(own(made(), published)[2])
+    found, launches = cells(table), details(table)
     assert list(found) == [*CARDS, "one"]
     for variant, place in (("published", 1), ("no_duplicates", 2)):
         times = [float(found[gpu][place]) for gpu in CARDS]
         assert times == pytest.approx(estimated(variant)["time"], rel=1e-3)
     for gpu in CARDS:
         assert float(found[gpu][3]) <= float(found[gpu][2])
-        assert not found[gpu][4].startswith("published")
-        assert found[gpu][5:] == ["–"] * 4
+        assert not launches[gpu][3].startswith("published")
+        assert found[gpu][4:] == ["–"] * 3
     # What is wrong, of another type or of another size is not the best.
     assert found["one"][0] == "36.74"
-    assert found["one"][5:] == ["900.0", "280.0", "30.00", "smem threads=64"]
+    assert found["one"][4:] == ["900.0", "280.0", "30.00"]
+    assert launches["one"][4:] == ["", "threads=32", "smem threads=64"]
+
+
+def details(table):
+    """First cell of each row to the second lines of the others."""
+    return {row.cells[0].text: [cell.detail for cell in row.cells[1:]] for row in table.rows}
+
+
+def test_a_time_of_one_launch_is_marked_where_it_stands(published):
+    rows = [each for each in SWEEP if each["time_ms"] != 0.28]
+    rows.append(row("no_duplicates", 0.28, threads=32, status="slow", repeats=1))
+    sections = own(made(*rows), published)
+    assert details(tables(sections[2])[0])["one"][5] == "threads=32, one launch timed"
+    assert details(tables(sections[0])[0])["one"][-1] == "threads=32, one launch timed"
+    assert details(tables(sections[2])[0])["one"][6] == "smem threads=64"
 
 
 def test_what_is_not_verified_is_never_the_best(published):
     fast = row("published", 0.001, status="unverified")
     found = cells(tables(own(made(fast, *SWEEP), published)[2])[0])["one"]
-    assert found[5:] == ["1.000", "280.0", "30.00", "smem threads=64"]
+    assert found[4:] == ["1.000", "280.0", "30.00"]
 
 
 def test_peaks_that_differ_from_the_table_of_cards(published):
@@ -170,7 +186,7 @@ def test_without_the_published_size_nothing_is_measured(published):
     sections = own(made(*rows), published)
     assert [section.title for section in sections] == TITLES
     assert cells(tables(sections[0])[0])["one"][-2:] == ["–", "–"]
-    assert cells(tables(sections[2])[0])["one"][5:] == ["–"] * 4
+    assert cells(tables(sections[2])[0])["one"][4:] == ["–"] * 3
     assert list(said(sections[1])) == ["Bytes:", "Copies:", "Caches:", "Race:"]
 
 
