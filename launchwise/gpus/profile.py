@@ -97,9 +97,9 @@ class Ceilings(Strict):
     )
 
     def flop_gflops(self, precision: str) -> float:
-        """Ceiling of a type, 1e9 FLOP/s; NaN where it was not measured."""
-        found = {"float32": self.float32_gflops, "float64": self.float64_gflops}.get(precision)
-        return math.nan if found is None else found
+        """Measured rate of a type, 1e9 FLOP/s; NaN where it was not measured."""
+        found = getattr(self, f"{precision}_gflops", None)
+        return math.nan if found is None else float(found)
 
 
 MEASURED_ONLY: dict[str, Any] = {

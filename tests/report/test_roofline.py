@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from launchwise.learning.row_arrays import least_ms
@@ -106,3 +107,9 @@ def test_a_rate_above_the_measured_one_is_marked():
 
 def rows_table(made):
     return next(each for each in tables(blocks_of(compared(made), Fold), folded=True))
+
+
+def test_every_measured_rate_is_a_ceiling_of_its_type():
+    known = profile("big").ceilings.model_copy(update={"float16_gflops": 5e5})
+    assert known.flop_gflops("float16") == 5e5
+    assert np.isnan(known.flop_gflops("bfloat16"))

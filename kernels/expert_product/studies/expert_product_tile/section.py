@@ -18,7 +18,7 @@ from launchwise.tables.times import by_sweep
 LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}
 """Variant to the language that it is written in."""
 
-RANGES = {"at most 1": (0, 1), "above 1, at most 16": (1, 16), "above 16": (16, float("inf"))}
+RANGES = {"up to 1": (0, 1), "above 1, up to 16": (1, 16), "above 16": (16, float("inf"))}
 """Rows per expert: each weight is used once; at most a tile of tensor cores; more."""
 
 
@@ -109,12 +109,14 @@ def _by_rows(every: pd.DataFrame) -> Iterator[dict[str, object]]:
 def _rule(every: pd.DataFrame) -> str:
     """In how many problems of each range CUDA is fastest; Triton is in the others."""
     parts = [
-        f"of {wording.plural(len(own), 'problem')} with {title} rows per expert, CUDA is fastest "
-        f"in {(own['first'] == 'CUDA').sum()}"
+        f"{title}: {(own['first'] == 'CUDA').sum()} of {wording.plural(len(own), 'problem')}"
         for title in RANGES
         if len(own := _within(every, title))
     ]
-    return f"By rows per expert, on all GPUs: {'; '.join(parts)}. Triton is in the others."
+    return (
+        "Problems in which CUDA is the fastest language, by rows per expert, on all GPUs: "
+        f"{'; '.join(parts)}. In the others it is Triton."
+    )
 
 
 def _shipped(every: pd.DataFrame, shipped: Records) -> Iterator[Text]:

@@ -141,10 +141,14 @@ def _ours(name: str, way: Way) -> Ours:
         if row is None:
             return None
         return Time(
-            time_of(row), f"{row['variant']}: {transfer_of(row)}; {repeats_of(row)} repeats"
+            time_of(row), f"{row['variant']}: {transfer_of(row)}; {_repeats(repeats_of(row))}"
         )
 
     return Ours(name, *map(time, way))
+
+
+def _repeats(count: str) -> str:
+    return wording.plural(int(count), "repeat") if count.isdecimal() else count
 
 
 def _of_peer(row: Peer | None, name: str) -> Ours:
@@ -152,10 +156,10 @@ def _of_peer(row: Peer | None, name: str) -> Ours:
         return Ours(name)
     one = None
     if row["one_case_ms"]:
-        said = f"{row['one_case_transferred']}; {row['one_case_repeats']} repeats"
+        said = f"{row['one_case_transferred']}; {_repeats(row['one_case_repeats'])}"
         one = Time(float(row["one_case_ms"]), said)
     every = Time(
-        1e3 * float(row["total_s"]), f"{row['transferred']}; {row['total_repeats']} repeats"
+        1e3 * float(row["total_s"]), f"{row['transferred']}; {_repeats(row['total_repeats'])}"
     )
     return Ours(f"{row['implementation']} ({_device(row)})", every, one)
 
