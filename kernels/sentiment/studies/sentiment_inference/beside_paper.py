@@ -231,7 +231,7 @@ def _of_ours(cases: int, cpu: Ours, gpu: str) -> list[Field]:
             time: Time | None = getattr(row["ours"], name)
             if time is None:
                 return Cell(MISSING)
-            return Cell(wording.number(scale * time.ms), detail=time.of)
+            return Cell(wording.number(scale * time.ms), role="run", detail=time.of)
 
         def gain(row: Mapping[str, Any]) -> float | None:
             time: Time | None = getattr(row["ours"], name)
