@@ -21,7 +21,7 @@ from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import by_key, decimals, field, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.measurements import NARROW, fastest_in_pairs, gains_known, with_role
+from launchwise.tables.measurements import fastest_in_pairs, with_role
 from launchwise.tables.rows import row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
@@ -50,7 +50,6 @@ OVERVIEW = [
         field("largest", "largest", wording.fixed),
     ),
     *(field(name, name, wording.count, "problems") for name in (FASTER, SLOWER, TIE, UNDECIDED)),
-    field("known", "known", percents(0), f"% to ±{100 * NARROW:g} %"),
     field("discarded", "thrown", wording.percent, "% of pairs"),
     field("under a power cap", "capped", percents(0), "% of problems"),
     field("failed", "failed", wording.count, "problems"),
@@ -103,17 +102,13 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
         known = members[members["gain"].notna()]
         said = Counter(known["verdict"])
         tried = (members["rounds"] + members["thrown"]).sum()
-        ratio, is_known = pd.Series(dtype=float), pd.Series(dtype=float)
-        if over == USUAL:
-            ratio = _sweep_over_pairs(study, gpu)
-            is_known = gains_known(study.pairs[gpu], study.problem_columns)
+        ratio = _sweep_over_pairs(study, gpu) if over == USUAL else pd.Series(dtype=float)
         yield {
             **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},
             "mean": geometric_mean(known["gain"].to_numpy()),
             "least": known["gain"].min(),
             "largest": known["gain"].max(),
             **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
-            "known": is_known.mean(),
             "thrown": members["thrown"].sum() / tried if tried else float("nan"),
             "capped": known["capped"].mean(),
             "failed": len(members) - len(known),

@@ -70,21 +70,20 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
 LIMITS = (
     "The copy limit is the time to move the least bytes of a run (every array once) at "
     "{copies}. Problems that fit the L2 cache can pass 100 %, others where the copy was slower "
-    "when it was measured, once with each GPU's profile: a slice's may be above its card's. FLOP "
-    "are those of the problem at the measured rate of their type, which tensor cores can pass."
+    "when it was measured, once with each GPU's profile: a slice's may be above its card's."
 )
 
 NO_SHARES = (
     "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
-    "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
-    "problem at the measured rate of their type, which tensor cores can pass."
+    "waiting bound this study, so shares of that bandwidth are not shown."
 )
+
+FLOP = " FLOP are those of the problem at the rate measured for its type; tensor cores can pass it."
 
 
 def compared(study: StudyData) -> Section:
     """The GPUs beside each other."""
     best = winners(study)
-    item = study.spec.work.item
     found: list[Block] = [rates(study, best)] if theme.has_sizes(study, best) else []
     shares = theme.copies_matter(best)
     if (drawn := hardware.roofline(study)) is not None:
@@ -98,7 +97,7 @@ def compared(study: StudyData) -> Section:
         field("time from", "basis"),
         field("baseline", "baseline_ms", significant(4), "ms"),
         field("gain", "gain", decimals(2), "× baseline"),
-        field("rate", "rate", significant(4), f"1e9 {item}/s"),
+        field("rate", "rate", significant(4), f"1e9 {study.spec.work.item}/s"),
         *grouped(
             "physical limit",
             field("bytes", "bytes_ms", wording.number, "ms"),
@@ -113,7 +112,7 @@ def compared(study: StudyData) -> Section:
         *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
     every = table_of("Best time of every problem", fields, by_problem(study, best))
-    note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
+    note = (LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES) + FLOP
     for name in sorted(best["variant"].unique()):
         if (count := study.spec.runs_at_once(name)) > 1:
             note += f" A launch of {name} does {count:g} runs: its times and limits are per run."
