@@ -13,7 +13,7 @@ from samples import ROOT
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.row_arrays import FACTS, least_ms
+from launchwise.learning.row_arrays import FACTS
 from launchwise.learning.splits import Case, among
 from launchwise.measuring.source_states import deciding_files
 from launchwise.tables.files import read_table
@@ -22,7 +22,6 @@ from launchwise.workflow.plan import sources
 from launchwise.workloads import space
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import configurations
 from launchwise.workloads.workload import builds_in_order
 from tests.support.host_device import METHOD, HostDevice, measured_rows
@@ -266,15 +265,3 @@ def test_published_and_largest_tiles_compute_the_step(
     assert {row["status"] for row in rows} == {"ok"}, rows
     assert len(rows) == len(chosen) > 16
     assert all(row["max_error"] <= row["tolerance"] for row in rows)
-
-
-@pytest.mark.parametrize("gpu", ["h100", "h200"])
-def test_no_recorded_row_beats_what_its_launch_must_move(acoustic_spec, gpu):
-    """Two steps in a pass read three arrays and write two, in place of four for each step."""
-    folder = ROOT / "data" / "recorded" / gpu
-    rows = read_table(folder / "acoustic.parquet", measurement_schema(acoustic_spec))
-    rows = rows[rows["status"].isin(MEASURED)]
-    profiles = {gpu: read_profile(folder / "profile.json")}
-    assert (rows["time_ms"] >= least_ms(rows, acoustic_spec, profiles)).all()
-    alone = least_ms(rows.drop(columns="variant"), acoustic_spec, profiles)
-    assert set(rows["variant"][rows["time_ms"] < alone]) == {"stream_twice"}
