@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from launchwise.report import wording
-from launchwise.report.answer.hardware import MOST_PANELS, folded, occupancy, outermost
-from launchwise.report.blocks import Figure, Fold, Table
+from launchwise.report.answer.hardware import occupancy, outermost
+from launchwise.report.blocks import Fold, Table
 from launchwise.report.site.rendering import render
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema
@@ -55,7 +55,8 @@ def test_the_largest_launch_of_a_kernel_counts():
 def test_every_value_has_its_lines():
     section = occupancy(counted())
     assert section is not None
-    figure = next(block for block in section.blocks if isinstance(block, Figure))
+    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
+    (figure,) = fold.blocks
     (panel,) = figure.panels
     lines = {trace["name"]: trace["y"] for trace in panel.data}
     assert lines["bx = 32, achieved"] == [20, 40]
@@ -138,14 +139,3 @@ def test_the_table_keeps_to_its_schema(tmp_path):
     wrong = made.counters["big"].assign(occupancy=75.0)
     with pytest.raises(Exception, match="occupancy"):
         write_table(path, wrong, schema)
-
-
-def test_many_panels_are_folded():
-    section = occupancy(counted())
-    assert section is not None
-    (figure,) = (block for block in section.blocks if isinstance(block, Figure))
-    many = dataclasses.replace(figure, panels=list(figure.panels) * (MOST_PANELS + 1))
-    assert folded(figure) == [figure]
-    (fold,) = folded(many)
-    assert isinstance(fold, Fold)
-    assert fold.title == f"Occupancy against size ({MOST_PANELS + 1} plots)"

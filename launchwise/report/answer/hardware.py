@@ -154,7 +154,7 @@ def occupancy(study: StudyData) -> Section | None:
             "the largest launch is shown."
         ),
         *(_table(study, gpu, rows, by) for gpu, rows in largest.items()),
-        *folded(_figure(study, largest, by)),
+        Fold("Occupancy against size", [_figure(study, largest, by)]),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
 
@@ -179,16 +179,6 @@ def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
 
 def _title(named: dict[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in named.items())
-
-
-MOST_PANELS = 12  # Panels of a figure that stands open: more are pages of small plots
-
-
-def folded(figure: Figure) -> list[Block]:
-    """The figure; in a fold where it has more than :data:`MOST_PANELS` panels."""
-    if len(figure.panels) <= MOST_PANELS:
-        return [figure]
-    return [Fold(f"Occupancy against size ({len(figure.panels)} plots)", [figure])]
 
 
 def _figure(study: StudyData, largest: Largest, by: list[str]) -> Figure:
