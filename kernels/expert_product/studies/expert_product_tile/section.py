@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from launchwise.experiment.published import Records
-from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold, Section, Text
-from launchwise.report.fields import decimals, field, significant, table_of
+from launchwise.report.blocks import Block, Section, Text
+from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.study import StudyData
 from launchwise.tables.times import by_sweep
 
@@ -23,23 +22,19 @@ RANGES = {"up to 1": (0, 1), "above 1, up to 16": (1, 16), "above 16": (16, floa
 
 
 def languages(study: StudyData, gpu: str) -> pd.DataFrame:
-    """Times of one GPU's problems by the sweep, those of most rows per expert last. Returns a
-    DataFrame: problem columns; ``rows_per_expert``; fastest time of each language and time of the
-    usual choice, ms, NaN where there is none; ``first``, the language of the fastest; ``ratio``,
-    time of the other language over that of the first."""
-    columns = study.spec.problem_columns
-    domain = Domain(study.spec, study.profiles)
+    """Times of one GPU's problems by the sweep. Returns a DataFrame: problem columns;
+    ``rows_per_expert``; fastest time of each language, ms, NaN where there is none; ``first``, the
+    language of the fastest; ``ratio``, time of the other language over that of the first."""
     rows = by_sweep(study.measured[study.measured["gpu"] == gpu])
     rows = rows.assign(language=rows["variant"].map(LANGUAGES))
-    found = rows.pivot_table("time_ms", columns, "language", aggfunc="min")
+    found = rows.pivot_table("time_ms", study.spec.problem_columns, "language", aggfunc="min")
     found = found.reindex(columns=["Triton", "CUDA"])
     both = found.copy()
-    found["usual"] = rows[domain.is_usual(rows)].set_index(columns)["time_ms"]
     found["first"] = both.idxmin(axis="columns")
     found["ratio"] = both.max(axis="columns") / both.min(axis="columns")
     found = found.reset_index()
     found["rows_per_expert"] = found["rows"] / found[["experts", "rows"]].min(axis="columns")
-    return found.sort_values(["rows_per_expert", "experts", "n", "k", "dtype"], ignore_index=True)
+    return found
 
 
 NOTE = (
@@ -50,33 +45,15 @@ NOTE = (
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    tables = {gpu: languages(study, gpu) for gpu in study.gpus}
-    every = pd.concat([rows.assign(gpu=gpu) for gpu, rows in tables.items()])
+    every = pd.concat([languages(study, gpu).assign(gpu=gpu) for gpu in study.gpus])
     found: list[Block] = [
         Text(_rule(every)),
         table_of("Which language is fastest, by rows per expert", BY_ROWS, [*_by_rows(every)]),
         Text(NOTE, "note"),
         *_shipped(every, published.get("shipped", [])),
     ]
-    for gpu, rows in tables.items():
-        title = f"Languages on {gpu}, all problems"
-        found.append(Fold(title, [table_of(title, EVERY, rows)]))
     return [Section(f"{study.name}-languages", "Which language", found)]
 
-
-EVERY = [
-    field("rows per expert", "rows_per_expert", significant(3)),
-    field("rows", "rows", wording.count),
-    field("experts", "experts", wording.count),
-    field("n", "n", wording.count),
-    field("k", "k", wording.count),
-    field("type", "dtype"),
-    field("Triton", lambda row: 1e3 * row["Triton"], decimals(1), unit="us"),
-    field("CUDA", lambda row: 1e3 * row["CUDA"], decimals(1), unit="us"),
-    field("usual choice", lambda row: 1e3 * row["usual"], decimals(1), unit="us"),
-    field("fastest", "first"),
-    field("other language", "ratio", decimals(2), unit="× its time"),
-]
 
 BY_ROWS = [
     field("GPU", "gpu"),
