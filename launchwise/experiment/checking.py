@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from launchwise.base.errors import Misfit, UserError, check_known, unknown
-from launchwise.base.expressions import names_in
+from launchwise.base.expressions import check_names, names_in
 from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
@@ -47,7 +47,8 @@ def check_study(study: Study, spec: Spec) -> None:
             message = f"{variant!r} is not verified: it cannot be recommended"
             raise Misfit("candidates.variant", message)
     _check_expressions(spec, study.constraints, "constraints")
-    _check_expressions(spec, study.peer_kinds.values(), "peer_kinds")
+    for name, when in study.peer_kinds.items():
+        check_names(f"peer_kinds.{name}", when, spec.problem)
     for name, design in study.designs.items():
         _check_configurations(spec, design.candidates, f"designs.{name}.candidates")
         _check_expressions(spec, design.constraints, f"designs.{name}.constraints")

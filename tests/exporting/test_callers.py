@@ -14,6 +14,7 @@ from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import macros_text
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
+from launchwise.workloads.cost import Cost, KernelCost
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
@@ -76,6 +77,17 @@ def test_a_template_is_named_with_its_arguments():
     (launch,) = json.loads(as_json_text(answer, spec))["suggestions"][0]["launches"]
     assert launch["kernel"] == "gemm<32, 32, 8, double>"
     assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(answer, spec)
+
+
+def test_a_launch_of_several_runs_is_told_with_what_its_time_is_of():
+    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
+    pair = KernelCost(launches="1 / 2", least_bytes="8 * M", uses={})
+    twice = spec.model_copy(update={"cost": Cost(kernels={"pair": pair})})
+    best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
+    sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
+    answer = Answer("h200", sizes, MEASURED, [best], spec.baseline, "")
+    said = "a launch does 2 runs at once; the time is per run"
+    assert [said in as_text(answer, one) for one in (spec, twice)] == [False, True]
 
 
 @pytest.mark.gpu

@@ -220,6 +220,16 @@ def test_a_spec_may_not_have_a_name_that_means_something_else_here():
         cost.check(["m", "resident_blocks"], ["plain"])
 
 
+def test_how_many_runs_a_launch_does_is_the_same_for_every_problem():
+    several = Cost.model_validate(kernel({}, launches="1 / 2", least_bytes="5 * m"))
+    several.check(["m"], ["plain"])
+    assert several.several("plain") is several.kernels["one"]
+    assert Cost.model_validate(kernel({}, launches="1 / 2")).several("plain") is None
+    varying = Cost.model_validate(kernel({}, launches="1 / m", least_bytes="5 * m"))
+    with pytest.raises(ValueError, match=r"unknown name 'm'"):
+        varying.check(["m"], ["plain"])
+
+
 # Workloads
 
 
