@@ -15,9 +15,10 @@ import itertools
 import json
 import logging
 import os
+import re
 import socket
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from launchwise.base.errors import UserError
+from launchwise.base.literals import visible
 from launchwise.base.storage import write_bytes, write_text
 
 log = logging.getLogger("launchwise")
@@ -33,6 +35,8 @@ log = logging.getLogger("launchwise")
 CHECK = "crc32"  # Last key of a line: checksum of the rest of the line
 NOTE = "note"  # Key of entries that are not rows; its value is the kind of entry
 WITHDRAWN = "withdrawn"  # Kind of the note that takes a row back
+FINGERPRINT = re.compile(r"[\w.-]{1,128}", re.ASCII)  # Stands in names of files
+HOLDER = 200  # Most letters of the name of who writes a journal
 SYNC_EVERY = 64  # Rows per fsync: a killed process loses no row, a crashed machine at most these
 
 
@@ -184,9 +188,16 @@ def _unused(name: str) -> str:
 
 def _read_holder(path: Path) -> str:
     try:
-        return Path(f"{path}.holder").read_text()
+        return visible(_text(Path(f"{path}.holder"))[:HOLDER])
     except OSError:
         return "another process"
+
+
+def _text(path: Path) -> str:
+    """Text of a file. Raises FileNotFoundError where there is none; a pipe would never end."""
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
@@ -203,10 +214,10 @@ def counted_rows(
     Notes, and rows that lack a column of the key, are left out."""
     counted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in entries:
-        if NOTE not in row and all(name in row for name in key_columns):
-            key = tuple(row[name] for name in key_columns)
-            if _counts_more(row, counted.get(key)):
-                counted[key] = row
+        key = tuple(row.get(name) for name in key_columns)
+        is_row = NOTE not in row and all(isinstance(value, (str, int, float)) for value in key)
+        if is_row and _counts_more(row, counted.get(key)):
+            counted[key] = row
     return counted
 
 
@@ -217,11 +228,11 @@ def read_notes(path: Path) -> list[dict[str, Any]]:
 
 def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = _text(path).splitlines()
     except FileNotFoundError:
         return None, []
     entries = list(_whole_lines(lines))
-    if not entries or "fingerprint" not in entries[0][0]:
+    if not entries or not FINGERPRINT.fullmatch(str(entries[0][0].get("fingerprint", ""))):
         return None, []
     (header, checked), *rest = entries
     # Journals of the first version have no checksums at all.
@@ -248,7 +259,15 @@ def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:
             if not isinstance(entry, dict):
                 continue
             check = entry.pop(CHECK, None)
-            if check is None or check == zlib.crc32(_dense(entry).encode()):
+            whole = check is None or check == zlib.crc32(_dense(entry).encode())
+            if whole and _is_known(entry):
                 yield entry, check is not None
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
+
+
+def _is_known(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is one that a journal writes: other people's files are journals, too."""
+    if entry.get(NOTE) == WITHDRAWN:
+        return isinstance(entry.get("names"), dict)
+    return isinstance(entry.get(NOTE, ""), str) and type(entry.get("attempt", 1)) is int

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -299,3 +300,54 @@ def test_notes_are_kept_apart_from_rows_and_survive(tmp_path):
             assert len(journal.rows) == 2
     assert read_notes(path) == [{"note": "control", "ratio": 1.01}]
     assert read_journal(path)[1] == [row(1), row(2)]
+
+
+def sealed(text):
+    """A line with its checksum, as anybody can write one."""
+    return f'{text[:-1]},"crc32":{zlib.crc32(text.encode())}}}\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"note":"withdrawn"}',
+        '{"note":"withdrawn","names":[1]}',
+        '{"note":["withdrawn"]}',
+        '{"gpu":"h200.\\u00e9","n":1,"attempt":"2"}',
+        '{"gpu":"h200.\\u00e9","n":[1]}',
+        '{"gpu":{},"n":1}',
+        "[" * 200_000 + "]",
+    ],
+)
+def test_lines_that_no_journal_writes_cost_themselves_alone(tmp_path, line):
+    fill(tmp_path / "j", [row(1)])
+    with (tmp_path / "j").open("a") as file:
+        file.write(sealed(line))
+    with Journal(tmp_path / "j", "f", KEYS) as journal:
+        assert journal.rows == [row(1)]
+
+
+@pytest.mark.parametrize("fingerprint", ["/../../out", "a/b", "", [1], "x" * 300])
+def test_a_fingerprint_is_no_path(tmp_path, fingerprint):
+    folder = tmp_path / "results" / "journal"
+    folder.mkdir(parents=True)
+    (folder / "j").write_text(sealed(json.dumps({"fingerprint": fingerprint})))
+    fill(folder / "j", [row(1)])
+    assert {path.name for path in folder.iterdir()} == {"j", "j.lock", "j.unreadable"}
+    assert [path.name for path in tmp_path.rglob("*out*")] == []
+
+
+def test_who_writes_a_journal_is_told_in_plain_text(tmp_path, holder):
+    named = tmp_path / "j.holder"
+    named.write_text("\x1b]0;title\x07" + "x" * 10_000)
+    with pytest.raises(UserError) as failed, Journal(tmp_path / "j", "f", KEYS):
+        pass
+    assert "\x1b" not in str(failed.value)
+    assert len(str(failed.value)) < 500
+    named.unlink()
+    os.mkfifo(named)
+    with (
+        pytest.raises(UserError, match="by another process"),
+        Journal(tmp_path / "j", "f", KEYS),
+    ):
+        pass
