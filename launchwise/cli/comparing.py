@@ -137,9 +137,10 @@ def _sweep(one: SweepComparison, comparison: Comparison, top: int) -> Iterator[s
     number, shift = one.shift
     if shift is not None:
         low, middle, high = (f"{each:.3f}" for each in shift)
-        yield _line(
-            "new / old", f"median {middle}, 5 to 95 % of rows {low} to {high} ({number} rows)"
-        )
+        # A report compares the fastest configurations of two GPUs, which are others mostly.
+        same = "" if one.gpu == one.new_gpu else ", each with the same configuration"
+        said = f"median {middle}, 5 to 95 % of rows {low} to {high} ({number} rows{same})"
+        yield _line("new / old", said)
     for each in one.differences:
         yield _line(TITLES.get(each.what, each.what), _difference(each))
     interval = f"{100 * comparison.rule.confidence:g} %"

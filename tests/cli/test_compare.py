@@ -191,6 +191,7 @@ def test_gpus_of_other_names_are_compared_on_demand(old, tmp_path, capsys):
     main(["compare", old, str(tmp_path), *OWN, *options])
     text = capsys.readouterr().out
     assert f"saxpy on test and other: {len(sweep_before())} rows in both\n" in text
+    assert "rows, each with the same configuration)" in text
     count = int(re.search(r"(\d+) faster", text).group(1))
     assert count > 50
     assert f"... and {count - 1} more (--top, --csv)" in text
