@@ -140,8 +140,8 @@ def as_text(found: Answer, spec: Spec) -> str:
             f"   launch {shape.words}"
             for shape in launch_shapes(spec, found.problem, each.configuration)
         ]
-        if (count := spec.runs_at_once(str(each.configuration["variant"]))) > 1:
-            lines.append(f"   a launch does {count:g} runs at once; the time is per run")
+        if several := spec.several_runs([str(each.configuration["variant"])]):
+            lines.append(f"  {several}")
     lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]
     return "\n".join(lines)
 

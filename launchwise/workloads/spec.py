@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,17 @@ class Spec(SpecFields, title="spec.yaml"):
         }
         return self.model_copy(update={"tunables": tunables, "variants": variants})
 
-    def runs_at_once(self, variant: str) -> float:
-        """Runs of the problem that one launch of a variant does together; 1 for most variants."""
-        kernel = self.cost.several(variant) if self.cost else None
-        return 1.0 if kernel is None else 1 / float(self.value(kernel.launches, {}))
+    def several_runs(self, variants: Iterable[str]) -> str:
+        """A sentence on each variant of which one launch does several runs of the problem."""
+        if self.cost is None:
+            return ""
+        kernels = {name: self.cost.several(name) for name in sorted(variants)}
+        return "".join(
+            f" A launch of {name} does {1 / self.value(kernel.launches, {}):g} runs: its times and "
+            "limits are per run."
+            for name, kernel in kernels.items()
+            if kernel is not None
+        )
 
     @property
     def recommendable(self) -> Spec:

@@ -86,7 +86,7 @@ def test_a_launch_of_several_runs_is_told_with_what_its_time_is_of():
     best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
     sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
     answer = Answer("h200", sizes, MEASURED, [best], spec.baseline, "")
-    said = "a launch does 2 runs at once; the time is per run"
+    said = "does 2 runs: its times and limits are per run"
     assert [said in as_text(answer, one) for one in (spec, twice)] == [False, True]
 
 

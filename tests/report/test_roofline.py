@@ -8,6 +8,7 @@ import pytest
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer import hardware
 from launchwise.report.answer.sizes import compared
+from launchwise.report.answer.study_answer import answer
 from launchwise.report.blocks import Fold
 from launchwise.report.numbers import winners
 from launchwise.workloads.cost import Cost, KernelCost
@@ -93,7 +94,7 @@ def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_toget
 
 
 def told(made):
-    return " ".join(notes(compared(made)))
+    return " ".join(notes(answer(made)))
 
 
 def test_a_rate_above_the_measured_one_is_marked():

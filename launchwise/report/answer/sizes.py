@@ -113,9 +113,6 @@ def compared(study: StudyData) -> Section:
     ]
     every = table_of("Best time of every problem", fields, by_problem(study, best))
     note = (LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES) + FLOP
-    for name in sorted(best["variant"].unique()):
-        if (count := study.spec.runs_at_once(name)) > 1:
-            note += f" A launch of {name} does {count:g} runs: its times and limits are per run."
     found += [
         Text(note, "note"),
         Fold("Every problem on every GPU", [every]),

@@ -42,12 +42,13 @@ INTERVAL_SEED = 0
 def answer(study: StudyData) -> Section:
     """The question of a study, what its answers reach on each whole card, and the lookup."""
     best = winners(study)
+    more = study.spec.several_runs(best["variant"].unique())
     fastest = _fastest(study)
     found: list[Block] = [
         Text(study.settings.question, "question"),
         *([] if fastest is None else [Bullets([fastest])]),
         _reached(study, best),
-        Text("Look up one problem: the fastest configuration that was measured.", "label"),
+        Text(f"Look up one problem: the fastest configuration that was measured.{more}", "label"),
         _lookup(study, best),
     ]
     return Section(f"{study.name}-answer", study.settings.title, found)
