@@ -97,10 +97,7 @@ def imported():
         "lists.json": (b"[" + b"[]," * 5_000_000 + b"[]]", "more than 8,000,000 values"),
         "fields.csv": (b"a,b\n" + b"," * 9_000_000, "more than 8,000,000 values"),
         "digits.json": (b'[{"x": ' + b"9" * 1_000_000 + b', "time": 1}]', "Exceeds the limit"),
-        "short.jsonl": (
-            b'{"x": 1, "time": 5e-324}\n{"x": 2, "time": 0}\n',
-            "no configuration with a",
-        ),
+        "short.jsonl": (b'{"x": 1, "time": 5e-324}\n{"x": 2, "time": 0}\n', "no configuration"),
         "half.jsonl": (
             ROWS.encode() + b'{"block_size": "\\ud800x", "time": 1}\n' + ROWS.encode(),
             r"half\.jsonl:3: is not JSON: .* surrogates not allowed",
@@ -110,10 +107,7 @@ def imported():
             ROWS.encode() + b'{"block_size": 1, "block_size": 2, "time": 1}\n' + ROWS.encode(),
             r"twice\.jsonl:3: is not JSON: 'block_size' is given twice",
         ),
-        "damaged.jsonl": (
-            ROWS.encode() + b"{]\n" + ROWS.encode(),
-            r"damaged\.jsonl:3: is not JSON",
-        ),
+        "damaged.jsonl": (ROWS.encode() + b"{]\n" + ROWS.encode(), r"\.jsonl:3: is not JSON"),
         "names.json": (json.dumps(named).encode(), "are 20,000 names, more than 250"),
         "name.json": (wide.encode(), "is longer than 200 characters"),
     }
@@ -131,7 +125,7 @@ def sources():
         "long.cu": (one + b" " * (4 << 20), "is longer than 4,194,304 bytes"),
         "headers.cu": (
             b'#include "half_1.h"\n#include "half_2.h"\n' + one,
-            "and its headers are longer than 4,194,304 bytes",
+            "and its headers are lo",
         ),
     }
 
@@ -148,14 +142,8 @@ def long_names():
         (["check", long], "File name too long"),
         (["compare", long, long], "File name too long"),
         (["import", "deep.json", "--as", long, *asked], "--as: is longer than 200 characters"),
-        (
-            ["import", "rows.jsonl", *ASKED, f"rows.jsonl={'g' * 5_000}"],
-            "rows.jsonl: device_name: is longer than 200 characters",
-        ),
-        (
-            [*rows, "--gpu", f"rows.jsonl={'g' * 260}"],
-            "--gpu: g{260} is longer than 200 characters",
-        ),
+        ([*rows[:-1], f"rows.jsonl={'g' * 5_000}"], "rows.jsonl: device_name: is longer than 200"),
+        ([*rows, "--gpu", f"rows.jsonl={'g' * 260}"], "--gpu: g{260} is longer than 200 charac"),
         ([*rows[:4], "--problem", "n=nan", *rows[6:]], "rows.jsonl: n: nan is no size"),
         ([*rows[:4], "--problem", "n=1e400", *rows[6:]], "rows.jsonl: n: 1e400 is no size"),
         # A file in the place of a folder of rows is noticed after the spec is written.

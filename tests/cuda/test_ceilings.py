@@ -38,6 +38,7 @@ from launchwise.cuda.ceilings import (
     translation_unit,
 )
 from launchwise.cuda.ceilings_timing import Kernels, cycle, links, step_ns
+from launchwise.cuda.parameters import occupancy
 from launchwise.gpus.profile import Ceilings, read_profile, write_profile
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
@@ -321,3 +322,11 @@ def test_the_rule_of_describe_knows_every_kernel():
     }
     for path in SOURCES:
         assert f'"{path.relative_to(ROOT).as_posix()}"' in rule
+
+
+@pytest.mark.parametrize(
+    ("blocks", "threads", "share"),
+    [(32, 4, 0.5), (32, 33, 1.0), (2, 1024, 1.0), (21, 96, 63 / 64), (0, 128, 0.0)],
+)
+def test_a_block_takes_whole_warps(blocks, threads, share):
+    assert occupancy(blocks, threads, 2048) == share

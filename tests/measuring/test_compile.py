@@ -1,4 +1,4 @@
-"""The compile stage: what ptxas says, what nvcc refuses, every variant on every architecture."""
+"""The compile stage: what ptxas and nvcc say, what nvcc refuses, which sources decide."""
 
 import contextlib
 import shutil
@@ -11,7 +11,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
-from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.bundle import Bundle, refusal
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
 from launchwise.workloads.builds import by_source
@@ -21,7 +21,7 @@ from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc, needs_nvcc
 from tests.support.samples import SAXPY, STENCIL
 
-SAID = """\
+RESOURCES = """\
 kernel.cu
 ptxas info    : 0 bytes gmem, 168 bytes cmem[4]
 ptxas info    : Compiling entry function 'block3d_0a1b' for 'sm_90'
@@ -39,7 +39,7 @@ ptxas info    : Function properties for helper
 
 
 def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel():
-    found = parse_resources(SAID)
+    found = parse_resources(RESOURCES)
     assert found["block3d_0a1b"] == {"registers": 40, "spill_bytes": 0, "shared_bytes": 0}
     assert found["linear_0a1b"]["registers"] == 255
     assert found["linear_0a1b"]["shared_bytes"] == 4096
@@ -193,3 +193,48 @@ class TestDescribed:
         builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])[:2]
         with pytest.raises(UserError, match=r"compiles to no kernel convolution_k"):
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
+
+
+SAID = """\
+/made/up/half.cu(7): error: more than one instance of overloaded function "max" matches the \
+argument list:
+            function "max(int, int)" (declared at line 12 of /toolkit/limits.h)
+            function "max(int, unsigned int)" (declared at line 14 of /toolkit/limits.h)
+            function "max(long, long)" (declared at line 16 of /toolkit/limits.h)
+            function "max(long, unsigned long)" (declared at line 18 of /toolkit/limits.h)
+            argument types are: (int, long)
+              out[i] = max(i, last);
+                       ^
+
+/made/up/half.cu(7): error: identifier "last" is undefined
+              out[i] = max(i, last);
+                              ^
+
+/made/up/half.cu(9): error: no instance of function "twice" matches the argument list
+            argument types are: (float *)
+                    twice(out);
+                    ^
+
+/made/up/part.cuh(3): error: expected a ";"
+                    int one = 1
+                              ^
+
+/made/up/half.cu(11): error: identifier "four" is undefined
+
+5 errors detected in the compilation of "half.cu".
+"""
+
+
+def test_messages_of_several_lines_and_of_several_errors_are_one_line():
+    said = refusal(SAID, RuntimeError(), Path("/made/up"))
+    overloaded, twice, missing = said.split("; ")
+    assert overloaded == (
+        'nvcc failed: half.cu:7: more than one instance of overloaded function "max" matches the '
+        'argument list: function "max(int, int)", function "max(int, unsigned int)", '
+        'function "max(long, long)", 1 more, argument types are: (int, long)'
+    )
+    assert twice == (
+        'half.cu:9: no instance of function "twice" matches the argument list: '
+        "argument types are: (float *)"
+    )
+    assert missing == 'part.cuh:3: expected a ";"'

@@ -119,47 +119,30 @@ def test_stages_run_in_the_environment_that_started_them(slurm, on_slurm, tmp_pa
 
 
 REFUSED = {
-    "a partition that is none": (
-        {"t4": {"partition": "gpus"}},
-        "gpus.t4.slurm: Slurm refuses --partition=gpus --gpus=t4:1: error: "
-        "invalid partition specified: gpus",
-    ),
+    "a partition that is none": ("t4", {"partition": "gpus"}, "invalid partition specified: gpus"),
     "a card that the partition has not": (
-        {"t4": {"gres": "gpu:h200"}},
-        "gpus.t4.slurm: Slurm refuses --partition=short --gpus=h200:1: partition short "
-        "has no such GPU, but gpu:a100:4, gpu:t4:1",
+        "t4",
+        {"gres": "gpu:h200"},
+        "short has no such GPU, but ",
     ),
     "a feature that no node has": (
-        {"h200": {"constraint": "hoper"}},
-        "gpus.h200.slurm: Slurm refuses --partition=long --constraint=hoper --gpus=1 "
-        "--reservation=lab: Invalid feature specification",
+        "h200",
+        {"constraint": "hoper"},
+        "Invalid feature specification",
     ),
-    "a reservation that is over": (
-        {"h200": {"reservation": "lap"}},
-        "gpus.h200.slurm: Slurm refuses --partition=long --constraint=hopper --gpus=1 "
-        "--reservation=lap: Requested reservation is invalid",
-    ),
+    "a reservation that is over": ("h200", {"reservation": "lap"}, "reservation is invalid"),
     "an option that sbatch has not": (
-        {"a100": {"extra": ["--exklusive"]}},
-        "gpus.a100.slurm: Slurm refuses --partition=short,long --account=physics "
-        "--qos=high --gpus=a100:1 --exklusive: unrecognized option '--exklusive'",
+        "a100",
+        {"extra": ["--exklusive"]},
+        "unrecognized option '--",
     ),
 }
-
-
+"""Mistake to its GPU, to what its entry says, and to Slurm's words."""
 THERE = "sinfo -o '%P %G %f' lists what there is"
 
 FOREIGN = {
-    "an account of somebody else": (
-        {"t4": {"account": "chemistry"}},
-        "gpus.t4.slurm: Slurm refuses --partition=short --account=chemistry --gpus=t4:1: "
-        "Invalid account or account/partition combination specified",
-    ),
-    "a QOS that is not the account's": (
-        {"a100": {"qos": "urgent"}},
-        "gpus.a100.slurm: Slurm refuses --partition=short,long --account=physics --qos=urgent "
-        "--gpus=a100:1 --exclude=t4 --nice=1: Invalid qos specification",
-    ),
+    "an account of somebody else": ("t4", {"account": "chemistry"}, "Invalid account or account/"),
+    "a QOS that is not the account's": ("a100", {"qos": "urgent"}, "Invalid qos specification"),
 }
 OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
 
@@ -168,15 +151,18 @@ OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
 def test_what_slurm_refuses_is_one_line_before_any_job(name, slurm, on_slurm):
     if name in FOREIGN and (missing := lacking()):
         pytest.skip(f"Slurm keeps no accounts: {missing} is missing")
-    entries, wanted = {**REFUSED, **FOREIGN}[name]
-    overlay = {"gpus": {gpu: {"slurm": slurm} for gpu, slurm in entries.items()}}
+    gpu, entry, words = {**REFUSED, **FOREIGN}[name]
+    overlay = {"gpus": {gpu: {"slurm": entry}}}
     (on_slurm.project.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
     before = slurm.said("squeue", "-h", "-t", "all", "-o", "%A")
     settings = ("--configfile", "config.yaml", "overlay.yaml")
     with on_slurm.start(*PROFILE, *settings, "-F", "--", "check_gpus") as run:
         assert run.wait(100) == 1
     said = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
-    assert said == [f"launchwise: overlay.yaml: {wanted}; {OWN if name in FOREIGN else THERE}"]
+    assert len(said) == 1
+    assert said[0].startswith(f"launchwise: overlay.yaml: gpus.{gpu}.slurm: Slurm refuses --part")
+    assert words in said[0]
+    assert said[0].endswith(f"; {OWN if name in FOREIGN else THERE}")
     assert "Traceback" not in run.said()
     assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
 

@@ -49,29 +49,6 @@ def test_one_size_is_moved_to_the_nearest_that_fits(text, wanted, expected):
     assert nearest([text], {"n": wanted}) == (None if expected is None else {"n": expected})
 
 
-@pytest.mark.parametrize(
-    ("texts", "wanted", "expected"),
-    [
-        (["n % k == 0"], {"n": 1000, "k": 7}, {"n": 1001, "k": 7}),
-        (["width * height % 1024 == 0"], {"width": 1000, "height": 1000}, None),
-        (["m <= n"], {"m": 1000, "n": 990}, {"m": 990, "n": 990}),
-        (["rows >= 2 * cols + 8"], {"rows": 4, "cols": 64}, {"rows": 136, "cols": 64}),
-        (["a + b == 1024"], {"a": 3, "b": 900}, {"a": 3, "b": 1021}),
-        (["width == 2 * height"], {"width": 1000, "height": 501}, {"width": 1000, "height": 500}),
-        (["2 * w == h and w % 16 == 0"], {"w": 500, "h": 1000}, {"w": 496, "h": 992}),
-        (["m % 16 == 0", "n % 16 == 0", "m <= n"], {"m": 90, "n": 1000}, {"m": 96, "n": 1008}),
-        (["n % k == 0", "k % 3 == 0"], {"n": 900, "k": 100}, {"n": 900, "k": 90}),
-        (["n == 3 * m"], {"n": 900, "m": 10, "k": 17}, None),
-    ],
-)
-def test_several_sizes_are_moved_together(texts, wanted, expected):
-    found = nearest(texts, wanted)
-    assert found is not None
-    assert all(evaluate(text, found) for text in texts)
-    if expected is not None:
-        assert distance(wanted, found) <= distance(wanted, expected)
-
-
 def test_values_of_a_configuration_are_read():
     names = {"block_size_x": 64}
     assert nearest(["n % (4 * block_size_x) == 0"], {"n": 1037}, names=names) == {"n": 1024}
