@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import yaml
+from mistakes import planted
 from test_check import EXAMPLES, written
 
 from launchwise.base.places import ROOT
@@ -39,10 +40,7 @@ def impatient(monkeypatch):
 
 def change(folder, old, new):
     """Replace a part of the kernel."""
-    path = folder / f"{folder.name}.cu"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+    planted(folder, f"{folder.name}.cu", old, new)
 
 
 def waits(folder, condition):

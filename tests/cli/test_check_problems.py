@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import yaml
+from mistakes import planted
 
 from launchwise.cli.app import main
 from launchwise.cli.check.cases import MOST_OF_MACROS, Cases
@@ -104,8 +105,7 @@ def wrong_runs(folder, capsys, old, new):
     """Lines of wrong runs with a mistake in the kernels; without it, none is wrong."""
     assert main(["check", str(folder), "--cpu"]) == 0, capsys.readouterr().err
     capsys.readouterr()
-    assert old in KERNELS
-    (folder / "pair.cu").write_text(KERNELS.replace(old, new))
+    planted(folder, "pair.cu", old, new)
     assert main(["check", str(folder), "--cpu"]) == 2
     return [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
 

@@ -429,14 +429,6 @@ def project_doors(folder):
     return dict.fromkeys(files, door)
 
 
-@pytest.mark.parametrize("text", ["", "x", "- seed: 1", "~"])
-def test_settings_that_map_nothing_are_one_line(tmp_path, text):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text(text)
-    with pytest.raises(UserError, match=r"overlay\.yaml: must map keys to values"):
-        read_experiment([ROOT / "config.yaml", overlay], tmp_path)
-
-
 @pytest.mark.parametrize("doors_of", [spec_doors, import_doors, project_doors])
 def test_random_edits_are_told_in_one_line(tmp_path, doors_of):
     dice, doors = random.Random(2026), doors_of(tmp_path)

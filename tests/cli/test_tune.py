@@ -22,6 +22,7 @@ import yaml
 from command_line import line_of
 from fake_cluster import CARD, of_cards
 from forks import Fork, forked, run_launchwise, run_snakemake
+from mistakes import planted
 from samples import ROOT
 
 from launchwise.cli.app import main
@@ -213,10 +214,7 @@ def narrowed(workload, **values):
 
 def test_nothing_right_is_no_success_and_says_why(tune, workload, tmp_path):
     narrowed(workload, block_size_x=[16], block_size_y=[8])
-    source = workload / "convolution.cu"
-    text = source.read_text()
-    assert "float sum = 0;" in text
-    source.write_text(text.replace("float sum = 0;", "float sum = 1;"))
+    planted(workload, "convolution.cu", "float sum = 0;", "float sum = 1;")
     done = tune(workload, "w=32", "h=16")
     assert done.returncode == 1
     assert "launchwise: no configuration is ok: 2 wrong" in done.stderr.splitlines()[-1]

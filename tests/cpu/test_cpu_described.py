@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
@@ -34,10 +35,7 @@ class TestNoElements:
         """The workload with one passage of its spec replaced."""
         path = place / "running_total"
         shutil.copytree(ROOT / "tests" / "strangers" / "running_total", path)
-        text = (path / "spec.yaml").read_text()
-        assert text.count(old) >= 1
-        (path / "spec.yaml").write_text(text.replace(old, new))
-        return path
+        return planted(path, "spec.yaml", old, new)
 
     @pytest.mark.parametrize(
         ("old", "new", "said"),

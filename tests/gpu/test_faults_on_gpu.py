@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import described, measured
+from mistakes import planted
 from samples import ROOT
 from stencil import small_stencil
 from supervising import Supervisor, has_ended, until
@@ -129,17 +130,13 @@ def test_a_problem_that_does_not_fit_is_out_of_memory_and_the_next_one_is_measur
 def test_a_killed_supervisor_takes_its_endless_kernel_along(profile, workload, tmp_path):
     spoilt = tmp_path / "spoilt" / "acoustic"
     shutil.copytree(workload, spoilt)
-    kernel = (spoilt / "linear.cu").read_text()
     spot = "    const INDEX interior = n - 2 * RADIUS;\n"
-    assert spot in kernel
     endless = f"{spot}    while (*(volatile REAL *)u_new != REAL(1e30)) {{\n    }}\n"
-    (spoilt / "linear.cu").write_text(kernel.replace(spot, endless))
+    planted(spoilt, "linear.cu", spot, endless)
     # The host's side says when the kernel, the first to be launched, is on its way.
-    host = (spoilt / "host" / "workload.py").read_text()
     spot = "        block, grid = launch_shape("
-    assert spot in host
     note = f'        (self.workload.folder / "launched").touch()\n{spot}'
-    (spoilt / "host" / "workload.py").write_text(host.replace(spot, note))
+    planted(spoilt, "host/workload.py", spot, note)
 
     def work():
         measured(spoilt, profile, [PROBLEM], tmp_path / "spoilt", timeout_s=300.0)

@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from host_device import HostParts
+from measuring_forks import ForkedProcess
+from samples import ROOT
+from stencil import small_stencil
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring import explore
@@ -14,14 +17,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
-sys.path.insert(0, str(SUPPORT))
-
-from host_device import HostParts  # noqa: E402 (its folder is on the path only now)
-from measuring_forks import ForkedProcess  # noqa: E402
-from stencil import small_stencil  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
 QUICK = Method(
     repeats=Repeats(minimum=2, maximum=3, budget_ms=5.0, few=2),
     slow_factor=1e9,

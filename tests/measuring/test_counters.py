@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import yaml
+from mistakes import planted
 from samples import STENCIL
 
 from launchwise.base.errors import UserError
@@ -21,10 +22,7 @@ def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_pat
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
     spec["variants"]["column"]["verified"] = False
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
-    path = folder / "stencil.cuh"
-    text = path.read_text()
-    assert text.count("(sum / (6 * radius))") == 1
-    path.write_text(text.replace("(sum / (6 * radius))", "(sum / (7 * radius))"))
+    planted(folder, "stencil.cuh", "(sum / (6 * radius))", "(sum / (7 * radius))")
     device = Watched(folder, load_spec(folder).headers, cache=tmp_path)
     device.switch, device.seen = Switch(), []
     problem = {"n": 20, "dtype": "float32", "order": 2}

@@ -4,8 +4,6 @@ import math
 import random
 import statistics
 
-import pytest
-
 from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
@@ -31,23 +29,6 @@ def bowl(moved=0.0, unit=1.0):
 def measured(spec, outcome, rows=120):
     """A sweep of another GPU."""
     return driven(TreeParzen(spec, PROBLEM, None, rows, 99), outcome)
-
-
-@pytest.mark.slow
-def test_among_millions_another_gpu_saves_most_of_the_measurements():
-    spec = large(CONSTRAINTS, ["other", "tiled"])
-    prior = [measured(spec, bowl(0.4, 3.0)), measured(spec, bowl(-0.3))]
-
-    def reached(kind, budget, **how):
-        seeds = (1, 2, 3)
-        runs = [driven(kind(spec, PROBLEM, None, budget, each, **how), bowl()) for each in seeds]
-        return statistics.median(map(best, runs))
-
-    with_others = reached(TransferExplorer, 20, prior=prior)
-    # With a fifth, and with half of the measurements of those that start from nothing.
-    assert with_others <= reached(TreeParzen, 100)
-    assert with_others <= reached(TransferExplorer, 40)
-    assert with_others < 1.2
 
 
 def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses():
@@ -168,19 +149,6 @@ def test_how_sure_a_search_is_is_said_at_its_end():
     assert 0 < many["chance_left"] < few["chance_left"] < 1
     assert said(70, 60.0)["chance_left"] <= SURE
     assert RandomDraws(spec, PROBLEM, None, 5, 1).conclusion() == {}
-
-
-@pytest.mark.slow
-def test_the_model_finds_much_better_ones_than_chance_among_millions():
-    spec = large(CONSTRAINTS, ["other", "tiled"])
-    found = {
-        kind: statistics.median(
-            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), bowl())) for seed in range(5)
-        )
-        for kind in (RandomDraws, TreeParzen)
-    }
-    # From the best there is, which takes 1: less than half as far.
-    assert found[TreeParzen] - 1 < 0.5 * (found[RandomDraws] - 1)
 
 
 def test_the_model_learns_which_text_and_which_variant_are_good():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
@@ -240,10 +241,7 @@ def test_changed_host_code_is_refused_for_every_variant(recording):
 
 
 def test_another_value_of_a_tunable_changes_no_kernel(recording):
-    path = recording.kernels / "spec.yaml"
-    text = path.read_text()
-    assert "values: [8, 64]" in text
-    path.write_text(text.replace("values: [8, 64]", "values: [8, 16, 64]", 1))
+    planted(recording.kernels, "spec.yaml", "values: [8, 64]", "values: [8, 16, 64]")
     assert len(recording.read().kept) == len(recording.rows)
 
 

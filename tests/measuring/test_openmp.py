@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
@@ -104,9 +105,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_it_is_told_in_one_line(folder, capsys, mistake):
     old, new, said, where = MISTAKES[mistake]
-    path = folder / ("twice.c" if where == "C" else "spec.yaml")
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+    planted(folder, "twice.c" if where == "C" else "spec.yaml", old, new)
     assert main(["check", str(folder), "n=1000", "dtype=float32", "--cpu"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
@@ -139,8 +138,7 @@ def test_clang_makes_a_library_per_build(folder, tmp_path):
 @needs_clang
 @pytest.mark.nvcc
 def test_what_clang_refuses_names_file_and_line(folder, tmp_path):
-    path = folder / "twice.c"
-    path.write_text(C.replace("tile sizes(step)", "tile size(step)"))
+    planted(folder, "twice.c", "tile sizes(step)", "tile size(step)")
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
     problem = {"n": 9, "dtype": "float32"}
@@ -200,8 +198,7 @@ def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_in
 
 
 def test_a_baseline_without_a_compiler_ends_the_sweep(folder):
-    path = folder / "spec.yaml"
-    path.write_text(path.read_text().replace("{variant: cuda,", "{variant: openmp,"))
+    planted(folder, "spec.yaml", "{variant: cuda,", "{variant: openmp,")
     with pytest.raises(UserError, match="twice: openmp: no clang"):
         compilable(load_spec(folder), {"twice.c": "no clang"})
 

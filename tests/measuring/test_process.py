@@ -13,7 +13,7 @@ from launchwise.measuring import compile
 from launchwise.measuring.compile import Compiler
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.serving import Task, serve
-from launchwise.workloads.loading import load_workload
+from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK

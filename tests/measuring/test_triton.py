@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mistakes import planted
 from samples import ROOT
 
 from launchwise.base.errors import UserError
@@ -117,12 +118,6 @@ def _asked_anew():
     triton_compiler.release.cache_clear()
 
 
-def edit(path, old, new):
-    """Replace what a file holds."""
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-
-
 def only_triton(folder):
     """Leave out the variant in CUDA."""
     before, _, after = (folder / "spec.yaml").read_text().partition("  cuda:\n")
@@ -151,7 +146,7 @@ SPECIALISED = {
 @pytest.mark.parametrize("case", SPECIALISED)
 def test_types_follow_from_the_spec_as_triton_specialises(folder, case):
     n, how, kind = SPECIALISED[case]
-    edit(folder / "twice.py", "@triton.jit", f"@triton.jit{how}")
+    planted(folder, "twice.py", "@triton.jit", f"@triton.jit{how}")
     assert dict(build_of(folder, n).defines) == {
         **{"y": "*fp32:16", "x": "*fp32:16", "n": kind, "factor": "fp32"},
         **{"BLOCK": "64", "num_warps": "4", "HALVES": "0"},
@@ -166,7 +161,7 @@ def test_the_block_is_that_of_its_warps(folder):
 
 def test_only_what_a_kernel_prints_is_refused(folder):
     decorator = "@triton.heuristics({'HALVES': lambda given: print(given)})\n@triton.jit"
-    edit(folder / "twice.py", "@triton.jit", decorator)
+    planted(folder, "twice.py", "@triton.jit", decorator)
     assert load_spec(folder).variants["triton"].kernel == "twice"
 
 
@@ -203,7 +198,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told_in_one_line(folder, capsys, mistake):
     name, old, new, said = MISTAKES[mistake]
-    edit(folder / name, old, new)
+    planted(folder, name, old, new)
     assert main(["check", str(folder)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
@@ -342,7 +337,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_triton_refuses_is_one_line(folder, case, compiled):
     name, old, new, said = REFUSED[case]
-    edit(folder / name, old, new)
+    planted(folder, name, old, new)
     with pytest.raises(UserError) as told:
         compiled([build_of(folder, 4096)])
     assert said in str(told.value)
@@ -359,9 +354,10 @@ def test_a_configuration_that_triton_refuses_is_one_refused_build(folder, compil
 
 @needs_triton
 def test_blocks_of_a_program_instance_multiply_the_grid(folder, compiled):
-    edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, num_ctas]")
-    edit(
-        folder / "spec.yaml",
+    planted(folder, "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, num_ctas]")
+    planted(
+        folder,
+        "spec.yaml",
         "tunables:\n  B",
         "tunables:\n  num_ctas: {kind: build, values: [1, 2]}\n  B",
     )
@@ -373,10 +369,10 @@ def test_blocks_of_a_program_instance_multiply_the_grid(folder, compiled):
 
 @needs_triton
 def test_a_limit_of_registers_may_be_none(folder, compiled):
-    edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, maxnreg]")
+    planted(folder, "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, maxnreg]")
     maxnreg = "tunables:\n  maxnreg: {kind: build, values: [0, 24]}\n  B"
-    edit(folder / "spec.yaml", "tunables:\n  B", maxnreg)
-    edit(folder / "spec.yaml", "values: [64, 128]}", "values: [64, 4096]}")
+    planted(folder, "spec.yaml", "tunables:\n  B", maxnreg)
+    planted(folder, "spec.yaml", "values: [64, 128]}", "values: [64, 4096]}")
     builds = [build_of(folder, 4096, BLOCK=4096, num_warps=1, maxnreg=n) for n in (0, 24)]
     bundle = compiled(builds)
     free, limited = (bundle.kernel(build, "twice").registers for build in builds)
@@ -402,10 +398,10 @@ def test_a_build_may_need_more_shared_memory_than_a_card_has(tmp_path, compiled)
 @needs_gxx
 def test_a_null_pointer_is_none(folder, compiled, check):
     given = "    arguments: [y, x, nullptr, n, factor]\n    tunables: [B"
-    edit(folder / "spec.yaml", "    tunables: [B", given)
-    edit(folder / "twice.py", "def twice(y, x, n", "def twice(y, x, bias, n")
+    planted(folder, "spec.yaml", "    tunables: [B", given)
+    planted(folder, "twice.py", "def twice(y, x, n", "def twice(y, x, bias, n")
     bias = "    if bias is not None:\n        value += tl.load(bias + i)\n    tl.store"
-    edit(folder / "twice.py", "    tl.store", bias)
+    planted(folder, "twice.py", "    tl.store", bias)
     build = build_of(folder, 4096)
     kernel = compiled([build]).kernel(build, "twice")
     assert kernel.launch["arguments"] == [0, 1, 3, 4]
@@ -417,11 +413,11 @@ def test_a_null_pointer_is_none(folder, compiled, check):
 @needs_gxx
 @pytest.mark.parametrize("macro", ["dtype == 'float16'", "'tl.float16'", "'None'"])
 def test_a_constexpr_may_be_a_condition_a_type_or_nothing(folder, macro, compiled, check):
-    edit(folder / "spec.yaml", "1 if dtype == 'float16' else 0", macro)
+    planted(folder, "spec.yaml", "1 if dtype == 'float16' else 0", macro)
     # Right for False, a type of 16 bits, and None; wrong for their texts.
     chosen = {"'tl.float16'": "HALVES.primitive_bitwidth == 16", "'None'": "HALVES is None"}
     test = f"    if not ({chosen.get(macro, 'not HALVES')}):\n        value += 1\n    tl.store"
-    edit(folder / "twice.py", "    tl.store", test)
+    planted(folder, "twice.py", "    tl.store", test)
     build = build_of(folder, 4096)
     assert compiled([build]).kernel(build, "twice").registers > 0
     status, lines, _ = check("n=100", "dtype=float32")
@@ -450,19 +446,19 @@ def test_a_sweep_measures_it_beside_cuda(folder, make_shard):
 @needs_gxx
 @pytest.mark.parametrize(("kind", "status"), [("int64", 0), ("int32", 2)])
 def test_numbers_have_the_types_of_the_spec_on_the_cpu(folder, check, kind, status):
-    edit(folder / "spec.yaml", "n: {type: int32", f"n: {{type: {kind}")
-    edit(folder / "twice.cu", "int n", "long long n" if kind == "int64" else "int n")
+    planted(folder, "spec.yaml", "n: {type: int32", f"n: {{type: {kind}")
+    planted(folder, "twice.cu", "int n", "long long n" if kind == "int64" else "int n")
     # 3e9 for n = 1000: beyond 32 bits.
-    edit(folder / "twice.py", "mask=i < n)\n", "mask=(i < n) & (i < n * 3000000))\n")
+    planted(folder, "twice.py", "mask=i < n)\n", "mask=(i < n) & (i < n * 3000000))\n")
     assert check("n=1000", "dtype=float32")[0] == status
 
 
 @needs_triton
 @needs_gxx
 def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(folder, check):
-    edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float32, bfloat16]")
-    edit(folder / "spec.yaml", "'__half'", "'__nv_bfloat16'")
-    edit(folder / "parts.py", "factor * ", "tl.load(x + i, mask=i < n) + ")
+    planted(folder, "spec.yaml", "values: [float32, float16]", "values: [float32, bfloat16]")
+    planted(folder, "spec.yaml", "'__half'", "'__nv_bfloat16'")
+    planted(folder, "parts.py", "factor * ", "tl.load(x + i, mask=i < n) + ")
     (folder / "twice.cu").write_text(f"#include <cuda_bf16.h>\n{CUDA}")
     status, lines, _ = check("n=100", "dtype=bfloat16")
     assert (status, bool(lines)) == (0, True)
@@ -473,7 +469,7 @@ def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(folder,
 @needs_triton
 @needs_gxx
 def test_small_sizes_have_a_type_that_the_interpreter_computes_in(folder, check):
-    edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float16, bfloat16]")
+    planted(folder, "spec.yaml", "values: [float32, float16]", "values: [float16, bfloat16]")
     only_triton(folder)
     status, lines, _ = check()
     assert status == 0
@@ -497,7 +493,7 @@ WRONG = {
 @pytest.mark.parametrize("mistake", WRONG)
 def test_the_interpreter_finds_a_mistake(folder, check, mistake):
     old, new, said = WRONG[mistake]
-    edit(folder / "twice.py", old, new)
+    planted(folder, "twice.py", old, new)
     status, _, told = check("n=1000", "dtype=float32")
     (line,) = told.splitlines()
     assert status == 2
@@ -513,7 +509,9 @@ def test_a_run_that_takes_the_interpreter_too_long_is_left_out_for_a_smaller_one
     monkeypatch.setattr(cpu_runs, "SILENCE_S", 4.0)
     # The odd size is 14; 4 is tried in its place.
     turns = "    for turn in range(10000000 if n == 14 else 1):\n        value += 0\n    tl.store"
-    edit(folder / "twice.py", "    tl.store", turns.replace("n == 14", "True") if always else turns)
+    planted(
+        folder, "twice.py", "    tl.store", turns.replace("n == 14", "True") if always else turns
+    )
     only_triton(folder)
     status, lines, told = check()
     assert status == (2 if always else 0)

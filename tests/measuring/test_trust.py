@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from mistakes import planted
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
@@ -130,11 +131,8 @@ def test_rows_whose_repeats_are_far_apart_are_measured_again_once(make_shard, tm
 def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
     make_shard, stencil_copy, tmp_path
 ):
-    path = stencil_copy / "spec.yaml"
-    text = path.read_text()
     source = "    source: column.cu\n"
-    assert text.count(source) == 1
-    path.write_text(text.replace(source, f"{source}    verified: false\n"))
+    planted(stencil_copy, "spec.yaml", source, f"{source}    verified: false\n")
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
     rows, notes = run(shard, tmp_path / "j")
     status = {row["variant"]: row["status"] for row in rows}

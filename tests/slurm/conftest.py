@@ -1,14 +1,10 @@
 """A real Slurm for the tests of this folder, with made-up cards on its nodes."""
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-
 from fake_cluster import ACCOUNTS, FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject
 from filelock import FileLock
 from one_machine_slurm import OneMachineSlurm, unusable

@@ -6,6 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 import yaml
+from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
@@ -216,8 +217,7 @@ def test_a_comparison_of_ones_own_decides(folder, body, said):
     with (folder / "reference.py").open("a") as file:
         file.write(f"\n\ndef same(found, expected, n):\n{body}")
     assert verdict(folder).wrong == ""
-    kernel = (folder / "own.cu").read_text()
-    (folder / "own.cu").write_text(kernel.replace("= all;", "= all + 7.0f;"))
+    planted(folder, "own.cu", "= all;", "= all + 7.0f;")
     assert verdict(folder).wrong == said
 
 

@@ -18,7 +18,7 @@ from launchwise.learning.truth import NOT_MEASURED, Truth
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
 from launchwise.report.numbers import winners
-from launchwise.tables.files import read_table, write_table
+from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.metrics import MEASURED, UNVERIFIED
@@ -68,16 +68,6 @@ def domain(spec):
 
 
 # Tables
-
-
-def test_its_rows_are_a_table_with_their_times_and_errors(spec, sweep, tmp_path):
-    schema = measurement_schema(spec)
-    write_table(tmp_path / "x.parquet", sweep, schema)
-    found = read_table(tmp_path / "x.parquet", schema)
-    own = found[found["variant"] == RACING]
-    assert set(own["status"]) == {UNVERIFIED}
-    assert own["time_ms"].notna().all()
-    assert (own["max_error"] > own["tolerance"]).all()
 
 
 @pytest.mark.parametrize(
