@@ -1,7 +1,6 @@
 """Expressions: what they may say, what they are worth, and that remembering changes nothing."""
 
 import gc
-import math
 import re
 import weakref
 
@@ -85,15 +84,6 @@ def test_an_expression_has_the_value_that_arithmetic_gives_it(text, names, value
     assert evaluate(text, names) == value
 
 
-@pytest.mark.parametrize(
-    "text", ["1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"]
-)
-def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text):
-    with pytest.raises(ValueError, match="cannot be evaluated") as caught:
-        evaluate(text, {"n": 0})
-    assert repr(text) in str(caught.value)
-
-
 @pytest.mark.parametrize("text", ["n ^ 2", "n | 1", "1 << n", "~n", "n @ n", "n is 2"])
 def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_computed(text):
     with pytest.raises(ValueError, match="which is no operator here"):
@@ -106,11 +96,13 @@ def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_comput
         *("9 ** 9 ** 9", "'a' * 100000000", "1.5 ** 1e9", "dtype + 1", "missing", "min()"),
         *("'%4000000000d' % 1", "'a' * 2", "(2 ** 100000) % 7", "1e308 * 10"),
         *("(-8) ** 0.5", "[0] * 10 ** 9", "(10 ** 300) * 10 ** 300", "1e999"),
+        *("1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"),
     ],
 )
-def test_what_has_no_value_is_a_value_error(text):
-    with pytest.raises(ValueError, match="cannot be evaluated"):
-        evaluate(text, {"dtype": "float32"})
+def test_what_has_no_value_is_a_value_error_that_quotes_the_expression(text):
+    with pytest.raises(ValueError, match="cannot be evaluated") as caught:
+        evaluate(text, {"dtype": "float32", "n": 0})
+    assert repr(text) in str(caught.value)
 
 
 def test_a_chain_too_long_to_evaluate_is_a_value_error():
@@ -240,8 +232,3 @@ def test_a_derived_name_without_a_value_fails_only_where_it_is_used():
     assert formulas.value("a + n", {"n": 1}) == 3
     with pytest.raises(ValueError, match="'1 / 0' cannot be evaluated"):
         formulas.value("unused", {"n": 1})
-
-
-def test_floats_are_not_rounded():
-    assert evaluate("n / 3", {"n": 1}) == 1 / 3
-    assert math.isclose(evaluate("log2(3)", {}), math.log2(3), rel_tol=0)

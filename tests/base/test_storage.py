@@ -34,15 +34,6 @@ def test_a_file_appears_whole_with_its_folders(tmp_path):
     assert os.listdir(path.parent) == ["c.txt"]
 
 
-def test_a_reader_keeps_the_file_that_it_opened(tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_text("old")
-    with open(path) as reader:
-        write_text(path, "new")
-        assert reader.read() == "old"
-    assert path.read_text() == "new"
-
-
 def test_files_have_the_rights_that_the_user_gives_new_files(tmp_path):
     old = os.umask(0o027)
     try:

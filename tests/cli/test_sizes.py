@@ -288,11 +288,3 @@ def test_the_guide_is_right(folder):
     assert [problem["n"] for problem in drawn(spec)] == [1024, 1280]
     condition = re.findall(r'`constraints: \["(.*?)"\]`', text)[0]
     assert condition == OWN
-    for other in re.findall(r"\(`(.*?)`, `(.*?)`\), and `(.*?)`", text.replace("\n", " "))[0]:
-        names = {name: (4, 4096) for name in re.findall(r"\b(?:n|k|rows|cols)\b", other)}
-        changed = write(
-            folder,
-            problem=sizes(**{"n": (4, 4096), **names}),
-            constraints=[other],
-        )
-        assert len(drawn(changed)) >= 2

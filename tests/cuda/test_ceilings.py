@@ -1,6 +1,5 @@
 """Ceilings of a GPU, on a made-up device: chases, the arithmetic of benchmarks, what fails."""
 
-import json
 import math
 import re
 import shutil
@@ -26,7 +25,7 @@ from made_up_device import (
     MadeUpDevice,
     Memory,
 )
-from samples import ROOT, profile
+from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cuda import ceilings, ceilings_timing
@@ -39,7 +38,6 @@ from launchwise.cuda.ceilings import (
 )
 from launchwise.cuda.ceilings_timing import Kernels, cycle, links, step_ns
 from launchwise.cuda.parameters import occupancy
-from launchwise.gpus.profile import Ceilings, read_profile, write_profile
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
 
@@ -282,20 +280,6 @@ def test_kernels_are_told_the_types_of_their_arguments():
     assert told == [f"Pf{np.dtype(np.int64).char}"]
     run("a stream")
     assert told[1] == ((3, 1, 1), (64, 1, 1), "a stream", 99, 0.5, 7)
-
-
-def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path):
-    few = Ceilings(copy_bandwidth_gbs=4300.0, launch_overhead_us=2.0)
-    all_of_them = Ceilings(
-        **{name: 1.0 + number / 7 for number, name in enumerate(Ceilings.model_fields)}
-    )
-    for each in (few, all_of_them):
-        path = tmp_path / "profile.json"
-        write_profile(path, profile("a", ceilings=each))
-        assert read_profile(path, "a") == profile("a", ceilings=each)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "ceilings": {"l2": 1.0}}))
-    with pytest.raises(UserError):
-        read_profile(path)
 
 
 @pytest.mark.nvcc

@@ -41,10 +41,3 @@ def test_the_version_stands_in_one_place(project):
     # The newest section of the changes is that of the next release, or of this one.
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest[1] == __version__.partition(".dev")[0]
-
-
-def test_conda_and_containers_hold_the_command():
-    packages = yaml.safe_load((ROOT / "environment.yaml").read_text())["dependencies"]
-    assert {"pip": ["."]} in packages
-    definition = (ROOT / "container.def").read_text()
-    assert "/opt/launchwise/bin/launchwise --version" in definition.partition("%test")[2]

@@ -61,7 +61,9 @@ def stencil(stencil_copy):
 def make_shard(stencil_copy, kernel_cache):
     """A shard that is measured on the CPU, or by another ``script``."""
 
-    def make(problems, script=SUPPORT / "host_child.py", method=QUICK, memory_bytes=1 << 34, **job):
+    def make(
+        problems, script=SUPPORT / "host_device.py", method=QUICK, memory_bytes=1 << 34, **job
+    ):
         return Shard(
             spec=load_spec(stencil_copy),
             folder=stencil_copy,

@@ -25,12 +25,11 @@ if __name__ == "__main__":
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from host_device import HostDevice
+from host_device import HostDevice, of_job
 
 from launchwise.cuda import child
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 from launchwise.workloads.device import Launch
-from launchwise.workloads.spec import load_spec
 
 PIPE = os.dup(1)  # The pipe that events go to: `run` puts another file in its place
 
@@ -165,13 +164,7 @@ def open_device(job: dict[str, Any]) -> HostDevice:
     """A faulty device for the job's workload."""
     if Path(os.environ["STARTS"] + ".lost").exists():
         raise LaunchFailed("cuInit failed: no CUDA-capable device is detected", fatal=True)
-    folder = Path(job["folder"])
-    device = FaultyDevice(
-        folder,
-        load_spec(folder).headers,
-        memory_bytes=job.get("device_bytes", 1 << 30),
-        cache=Path(job["cache"]),
-    )
+    device = of_job(job, FaultyDevice, job.get("device_bytes", 1 << 30))
     if "fault" not in job or ("once" in job and Path(job["once"]).exists()):
         return device
 

@@ -1,8 +1,12 @@
-"""The CPU as a device that the measuring process can time; its times mean nothing."""
+"""The CPU as a device that the measuring process can time; its times mean nothing.
+
+As a program: the measuring process with this device.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +14,7 @@ from typing import Any
 
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.loaded import memory_of
+from launchwise.cuda.child import run
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.job import Part
 from launchwise.measuring.measure import OnDevice
@@ -84,6 +89,12 @@ class HostDevice(CpuDevice):
         return {"registers": 1, "spill_bytes": 0, "shared_bytes": 0, "occupancy": None}
 
 
+def of_job(job: dict[str, Any], kind: type[HostDevice], memory_bytes: int = 1 << 30) -> HostDevice:
+    """A device of this kind for a job's workload."""
+    folder, cache = Path(job["folder"]), Path(job["cache"])
+    return kind(folder, load_spec(folder).headers, memory_bytes=memory_bytes, cache=cache)
+
+
 def rows_of_folder(
     folder: Path,
     cache: Path,
@@ -111,3 +122,7 @@ def measured_rows(
     tasks = [Task(problem, configurations)]
     serve(device, load_workload(folder, spec), method, tasks, 1, said.append)
     return [event for event in said if event["event"] == "row"]
+
+
+if __name__ == "__main__":
+    sys.exit(run(lambda job: of_job(job, HostDevice)))

@@ -11,11 +11,11 @@ from typing import Any
 
 # The scripts, so that every fork has what they import.
 import faulty_child
-import host_child
+import host_device
 import staged_child
 from python_forks import ForkingPopen
 
-MODULES = (faulty_child, host_child, staged_child)
+MODULES = (faulty_child, host_device, staged_child)
 SCRIPTS = [str(Path(module.__file__).resolve()) for module in MODULES]
 
 

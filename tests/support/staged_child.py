@@ -13,12 +13,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from host_device import HostDevice
+from host_device import HostDevice, of_job
 
 from launchwise.cuda.child import run
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.rows import Repeated
-from launchwise.workloads.spec import load_spec
 
 
 class StagedDevice(HostDevice):
@@ -56,8 +55,7 @@ class StagedDevice(HostDevice):
 
 def open_device(job: dict[str, Any]) -> HostDevice:
     """A staged device for the job's workload."""
-    folder = Path(job["folder"])
-    device = StagedDevice(folder, load_spec(folder).headers, cache=Path(job["cache"]))
+    device = of_job(job, StagedDevice)
     for name in ("time_ms", "slower_from", "disturbed_until", "pause_s", "delayed", "l2_bytes"):
         if name in job:
             setattr(device, name, job[name])
