@@ -13,7 +13,6 @@ from launchwise.measuring import openmp
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, left_out
 from launchwise.measuring.job import compilable
-from launchwise.measuring.source_states import source_state
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
@@ -201,26 +200,6 @@ def test_a_baseline_without_a_compiler_ends_the_sweep(folder):
     planted(folder, "spec.yaml", "{variant: cuda,", "{variant: openmp,")
     with pytest.raises(UserError, match="twice: openmp: no clang"):
         compilable(load_spec(folder), {"twice.c": "no clang"})
-
-
-@pytest.mark.parametrize("machine", ["no clang"], indirect=True)
-def test_other_builds_are_compiled_without_clang(folder, machine, tmp_path, caplog, monkeypatch):
-    spec = load_spec(folder)
-    only = [Build.of("twice.c", {"step": step}, ["twice"]) for step in (0, 4)]
-    monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
-    with caplog.at_level(logging.WARNING):
-        compile_bundle(folder, spec, only, "sm_90", tmp_path / "x.cubins", 1)
-    bundle = Bundle(tmp_path / "x.cubins")
-    assert caplog.messages == [f"twice: twice.c is left out: {bundle.left_out['twice.c']}"]
-    assert bundle.refused.keys() == {build.key for build in only}
-
-
-def test_its_source_belongs_to_its_variant_alone(folder):
-    before = source_state(folder, load_spec(folder))
-    (folder / "twice.c").write_text(f"{C}\n")
-    after = source_state(folder, load_spec(folder))
-    assert before.agrees(after, "cuda")
-    assert not before.agrees(after, "openmp")
 
 
 def test_a_call_in_place_of_a_launch(folder):
