@@ -9,11 +9,13 @@ from launchwise.cpu.device import ORDERS
 from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build, split_kernel
 from launchwise.workloads.device import LaunchFailed
+from launchwise.workloads.element_types import element_type
 from tests.cpu.runs import KERNELS, device_for, launch
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
 ONE = (1, 1, 1)
+bfloat16_number = element_type("bfloat16").type
 HALF, BFLOAT16 = "arithmetic<half>", "arithmetic<__nv_bfloat16>"
 NARROW = Build.of(
     "narrow.cu", {}, [HALF, BFLOAT16, "convert", "scale", "total", "multiply", "functions"]
@@ -112,24 +114,6 @@ def test_functions_of_half_and_complex_numbers(device, capfd):
     arguments = [np.zeros(2, np.complex64), a, np.complex64(3 + 4j), np.int32(2)]
     found = launch(device, NARROW, "multiply", ONE, (32, 1, 1), arguments)[0]
     assert np.allclose(found, a * (3 + 4j) + a.conj() / 5)
-
-
-def bfloat16_number(value):
-    """A bfloat16 as an argument."""
-
-    class Type:
-        name, kind = "bfloat16", "V"
-
-        def __str__(self):
-            return self.name
-
-    class Number:
-        dtype, nbytes = Type(), 2
-
-        def tobytes(self):
-            return bytes(bfloat16_bits(np.array([value])).tobytes())
-
-    return Number()
 
 
 def test_arguments_of_16_bits_have_the_type_of_the_parameter(device):
