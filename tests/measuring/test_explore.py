@@ -96,7 +96,7 @@ def test_another_process_proposes_the_same(root):
     other = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
     said = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONHASHSEED": other, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONHASHSEED": other, "PYTHONPATH": f"{root}:{root}/tests/support"},
         capture_output=True,
         text=True,
         check=True,
