@@ -34,6 +34,13 @@ BYTES = ("--bytes", "8 * w * h")
 ALL = tuple(f"{name}.json.gz" for name in DEVICES)
 
 
+def experiment_after(here, said):
+    """The settings that the last line of an import names, laid over the project's own."""
+    path = Path(shlex.split(said.splitlines()[-1])[-1])
+    own, imported = (yaml.safe_load(each.read_text()) for each in (Path("config.yaml"), path))
+    return load_experiment(laid_over(own, imported), [], here)
+
+
 def test_snakemake_plans_what_the_printed_line_says(here, capsys):
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
     *_, line = capsys.readouterr().out.splitlines()
@@ -158,13 +165,12 @@ def test_an_import_joins_the_rows_that_the_settings_name(here, capsys):
     }
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "note: a4000: rows are in shared/a4000, which config.yaml names for it" in lines
+    out = capsys.readouterr().out
+    assert "note: a4000: rows are in shared/a4000, which config.yaml names for it\n" in out
     assert (here / "shared" / "a4000" / "blur.parquet").is_file()
     assert (here / "data" / "recorded" / "w7800" / "blur.parquet").is_file()
     assert not (here / "data" / "recorded" / "a4000").exists()
-    path = Path(shlex.split(lines[-1])[-1])
-    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
+    experiment = experiment_after(here, out)
     assert experiment.gpus_of("blur_transfer") == list(DEVICES)
     assert experiment.settings.gpus["a6000"].studies == ["other_transfer", "blur_transfer"]
     assert {"a4000", "a6000"} <= {*experiment.gpus_of("other_transfer")}
@@ -174,12 +180,12 @@ def test_an_import_says_which_gpu_the_settings_hold_out(here, capsys):
     theirs = {"a4000": {"source": "recorded", "held_out": True}}
     (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    notes = [line for line in lines if line.startswith("note: ") and "config.yaml" in line]
+    out = capsys.readouterr().out
+    notes = [
+        line for line in out.splitlines() if line.startswith("note: ") and "config.yaml" in line
+    ]
     assert [line.split(": ")[1] for line in notes] == ["a4000"]
-    path = Path(shlex.split(lines[-1])[-1])
-    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
-    assert experiment.gpus_of("blur_transfer") == ["a6000", "w7800"]
+    assert experiment_after(here, out).gpus_of("blur_transfer") == ["a6000", "w7800"]
 
 
 def test_an_import_elsewhere_says_that_the_settings_name_another_folder(here, capsys):
@@ -188,9 +194,7 @@ def test_an_import_elsewhere_says_that_the_settings_name_another_folder(here, ca
     assert main(["import", *ALL, "--as", "blur", *BYTES, "--recorded", "mine"]) == 0
     out = capsys.readouterr().out
     assert "note: a4000: config.yaml names shared/a4000; with the settings of this import" in out
-    path = Path(shlex.split(out.splitlines()[-1])[-1])
-    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
-    assert experiment.gpus_of("blur_transfer") == list(DEVICES)
+    assert experiment_after(here, out).gpus_of("blur_transfer") == list(DEVICES)
 
 
 def test_an_import_does_not_replace_a_gpu_that_is_measured(here, capsys):
@@ -198,11 +202,3 @@ def test_an_import_does_not_replace_a_gpu_that_is_measured(here, capsys):
     said = line_of(capsys, "import", *ALL, "--as", "blur")
     assert "config.yaml: gpus.a4000: is measured live: give the imported one a name" in said
     assert not (here / "kernels").exists()
-
-
-def settings_of(*files):
-    """Settings as Snakemake lays them over each other."""
-    found = {}
-    for path in files:
-        found = laid_over(found, yaml.safe_load(path.read_text()))
-    return found
