@@ -9,17 +9,17 @@ Prices are an optional table of the user's, one row per GPU.
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
 from launchwise.base.storage import read_records
-from launchwise.base.typed import Strict
+from launchwise.base.typed import Strict, validated
 from launchwise.gpus.machine import HOPPER, tensor_share
 from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile
 
@@ -267,15 +267,23 @@ def described_profile(
 PRICE_COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
 
-@dataclass(frozen=True)
-class Price:
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Price(Strict):
     """Prices of a GPU."""
 
-    euro: float | None  # to buy, euro; None where it is unknown
+    euro: Amount | None = None  # to buy, euro; None where it is unknown
     # To rent, or of owning and running it, euro per hour; None where it is unknown.
-    euro_per_hour: float | None
-    date: str  # day of the price, ISO
-    source: str  # source of the price
+    euro_per_hour: Amount | None = None
+    date: datetime.date  # day of the price
+    source: str
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if self.euro is None and self.euro_per_hour is None:
+            raise ValueError("must state euro, euro_per_hour or both")
+        return self
 
 
 def read_prices(
@@ -288,40 +296,12 @@ def read_prices(
     _, records = read_records(path, PRICE_COLUMNS)
     found: dict[str, Price] = {}
     for line, record in records:
-        where = f"line {line}"
-        gpu = record["gpu"].strip()
+        where = f"{path}: line {line}"
+        known = {name: text.strip() for name, text in record.items() if text.strip()}
+        gpu = known.pop("gpu", "")
         if gpu not in gpus and gpu not in cards:
-            raise UserError(path, where, unknown("GPU", gpu, [*gpus, *cards]))
+            raise UserError(where, "", unknown("GPU", gpu, [*gpus, *cards]))
         if gpu in found:
-            raise UserError(path, where, f"{gpu} is given twice")
-        found[gpu] = _price(record, path, where)
+            raise UserError(where, "", f"{gpu} is given twice")
+        found[gpu] = validated(Price, known, where)
     return {gpu: price for gpu, price in found.items() if gpu in gpus}
-
-
-def _price(record: Mapping[str, str], path: str | Path, where: str) -> Price:
-    euro, per_hour = (_amount(record, name, path, where) for name in PRICE_COLUMNS[1:3])
-    if euro is None and per_hour is None:
-        raise UserError(path, where, "must state euro, euro_per_hour or both")
-    date = record["date"].strip()
-    try:
-        datetime.date.fromisoformat(date)
-    except ValueError as error:
-        message = f"date: must be a day such as 2026-11-24 (got {date!r})"
-        raise UserError(path, where, message) from error
-    source = record["source"].strip()
-    if not source:
-        raise UserError(path, where, "source: must say where the price is from")
-    return Price(euro, per_hour, date, source)
-
-
-def _amount(record: Mapping[str, str], name: str, path: str | Path, where: str) -> float | None:
-    text = record[name].strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise UserError(path, where, f"{name}: must be a positive number (got {text!r})")
-    return value

@@ -246,4 +246,4 @@ def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(project, li
     path = project.folder / "prices.csv"
     path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
     line = line_at_start({"prices": "prices.csv"})
-    assert line.endswith("prices.csv: line 2: euro_per_hour: must be a positive number (got '-3')")
+    assert line.endswith("prices.csv: line 2: euro_per_hour: must be greater than 0 (got '-3')")

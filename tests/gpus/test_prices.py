@@ -19,8 +19,8 @@ def written(folder, text):
 def test_prices_are_read_by_gpu(tmp_path):
     text = HEAD + 'h200,,3.5,2026-11-01,"a cloud, list price"\na100,9000,,2026-10-02,a shop\n'
     assert read_prices(written(tmp_path, text), GPUS) == {
-        "h200": Price(None, 3.5, "2026-11-01", "a cloud, list price"),
-        "a100": Price(9000.0, None, "2026-10-02", "a shop"),
+        "h200": Price(euro_per_hour=3.5, date="2026-11-01", source="a cloud, list price"),
+        "a100": Price(euro=9000.0, date="2026-10-02", source="a shop"),
     }
 
 
@@ -46,12 +46,18 @@ def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path):
             f"{MUST} (got gpu,",
         ),
         (HEAD + "h200,,3,2026-11-01,x\nh20,,3,2026-11-01,x\n", "line 3: unknown GPU 'h20', did"),
-        (HEAD + "h200,,-3,2026-11-01,x\n", "line 2: euro_per_hour: must be a positive number"),
-        (HEAD + "h200,cheap,,2026-11-01,x\n", "line 2: euro: must be a positive number (got 'che"),
-        (HEAD + "h200,inf,,2026-11-01,x\n", "line 2: euro: must be a positive number"),
+        (
+            HEAD + "h200,,-3,2026-11-01,x\n",
+            "line 2: euro_per_hour: must be greater than 0 (got '-3')",
+        ),
+        (
+            HEAD + "h200,cheap,,2026-11-01,x\n",
+            "line 2: euro: must be a valid number, unable to parse",
+        ),
+        (HEAD + "h200,inf,,2026-11-01,x\n", "line 2: euro: must be a finite number (got 'inf')"),
         (HEAD + "h200,,,2026-11-01,x\n", "line 2: must state euro, euro_per_hour or both"),
-        (HEAD + "h200,,3,November,x\n", "line 2: date: must be a day such as 2026-11-24"),
-        (HEAD + "h200,,3,2026-11-01, \n", "line 2: source: must say where"),
+        (HEAD + "h200,,3,November,x\n", "line 2: date: must be a valid date"),
+        (HEAD + "h200,,3,2026-11-01, \n", "line 2: source: is missing"),
         (HEAD + 2 * "h200,,3,2026-11-01,x\n", "line 3: h200 is given twice"),
         (HEAD + "h200,,3\n", "line 2: must have 5 fields"),
         (HEAD + "h200,,3,2026-11-01,x,y\n", "line 2: must have 5 fields"),

@@ -192,7 +192,7 @@ def section(
         first={"study": first.name, "beside": first.whole[0]},
         tdp_w={gpu: watt for gpu, watt in power.items() if watt is not None},
         prices={
-            gpu: [price.euro, price.euro_per_hour, price.date, price.source]
+            gpu: [price.euro, price.euro_per_hour, price.date.isoformat(), price.source]
             for gpu, price in prices.items()
         },
         table=card_ratios.TABLE,
