@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from launchwise.base.errors import Misfit, UserError, check_known, unknown
-from launchwise.base.expressions import check_names, names_in
+from launchwise.base.errors import Misfit, UserError, check_known
+from launchwise.base.expressions import check_names
 from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
@@ -124,12 +124,7 @@ def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> No
 def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
     known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
     for text in texts:
-        try:
-            strange = sorted(names_in(text) - set(known))
-        except ValueError as error:
-            raise Misfit(key, str(error)) from error
-        if strange:
-            raise Misfit(key, f"{text!r}: {unknown('name', strange[0], known)}")
+        check_names(key, text, known)
 
 
 def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
