@@ -176,11 +176,7 @@ class Growth:
         self._spec = spec
         self._names = dict(names)
         self._neutral = spec.neutral
-        # The order of spec.tunables, not of the variant's list, so that columns never move.
-        self.used = {
-            name: [tunable for tunable in spec.tunables if tunable in variant.tunables]
-            for name, variant in spec.variants.items()
-        }
+        self.used = {name: spec.used(name) for name in spec.variants}
         self._constraints = {name: self._by_depth(name) for name in spec.variants}
 
     def every(self, variant: str, steps: Iterator[int]) -> Iterator[Configuration]:
@@ -259,7 +255,12 @@ def universe(spec: Spec) -> list[Configuration]:
     """Every configuration that the tunables span, feasible anywhere or not, in a fixed order. Of a
     workload that lists its feasible configurations: those."""
     if spec.feasible_configurations is None:
-        return list(_candidates(spec))
+        neutral = spec.neutral
+        return [
+            {"variant": name, **neutral, **dict(zip(spec.used(name), values, strict=True))}
+            for name in spec.variants
+            for values in itertools.product(*(spec.tunables[n].values for n in spec.used(name)))
+        ]
     listed = (
         dict(zip(spec.tunable_columns, values, strict=True))
         for values in spec.feasible_configurations
@@ -274,15 +275,6 @@ def spans(spec: Spec, configuration: Configuration) -> bool:
         configuration.get(name) in (one.values if name in variant.tunables else [one.neutral])
         for name, one in spec.tunables.items()
     )
-
-
-def _candidates(spec: Spec) -> Iterator[Configuration]:
-    neutral = spec.neutral
-    for name, variant in spec.variants.items():
-        # The order of spec.tunables, not of the variant's list, so that columns never move.
-        chosen = [tunable for tunable in spec.tunables if tunable in variant.tunables]
-        for values in itertools.product(*(spec.tunables[tunable].values for tunable in chosen)):
-            yield {"variant": name, **neutral, **dict(zip(chosen, values, strict=True))}
 
 
 def launch(
@@ -315,5 +307,4 @@ def label(configuration: Mapping[str, Any], spec: Spec) -> str:
 def used(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     """Relevant part of a configuration: the variant and the tunables that it has."""
     variant = str(configuration["variant"])
-    tunables = [name for name in spec.tunables if name in spec.variants[variant].tunables]
-    return {"variant": variant, **{name: configuration[name] for name in tunables}}
+    return {"variant": variant, **{name: configuration[name] for name in spec.used(variant)}}

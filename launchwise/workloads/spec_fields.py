@@ -108,6 +108,10 @@ class SpecFields(Strict):
         """Value of each tunable in the rows of variants without it."""
         return {name: tunable.neutral for name, tunable in self.tunables.items()}
 
+    def used(self, variant: str) -> list[str]:
+        """Tunables of a variant in the order of the spec, so that columns never move."""
+        return [name for name in self.tunables if name in self.variants[variant].tunables]
+
     def values_of(self, column: str) -> list[Value]:
         """Values that a column of a configuration may hold, neutral ones included."""
         if column == "variant":
