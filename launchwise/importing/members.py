@@ -22,10 +22,9 @@ from launchwise.importing.files import MOST_BYTES
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.rows import IMPORTED, of_formulas, of_repeats
+from launchwise.tables.measurements import measured_table
+from launchwise.tables.rows import IMPORTED
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
-from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
 from launchwise.workloads.spec import Spec
 
@@ -280,7 +279,6 @@ def table_of(
     variant = next(iter(spec.variants))
     rows = [
         {
-            **absent(SWEEP),
             "gpu": gpu,
             "workload": spec.workload,
             **problem,
@@ -288,6 +286,8 @@ def table_of(
             **{name: row.configuration[name] for name in spec.tunables},
             "status": row.status,
             "reason": row.reason,
+            "times_ms": row.times_ms,
+            "time_ms": np.median(row.times_ms or (row.time_ms or math.nan,)),
             STATED: row.time_ms,
             "backend": IMPORTED,
             **row.extra,
@@ -295,21 +295,5 @@ def table_of(
         for sweep, problem in zip(sweeps, problems, strict=True)
         for row in sweep.rows
     ]
-    table = pd.DataFrame(rows)
-    flat = [row for sweep in sweeps for row in sweep.rows]
-    table["times_ms"] = pd.Series([np.asarray(row.times_ms, dtype=float) for row in flat])
-    timed = [row.times_ms or (row.time_ms,) for row in flat]
-    ok = (table["status"] == "ok").to_numpy()
-    medians = [
-        float(np.median(times)) if fine else math.nan  # type: ignore[arg-type]
-        for times, fine in zip(timed, ok, strict=True)
-    ]
-    table["time_ms"] = medians
-    table[STATED] = table[STATED].astype(float)
-    table["measured_at"] = table["measured_at"].astype(str)
-    table = table.assign(**of_repeats([row.times_ms for row in flat]))
     # A spec that an import made has 1 byte and no FLOP where they are unknown.
-    table = table.assign(**of_formulas(table, spec, least_work=1))
-    return table[list(measurement_schema(spec).columns)].sort_values(
-        spec.key_columns, ignore_index=True
-    )
+    return measured_table(rows, spec, {}, least_work=1)

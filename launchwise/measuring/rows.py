@@ -19,7 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.base.robust import median_error
 from launchwise.experiment.method import Repeats
-from launchwise.workloads.metrics import SWEEP, TIMED
+from launchwise.workloads.metrics import SWEEP
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Finding
 
@@ -66,28 +66,10 @@ def rows_to_table(
     :func:`launchwise.tables.measurements.measurement_schema` declares it. Of the journal's notes,
     ``control`` holds the drift of the reference kernel around a row, ``energy`` the energy per
     launch."""
-    import pandas as pd
+    from launchwise.tables.measurements import measured_table
 
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.rows import of_formulas, of_repeats
-
-    schema = measurement_schema(spec)
-    if not rows:
-        return schema.empty()  # Other shards may have done everything.
-    columns = list(schema.columns)
-    # A journal may be older than a metric.
-    table = pd.DataFrame([{**NEUTRAL, **row} for row in rows], columns=columns)
-    real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
-    real += [*spec.stage_columns, *spec.findings]
-    table[real] = table[real].astype(float)
-    table = table.assign(**of_repeats(table["times_ms"].tolist()))
-    table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
-    table.loc[~table["status"].isin(TIMED), "time_ms"] = np.nan
-    keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))
-    table["control_ratio"] = pd.Series(keys).map(_control_ratios(notes)).astype(float)
-    table["energy_j"] = pd.Series(keys).map(_energies(notes, spec)).astype(float)
-    table = table.assign(**of_formulas(table, spec))
-    return table.sort_values(spec.key_columns, ignore_index=True)
+    told = {"control_ratio": _control_ratios(notes), "energy_j": _energies(notes, spec)}
+    return measured_table(rows, spec, told)
 
 
 def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from launchwise.tables.rows import of_formulas, of_repeats
 from launchwise.tables.schema import (
     CLOCKS,
     POSITIVE,
@@ -34,7 +38,10 @@ from launchwise.workloads.metrics import (
     ORIGIN,
     RESULTS,
     STATUSES,
+    SWEEP,
+    TIMED,
     UNVERIFIED,
+    absent,
 )
 from launchwise.workloads.spec import Spec
 
@@ -64,6 +71,33 @@ def measurement_schema(spec: Spec) -> Schema:
         demands=[TIMED_ROWS, REPEATS, _fitting_statuses(spec)],
         unique=spec.key_columns,
     )
+
+
+def measured_table(
+    rows: Sequence[Mapping[str, Any]],
+    spec: Spec,
+    of_keys: Mapping[str, Mapping[tuple[Any, ...], float]],
+    least_work: float = -math.inf,
+) -> pd.DataFrame:
+    """Rows of a journal or of an import as a table of measurements, sorted by key, as
+    :func:`measurement_schema` declares it; what a row lacks is
+    absent. ``of_keys``: columns that are told by the key of a row. ``least_work``: see
+    :func:`launchwise.tables.rows.of_formulas`."""
+    schema = measurement_schema(spec)
+    if not rows:
+        return schema.empty()
+    table = pd.DataFrame([{**absent(SWEEP), **row} for row in rows], columns=list(schema.columns))
+    real = [each.name for each in SWEEP if each.kind == "real"]
+    real += [*spec.stage_columns, *spec.findings]
+    table[real] = table[real].astype(float)
+    table = table.assign(**of_repeats(table["times_ms"].tolist()))
+    table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
+    table.loc[~table["status"].isin(TIMED), "time_ms"] = np.nan
+    keys = pd.Series(list(zip(*(table[name] for name in spec.key_columns), strict=True)))
+    for name, values in of_keys.items():
+        table[name] = keys.map(values).astype(float)
+    table = table.assign(**of_formulas(table, spec, least_work))
+    return table.sort_values(spec.key_columns, ignore_index=True)
 
 
 def _fitting_statuses(spec: Spec) -> Demand:
