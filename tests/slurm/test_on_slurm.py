@@ -49,6 +49,14 @@ def running(slurm, run, project, gpu, rows):
     return jobs(slurm, f"sweep_wildcards_{gpu}_")[0]
 
 
+def differing(project, reference, *gpus):
+    """Rows of these GPUs' sweeps, and their profiles, that are others than without faults."""
+    found, wanted = project.measured(), reference.measured()
+    names = [*gpus, *(f"{gpu}/stencil" for gpu in gpus)]
+    pairs = [(name, *pair) for name in names for pair in zip_longest(found[name], wanted[name])]
+    return [(name, one, other) for name, one, other in pairs if one != other]
+
+
 def test_jobs_ask_for_what_their_gpu_says(slurm, on_slurm):
     """All partitions mix kinds of card, and nvcc comes with a module."""
     slurm.do("scontrol", "update", "NodeName=h200", "State=DRAIN", "Reason=not for long")
@@ -178,19 +186,8 @@ def test_a_profile_for_a_partition_that_is_none_is_one_line(slurm, on_slurm):
     assert "Traceback" not in run.said()
 
 
-def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(slurm, on_slurm):
-    overlay = on_slurm.project.folder / "overlay.yaml"
-    overlay.write_text(yaml.safe_dump({"gpus": {"t4": {"device": "L4"}}}))
-    settings = ("--configfile", "config.yaml", "overlay.yaml")
-    with on_slurm.start(*PROFILE, *settings, "-F", "--", "results/checks/t4.json") as run:
-        assert run.wait(100) == 1
-    (said,) = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
-    assert "gpus.t4: " in said
-    assert "no matching GPU: wanted L4 of sm_75, found Made-up t4" in said
-
-
 @pytest.mark.slow
-def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm):
+def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm, reference):
     with on_slurm.start(*PROFILE, "sweep_a100") as first:
         running(slurm, first, on_slurm, "a100", 5)
         os.killpg(first.process.pid, signal.SIGKILL)
@@ -215,6 +212,7 @@ def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm):
     logs = (on_slurm.results / "logs" / "slurm").rglob(f"{orphans[0]}.log")
     assert "run the same command again to resume" in next(logs).read_text()
     assert on_slurm.rows("a100") == ROWS_PER_SWEEP
+    assert differing(on_slurm, reference, "a100") == []
 
 
 def test_faults_of_nodes_and_of_slurm_itself(slurm, on_slurm, reference):
@@ -245,15 +243,18 @@ def test_faults_of_nodes_and_of_slurm_itself(slurm, on_slurm, reference):
 
         assert run.wait(900) == 0, run.said()[-3000:]
     assert "TIMEOUT" in slurm.said("squeue", "-h", "-t", "all", "-j", limited, "-o", "%T")
-    found, wanted = on_slurm.measured(), reference.measured()
-    assert found.keys() == wanted.keys()
-    differing = [
-        (name, one, other)
-        for name in found
-        for one, other in zip_longest(found[name], wanted[name])
-        if one != other
-    ]
-    assert differing == []
+    assert differing(on_slurm, reference, "t4", "h200") == []
+
+
+def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(slurm, on_slurm):
+    overlay = on_slurm.project.folder / "overlay.yaml"
+    overlay.write_text(yaml.safe_dump({"gpus": {"t4": {"device": "L4"}}}))
+    settings = ("--configfile", "config.yaml", "overlay.yaml")
+    with on_slurm.start(*PROFILE, *settings, "-F", "--", "results/checks/t4.json") as run:
+        assert run.wait(100) == 1
+    (said,) = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
+    assert "gpus.t4: " in said
+    assert "no matching GPU: wanted L4 of sm_75, found Made-up t4" in said
 
 
 @pytest.mark.slow
