@@ -15,6 +15,7 @@ from recomputing.pages import ShownPage
 INTERVAL_SEED = 0
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
+RULES = {FIXED: "one fixed choice", "nearest_size": "the nearest size's choice"}
 LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
 
 HARMED, WORTH = 1 / 1.02, 1.05
@@ -71,12 +72,12 @@ def _lead(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
         one.seen = True
 
 
-def _pays(interval: Sequence[float]) -> str:
+def _pays(interval: Sequence[float], enough: str) -> str:
     if not interval:
         return "too few problems to tell"
     low, high = interval
     if low >= LEAST_WORTH:
-        return "tune"
+        return f"tune; {enough} is as good" if enough else "tune"
     return "keep the usual choice" if high < LEAST_WORTH else "little to gain"
 
 
@@ -106,6 +107,7 @@ def _worth(one: Material) -> dict[str, Cell] | None:
         column: bootstrap(np.array([speed for speed, _ in found[column]]), INTERVAL_SEED) or ()
         for column in (BEST, RECOMMENDED)
     }
+    enough = next((words for rule, words in RULES.items() if _ties(speeds(name), speeds(rule))), "")
     paired = sum(basis == "pairs" for column in intervals for _, basis in found[column])
     problems = len(found[BEST])
     return {
@@ -116,8 +118,17 @@ def _worth(one: Material) -> dict[str, Cell] | None:
         "problems (count)": Cell(problems),
         "GPU": Cell(gpu),
         "in pairs (of best and recommended)": Cell([paired, 2 * problems]),
-        "verdict": Cell(_pays(intervals[BEST])),
+        "verdict": Cell(_pays(intervals[BEST], enough)),
     }
+
+
+def _ties(own: Sequence[tuple[float, str]], other: Sequence[tuple[float, str]]) -> bool:
+    """Whether speeds are not surely above others of the same problems."""
+    if len(own) != len(other):
+        return False
+    speeds = [np.maximum([speed for speed, _ in each], 1e-6) for each in (own, other)]
+    limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED)
+    return limits is not None and limits[0] <= 1
 
 
 def _speed(one: Material, key: tuple[object, ...]) -> tuple[float, str]:

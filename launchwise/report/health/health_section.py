@@ -120,7 +120,7 @@ def _table(found: Sequence[Health], ages_: Mapping[tuple[str, str], Age]) -> Tab
         field("cards", lambda each: each.cards or None, wording.count, "count"),
         field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
     ]
-    return table_of("Sweeps and their verdicts, the doubtful first", fields, found)
+    return table_of("Sweeps and their verdicts", fields, found)
 
 
 def _drivers(each: Health) -> str:
