@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pandas as pd
 
+from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
@@ -16,6 +18,8 @@ from launchwise.tables.times import by_sweep
 
 LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}
 """Variant to the language that it is written in."""
+
+SHIPPED = Path("recorded", "shipped.json")  # of benchmarks/shipped_configurations.py
 
 RANGES = {"up to 1": (0, 1), "above 1, up to 16": (1, 16), "above 16": (16, float("inf"))}
 """Rows per expert: each weight is used once; at most a tile of tensor cores; more."""
@@ -50,7 +54,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         Text(_rule(every)),
         table_of("Which language is fastest, by rows per expert", BY_ROWS, [*_by_rows(every)]),
         Text(NOTE, "note"),
-        *_shipped(every, published.get("shipped", [])),
+        *_shipped(study, every),
     ]
     return [Section(f"{study.name}-languages", "Which language", found)]
 
@@ -96,22 +100,24 @@ def _rule(every: pd.DataFrame) -> str:
     )
 
 
-def _shipped(every: pd.DataFrame, shipped: Records) -> Iterator[Text]:
+def _shipped(study: StudyData, every: pd.DataFrame) -> Iterator[Text]:
     """What the usual choice is, and how far it and a library's files are from the fastest."""
-    if not shipped:
+    path = None if study.folder is None else study.folder / SHIPPED
+    if path is None or not path.is_file():
         return
-    layers = {(int(row["experts"]), int(row["n"]), int(row["k"])) for row in shipped}
+    known = read_json(path)
+    layers = {tuple(one[name] for name in ("experts", "n", "k")) for one in known["layers"]}
     keys = zip(every["experts"], every["n"], every["k"], strict=True)
     named = sum(key in layers for key in keys)
     beside = "; ".join(
-        f"{row['experts']} experts of {row['n']} x {row['k']} on {row['gpu']}: the file's "
-        f"{row['file_over_fastest']}, the usual choice {row['usual_over_fastest']} times"
-        for row in shipped
+        f"{one['experts']} experts of {one['n']} x {one['k']} on {one['gpu']}: the file's "
+        f"{one['file_over_fastest']:.2f}, the usual choice {one['usual_over_fastest']:.2f} times"
+        for one in known["layers"]
     )
     yield Text(
         "The usual choice is a fallback: what vLLM launches for a layer without a configuration "
         f"file. Layers whose file was compared are {named} of the {len(every)} problems here. "
         f"Time over the fastest of a sweep, geometric mean over tokens, of such layers: {beside} "
-        f"({shipped[0]['source']}).",
+        f"({known['source']}).",
         "note",
     )
