@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
+from launchwise.base.literals import visible
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
 from launchwise.workloads.builds import OFFLOADING, TRITON
@@ -36,6 +37,16 @@ CompilerOption = Annotated[str, AfterValidator(compiler_option)]
 
 
 Value = int | str
+
+
+def _in_line(value: Value) -> Value:
+    if isinstance(value, str) and visible(value) != value:
+        raise ValueError(f"{visible(value)!r} must be plain characters of one line")
+    return value
+
+
+ListedValue = Annotated[Value, AfterValidator(_in_line)]
+"""A value that a spec lists: a text becomes a macro of the compiler, and a line ends that."""
 
 NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
 """What is said of an array without elements."""
@@ -70,7 +81,7 @@ class ProblemParameter(Strict, title="problem parameter"):
     """One dimension of the problem space."""
 
     type: Literal["integer", "category"] = Field(description="integers, or one of listed texts")
-    values: list[Value] | None = Field(None, min_length=1)
+    values: list[ListedValue] | None = Field(None, min_length=1)
     """allowed values; required for a category"""
     minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
     maximum: int | None = Field(None, description="largest allowed integer; none when left out")
@@ -107,9 +118,9 @@ class Tunable(Strict, title="tunable"):
 
     kind: Literal["build", "launch"]
     """build: every value needs a compilation; launch: none does"""
-    values: list[Value] = Field(min_length=1)
+    values: list[ListedValue] = Field(min_length=1)
     """values to choose from"""
-    neutral: Value = ""
+    neutral: ListedValue = ""
     """value in the rows of variants without this tunable; the first value when left out"""
     unit: str = ""
     """unit, for the report"""
