@@ -160,14 +160,7 @@ class _Merged:
             case ast.Compare(left, [ast.Eq() | ast.NotEq() as sign], [right]):
                 if outcome is not isinstance(sign, ast.Eq):
                     return
-                match condition._given[0]:
-                    case [Shape() as shape, Shape() as other]:
-                        self.texts.link(shape, other)
-                    case [Shape() as shape, several]:
-                        for size, own in zip(several, shape.of_rank(len(several)), strict=True):
-                            self.texts.unify(node_of(size), own._node)
-                    case _:
-                        self.texts.unify(left, right)
+                self.texts.unify(left, right)
 
     def node(self, get: Callable[[Launch], Any]) -> ast.expr:
         return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])

@@ -197,8 +197,6 @@ def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
 
 # Calls
 
-CALLED: list[Value] = []  # Functions that are called and unknown, such as `x.zero_`
-
 
 def _call(function: Value, *given: Any, **named: Any) -> Any:
     """What a call of an unknown function returns."""
@@ -223,7 +221,6 @@ def _call(function: Value, *given: Any, **named: Any) -> Any:
     ])  # fmt: skip
     made = Value(node, [*map(value_of, (*given, *named.values()))], owner=function)
     made._source, made._given = made, (given, named)
-    CALLED.append(function)
     return made
 
 

@@ -171,13 +171,10 @@ class Places:
 
     def __eq__(self, other: object) -> Any:
         node = other._node() if isinstance(other, Places) else node_of(other)
-        made = Value(ast.Compare(self._node(), [ast.Eq()], [node]))
-        other = other.shape if isinstance(other, Places) else other
-        made._given = ((self.shape, other) if isinstance(other, Shape | tuple | list) else (), {})
-        return made
+        return Value(ast.Compare(self._node(), [ast.Eq()], [node]))
 
     def __ne__(self, other: object) -> Any:
-        return not self == other
+        return ~(self == other)
 
     def __hash__(self) -> int:
         return id(self.shape)
@@ -203,21 +200,6 @@ def _size(value: Value) -> Value:
     size = Size(ast.Name(name))
     size._tensor = tensor_of(value)
     return size
-
-
-def _certain(value: Value) -> bool | None:
-    """Whether a condition holds as no size is zero; None where that does not tell."""
-    size, sign = value._name, ast.cmpop()
-    match value._node:
-        case ast.Compare(ast.Name(id=size), [sign], [ast.Constant(0)]):
-            pass
-    symbol = NOW[-1].symbols.get(size)
-    if symbol is None or symbol.kind not in ("size", "length"):
-        return None
-    return not isinstance(sign, ast.Eq | ast.Lt | ast.LtE)
-
-
-Value.certain = staticmethod(_certain)
 
 
 # Functions and methods of PyTorch

@@ -46,15 +46,6 @@ class Texts:
                     self._names.called.setdefault(first.id, self._names.called[name])
             return
 
-    def link(self, first: Shape, second: Shape) -> None:
-        """Two shapes that the host insists to be equal: the first stands for both."""
-        if not first.sizes:
-            first, second = second, first
-        for place, size in second.sizes.items():
-            if place in first.sizes:
-                self.unify(first.sizes[place]._node, size._node)
-        second.become(first)
-
     def _root(self, node: ast.expr) -> ast.expr:
         for _ in range(_DEEPEST):
             if not isinstance(node, ast.Name) or node.id not in self._same:

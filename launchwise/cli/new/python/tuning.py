@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from launchwise.cli.new.python.facts import TYPES, Tuning
-from launchwise.cli.new.python.stand_ins import CALLED, CONFIG_OPTIONS, Config, Given, Kernel
+from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, Given, Kernel
 from launchwise.cli.new.python.tensors import NOW, Names, Symbol
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
@@ -85,32 +83,21 @@ def _checked(value: Any) -> Any:
 
 
 def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
-    """Configurations that give constexprs of the function, all that most of them give. Raises
-    NotKnown where there is none, or they do not give the same."""
-    said = {id(one): why for one in configs if (why := _mistake(one, names))}
-    kept = [one for one in configs if id(one) not in said]
-    if not kept:
-        raise NotKnown(configs[0].line, said[id(configs[0])])
-    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in kept)))
-    lacks = [(each, name) for each in kept for name in own if name not in each.kwargs][:1]
-    whole = [each for each in kept if len(each.kwargs) == len(own)]
-    if lacks and 2 * len(whole) <= len(kept):
-        raise NotKnown(lacks[0][0].line, f"a configuration does not give {lacks[0][1]}")
-    for each in (one for one in configs if one not in whole):
-        missing = next((name for name in own if name not in each.kwargs), "")
-        why = said.get(id(each), f"it does not give {missing}")
-        note = f"line {each.line}: a configuration of @triton.autotune is left out: {why}"
-        tuning.notes.append(note)
-    stated = {name for each in whole for name in each.stated}
+    """Configurations that give constexprs of the function, all the same ones. Raises NotKnown where
+    one does not."""
+    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
+    stated = {name for each in configs for name in each.stated}
     options = [name for name in CONFIG_OPTIONS if name in stated and name not in own]
-    for each in whole:
+    for each in configs:
+        if strange := [str(name)[:_MOST_LETTERS] for name in each.kwargs if name not in names]:
+            raise NotKnown(each.line, f"the kernel has no constexpr {strange[0]}")
+        if lacks := [name for name in own if name not in each.kwargs]:
+            raise NotKnown(each.line, f"a configuration does not give {lacks[0]}")
         values = {name: each.kwargs[name] for name in own}
         values |= {name: each.stated.get(name, CONFIG_OPTIONS[name]) for name in options}
         config = {name: _value(one, each.line) for name, one in values.items()}
         if config not in tuning.configs:
             tuning.configs.append(config)
-        if each.pre_hook is not None:
-            _read_hook(each, tuning)
     # What Triton takes where nothing is stated tunes nothing.
     for name in ("num_ctas", "maxnreg"):
         if {each.get(name) for each in tuning.configs} == {CONFIG_OPTIONS[name] or NO_LIMIT}:
@@ -119,16 +106,8 @@ def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> No
     for name in own:
         if len({type(each[name]) for each in tuning.configs}) > 1:
             raise NotKnown(configs[0].line, f"the values of {name} mix numbers and texts")
-
-
-def _mistake(config: Config, names: Sequence[str]) -> str:
-    """Why a configuration cannot be one of the function; '' where it can."""
-    for strange in (str(name)[:_MOST_LETTERS] for name in config.kwargs if name not in names):
-        free = [name for name in names if name not in config.kwargs]
-        close = difflib.get_close_matches(strange, free, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        return f"the kernel has no constexpr {strange}{hint}"
-    return ""
+    if hooks := [each for each in configs if each.pre_hook is not None]:
+        tuning.notes.append(f"line {hooks[0].line}: pre_hook {_HOOK}")
 
 
 def _value(value: Any, line: int) -> int | str:
@@ -142,28 +121,6 @@ def _value(value: Any, line: int) -> int | str:
     if isinstance(known, str) and known:
         return known
     raise NotKnown(line, f"{value!r:.40} is no whole number, text or type of Triton")
-
-
-class _Arguments(dict[str, Value]):
-    """Arguments by name, each a value."""
-
-    def __missing__(self, name: str) -> Value:
-        return Value(ast.Name(str(name)))
-
-
-def _read_hook(config: Config, tuning: Tuning) -> None:
-    """The ``pre_hook`` of a configuration, which often sets outputs to zero."""
-    CALLED.clear()
-    try:
-        config.pre_hook(_Arguments())
-    except Exception:
-        CALLED.clear()
-    owners = [one._owner for one in CALLED if one._name == "zero_"]
-    if owners and len(owners) == len(CALLED):
-        names = (one._name for one in owners if one is not None)
-        tuning.zeroed += [name for name in names if name not in tuning.zeroed]
-    elif not any("pre_hook" in each for each in tuning.notes):
-        tuning.notes.append(f"line {config.line}: pre_hook {_HOOK}")
 
 
 def _derive(kernel: Kernel, rules: Any, line: int, tuning: Tuning, none: Collection[str]) -> None:

@@ -126,7 +126,6 @@ class Value:
     """A number, a text, a tensor, a module or a function that is not known."""
 
     on_call: Callable[..., Any]
-    certain: Callable[[Value], bool | None]
 
     def __init__(
         self, node: ast.expr, parts: Sequence[Value] = (), sign: Any = None, *, known: Any = None,
@@ -201,8 +200,6 @@ class Value:
     def __bool__(self) -> bool:
         if self._known is not None:
             return bool(self._known)
-        if not TRACES and (certain := Value.certain(self)) is not None:
-            return certain
         if not RUNS:
             raise self._unknown()
         return RUNS[-1].decide(self)
