@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import re
 import sys
@@ -24,8 +23,8 @@ from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.rows import complaint
 from launchwise.workloads.declared.declared_workload import load_workload
-from launchwise.workloads.device import HostRun, Launch, LaunchFailed, OutOfMemory
-from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
+from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
+from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
@@ -54,16 +53,6 @@ def hint(
                     f'or the spec constraints: ["{length} % {block} == 0"]'
                 )
     return ""
-
-
-def unfilled_warp(launch: Launch) -> str:
-    """Remark on a block whose last warp is not full; '' for others."""
-    threads = math.prod(launch.block)
-    if threads % WARP_SIZE == 0:
-        return ""
-    return (
-        f"; the block has {threads} threads, no multiple of {WARP_SIZE}: its last warp is not full"
-    )
 
 
 def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> str:
@@ -131,7 +120,7 @@ def outcome(
     """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why. With the
     largest error and what is allowed, where its results were checked."""
     error, tolerance = 0.0, 0.0
-    wrong, right, ragged = list[str](), 0, ""
+    wrong, right = list[str](), 0
     try:
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
@@ -142,7 +131,6 @@ def outcome(
                 if isinstance(work, HostRun):
                     work.run()
                 else:
-                    ragged = ragged or "".join(map(unfilled_warp, work.launches[:1]))
                     for launch in work.launches:
                         device.launch(launch)
                 found = session.check()
@@ -158,11 +146,11 @@ def outcome(
     except (LaunchFailed, OutOfMemory) as failure:
         said = str(failure)
         said += hint(said, spec, problem, configuration)
-        return {"status": "failed", "reason": said + ragged}
+        return {"status": "failed", "reason": said}
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}
-        return {"status": "wrong", "reason": _why(wrong, right) + ragged}
+        return {"status": "wrong", "reason": _why(wrong, right)}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
 
 

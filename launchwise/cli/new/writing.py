@@ -27,7 +27,7 @@ from launchwise.cli.new.tunables import (
     needed_nodes,
     tuning_hints,
 )
-from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
+from launchwise.cli.new.yaml_lines import QUESTION, Line, head, lines_of, spec_of
 from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
@@ -87,9 +87,7 @@ def spec_text(
         reason = "no name of a spec begins with an underscore: rename it"
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
     draft = _Draft(source, kernel, needs)
-    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
     tunables = draft.launch.tunables
-    baseline = {"variant": name, **{one.name: one.start for one in tunables}}
     values = [
         Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
     ]
@@ -97,35 +95,28 @@ def spec_text(
         Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
         for name, value in draft.macros.items()
     ]
-    asked = list(dict.fromkeys([*options, *_options(source, kernel, options)]))
-    title = f"{Path(file).stem} {kernel.name}".lower()
-    lines = [
-        *_notes(workload, file, source, kernel, [*_undefined(every), *draft.hints]),
-        *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(draft), *_types(source, kernel)]),
-        *section("tunables", values, "build tunables become macros of the same name"),
-        *(section("macros", macros, "of every build") if macros else []),
-        *lines_of([Line("compiler_options", asked)] if asked else []),
-        *section("arguments", draft.arguments, "in the order of the kernel's parameters"),
-        *section("reference", _reference(title, draft.arguments)),
-        "variants:",
-        *section(name, _variant(file, kernel, draft), "", 2),
-        *lines_of([Line("baseline", baseline)]),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _notes(
-    workload: str, file: str, source: Source, kernel: Kernel, hints: Sequence[str]
-) -> list[str]:
+    said = f"Kernel {kernel.name} of {file}. Every value is a draft, read from names."
     others = [one.name for one in source.kernels if one.name != kernel.name]
-    notes = [
-        f"Kernel {kernel.name} of {file}. Every value is a draft, read from names.",
-        "A comment that begins with a question mark asks for a decision.",
-        *([f"Other kernels of the file: {', '.join(others)}."] if others else []),
-        *(f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file, workload)),
-    ]
-    return [f"# {note}" for note in (*notes, *hints)]
+    notes = head(said, others, remarks(source.headers, file, workload))
+    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
+    asked = dict.fromkeys([*options, *_options(source, kernel, options)])
+    title = f"{Path(file).stem} {kernel.name}".lower()
+    parts: dict[str, tuple[Sequence[Line], str]] = {
+        "problem": ([*_problem(draft), *_types(source, kernel)], ""),
+        "tunables": (values, "build tunables become macros of the same name"),
+        "macros": (macros, "of every build"),
+        "arguments": (draft.arguments, "in the order of the kernel's parameters"),
+        "reference": (_reference(title, draft.arguments), ""),
+    }
+    below = lines_of([Line("compiler_options", list(asked))] if asked else [])
+    return spec_of(
+        workload,
+        [*notes, *_undefined(every), *draft.hints],
+        parts,
+        Line(name, _variant(file, kernel, draft)),
+        {one.name: one.start for one in tunables},
+        below,
+    )
 
 
 def _undefined(needs: Sequence[Need]) -> list[str]:

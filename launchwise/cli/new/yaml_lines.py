@@ -1,4 +1,4 @@
-"""Lines of YAML: a key, a value, and a question as a comment."""
+"""The text of a drafted spec: lines of YAML with a question as a comment, and their order."""
 
 from __future__ import annotations
 
@@ -54,3 +54,34 @@ def written_as(value: Any) -> str:
     ):
         return str(value)
     return json.dumps(value)
+
+
+def spec_of(
+    workload: str,
+    notes: Sequence[str],  # comments at its head
+    parts: Mapping[str, tuple[Sequence[Line], str]],  # lines of each part, and a comment on it
+    variant: Line,  # its name and lines
+    baseline: Mapping[str, Any],
+    below: Sequence[str] = (),  # lines below the variant
+) -> str:
+    """Content of ``spec.yaml`` in a workload's folder. Parts without lines are left out, but for
+    tunables."""
+    lines = [
+        *(f"# {note}" for note in notes),
+        *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
+    ]
+    for key, (own, comment) in parts.items():
+        lines += section(key, own, comment) if own or key == "tunables" else []
+    lines += ["variants:", *section(variant.key, variant.value, "", 2), *below]
+    lines += lines_of([Line("baseline", {"variant": variant.key, **baseline})])
+    return "\n".join(lines) + "\n"
+
+
+def head(said: str, others: Sequence[str], remarks: Sequence[str]) -> list[str]:
+    """Notes at the head: what is drafted, the other kernels of its file, what a person must do."""
+    return [
+        said,
+        "A comment that begins with a question mark asks for a decision.",
+        *([f"Other kernels of the file: {', '.join(others)}."] if others else []),
+        *(f"{QUESTION[2:]}{each}" for each in remarks),
+    ]

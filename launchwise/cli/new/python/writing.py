@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from launchwise.base.expressions import names_in
 from launchwise.cli.new import writing as drafts
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import TOLERANCE, reference_lines
-from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, written_as
+from launchwise.cli.new.yaml_lines import Line, head, lines_of, spec_of, written_as
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
 
@@ -27,13 +27,7 @@ _LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest t
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
     """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file."""
     kernel = draft.kernel.name
-    others = [name for name in draft.kernels if name != kernel]
-    notes = [
-        f"Function {kernel} of {file}. Every value is a draft of a run with stand-ins.",
-        "A comment that begins with a question mark asks for a decision.",
-        *([f"Other kernels of the file: {', '.join(others)}."] if others else []),
-        *(f"{QUESTION[2:]}{each}" for each in remarks(draft)),
-    ]
+    said = f"Function {kernel} of {file}. Every value is a draft of a run with stand-ins."
     variant = [
         Line("source", file),
         Line("kernel", kernel),
@@ -45,20 +39,17 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         for name, (values, _, question) in draft.tunables.items()
     ]
     macros = [Line(name, text, question) for name, (text, question) in draft.macros.items()]
-    lines = [
-        *(f"# {note}" for note in notes),
-        *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", _problem(draft)),
-        *section("tunables", tunables, "constexprs, and options of Triton's compiler"),
-        *(section("macros", macros, "constexprs that follow from others") if macros else []),
-        *section("arguments", draft.arguments, "in the order of the function's parameters"),
-        *section("reference", _reference(f"{Path(file).stem} {kernel}".lower(), draft)),
-        "variants:",
-        *section(_variant_name(draft), variant, "", 2),
-        *_listed(draft),
-        *lines_of([Line("baseline", _baseline(draft))]),
-    ]
-    return "\n".join(lines) + "\n"
+    reference = _reference(f"{Path(file).stem} {kernel}".lower(), draft)
+    parts: dict[str, tuple[Sequence[Line], str]] = {
+        "problem": (_problem(draft), ""),
+        "tunables": (tunables, "constexprs, and options of Triton's compiler"),
+        "macros": (macros, "constexprs that follow from others"),
+        "arguments": (draft.arguments, "in the order of the function's parameters"),
+        "reference": (reference, ""),
+    }
+    notes = head(said, [name for name in draft.kernels if name != kernel], remarks(draft))
+    own = Line(_variant_name(draft), variant)
+    return spec_of(workload, notes, parts, own, _starts(draft), _listed(draft))
 
 
 def _problem(draft: Draft) -> list[Line]:
@@ -120,7 +111,7 @@ def usual_of_triton(draft: Draft) -> str:
 def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = "") -> Iterator[str]:
     first, *rest = [*([Line("when", when)] if when else []), Line("reason", reason)]
     # What a configuration leaves out has the function's default, as the baseline has.
-    values = {**_baseline(draft), **config, **draft.usual}
+    values = {"variant": _variant_name(draft), **_starts(draft), **config, **draft.usual}
     yield f"  - {first.key}: {written_as(first.value)}"
     yield from lines_of([*rest, Line("configuration", values)], 4)
 
@@ -136,9 +127,8 @@ def _blocks(draft: Draft) -> dict[str, str]:
     }
 
 
-def _baseline(draft: Draft) -> dict[str, Value]:
-    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
-    return {"variant": _variant_name(draft), **starts}
+def _starts(draft: Draft) -> dict[str, Value]:
+    return {name: start for name, (_, start, _) in draft.tunables.items()}
 
 
 def _variant_name(draft: Draft) -> str:
