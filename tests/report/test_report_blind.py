@@ -97,3 +97,5 @@ def test_a_time_from_a_datasheet_says_how_far_it_may_be_off():
     assert finder.data(study())["off"] == "error unknown"
     script = (files("launchwise.report") / "templates" / "answer.js").read_text(encoding="utf-8")
     assert "fromDatasheet(data, entry) ? `, ${data.off}`" in script
+    # Of the answer, and of a faster kernel for the same GPU.
+    assert script.count("offOf(data, entry)") == 2

@@ -123,8 +123,9 @@
     return `${times} times the speed of ${name}${between}${how}.`;
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
+  const offOf = (data, entry) => fromDatasheet(data, entry) ? `, ${data.off}` : "";
   const time = (data, entry) => {
-    const off = fromDatasheet(data, entry) ? `, ${data.off}` : "";
+    const off = offOf(data, entry);
     if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${off}.`;
     return fromDatasheet(data, entry) ? sentence(data.words.link) : "Its time is not known.";
   };
@@ -224,7 +225,7 @@
     const path = `${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;
     return [linked("", "All configurations of this problem", path)];
   };
-  const fasterLine = (entry, context) => {
+  const fasterLine = (data, entry, context) => {
     const place = element("p", "", "faster");
     place.hidden = true;
     if (entry[TIME] !== null) {
@@ -235,7 +236,7 @@
         state.set("study", found.study);
         const link = element("a", found.title);
         link.href = `#find?${state}`;
-        place.append(`A faster kernel of the same workload: ${found.words}, ${number(found.time, 4)} ms (${found.basis}), by the study “`, link, "”.");
+        place.append(`A faster kernel of the same workload: ${found.words}, ${number(found.time, 4)} ms${offOf(data, entry)} (${found.basis}), by the study “`, link, "”.");
       }).catch(() => {});
     }
     return place;
@@ -258,7 +259,7 @@
     const reached = data.rule.reached[entry[GPU]];
     const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
-    made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
+    made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(data, entry, context));
     made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
