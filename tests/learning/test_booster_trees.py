@@ -51,7 +51,6 @@ def on_thresholds(trees, features):
 def test_sums_are_those_of_lightgbm(data):
     booster = boosted(PARAMETERS, *data)
     trees = lightgbm_trees(booster.text)
-    assert trees is not None
     assert len(trees.starts) == ROUNDS
     for rows in (data[0], 3 * data[0] - 1, on_thresholds(trees, data[0])):
         np.testing.assert_array_equal(trees.sum(rows), booster.predict(rows))
@@ -60,7 +59,6 @@ def test_sums_are_those_of_lightgbm(data):
 def test_sums_are_those_of_xgboost(data):
     booster = of_xgboost(data)
     trees = xgboost_trees(XgboostBooster(booster).text)
-    assert trees is not None
     assert len(trees.starts) == ROUNDS
     for rows in (data[0], 3 * data[0] - 1, on_thresholds(trees, data[0])):
         np.testing.assert_array_equal(trees.sum(rows), booster.inplace_predict(rows).astype(float))
@@ -69,7 +67,6 @@ def test_sums_are_those_of_xgboost(data):
 def test_a_constant_target_gives_trees_of_one_leaf(data):
     booster = boosted(PARAMETERS, data[0], np.full(len(data[0]), 2.5))
     trees = lightgbm_trees(booster.text)
-    assert trees is not None
     np.testing.assert_array_equal(trees.sum(data[0]), booster.predict(data[0]))
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from stencil import cases, training_rows
 
-from launchwise.base.errors import UserError
 from launchwise.learning.recommenders import lambdarank
 from launchwise.learning.recommenders.lambdarank import LambdarankRecommender, grades, lists_of
 from launchwise.learning.splits import among, case_numbers
@@ -67,8 +66,3 @@ def test_rows_in_any_order_teach_the_same_lists(domain, sweep):
         ranked = LambdarankRecommender(domain).fit(rows).rank(asked)
         first = ranked.loc[ranked["rank"] == 1, "time_ms"].iloc[0]
         assert first <= 1.05 * asked["time_ms"].min()
-
-
-def test_a_list_without_a_place_is_refused(domain):
-    with pytest.raises(UserError, match="must be greater than or equal to 1"):
-        LambdarankRecommender(domain, truncation=0)

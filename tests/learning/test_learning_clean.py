@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
-from launchwise.learning.splits import ALL, Case, Fold, among
+from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import (
     check_training,
     clean,
@@ -100,16 +100,6 @@ def test_scaling_the_times_changes_nothing_within_a_problem(stencil_spec, seed, 
     assert names(before.training, stencil_spec) == names(after.training, stencil_spec)
 
 
-def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec):
-    rows = sweep(stencil_spec, {64: [1.0, 2.0, 3.0, 4.0], 70: [1.0, 2.0]})
-    larger = rows.assign(time_ms=rows["time_ms"].where(rows["n"] == 64, rows["time_ms"] * 100))
-    kept = [
-        len(cleaned(stencil_spec, one, fold([64, 70], []), "global").training)
-        for one in (rows, larger)
-    ]
-    assert kept == [6, 5]
-
-
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
 def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
@@ -184,14 +174,6 @@ def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
     assert 1000.0 not in found.training["time_ms"].tolist()
 
 
-@pytest.mark.parametrize("scope", ["problem", "global"])
-def test_constant_times_remove_nothing(stencil_spec, scope):
-    rows = sweep(stencil_spec, {64: [0.7] * 9, 70: [0.7] * 9})
-    found = cleaned(stencil_spec, rows, fold([64, 70], []), scope)
-    assert len(found.training) == 18
-    assert found.removed.empty
-
-
 def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec):
     statuses = ["ok", "slow", "wrong", "failed", "timeout", "out_of_memory"]
     rows = sweep(stencil_spec, {64: [1.0] * 6}, {64: statuses})
@@ -247,29 +229,3 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(stenc
             found.training.assign(copy_ms=-1.0),
             training_schema(staged),
         )
-
-
-def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(stencil_spec):
-    rows = sweep(stencil_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
-    found = cleaned(stencil_spec, rows, fold([64], []))
-    told = ["status", "time_ms", "registers", "spill_bytes"]
-    expected = ["folds", *stencil_spec.key_columns, *told]
-    assert list(found.training.columns) == expected == list(training_schema(stencil_spec).columns)
-
-
-def test_a_sweep_falls_apart_without_loss(stencil_spec, tmp_path):
-    rows = stencil.sweep(stencil_spec, (256, 300, 512, 550), GPU)
-    asked = (tuple(stencil.cases(sizes, (GPU,))) for sizes in ((256, 300, 512), (550,)))
-    one = Fold("it", ALL, *asked)
-    believed = rows[among(rows, one.train, stencil_spec) & rows["status"].isin(MEASURED)]
-    found = clean({GPU: rows}, [one], stencil_spec, Fences())
-    gone = found.removed[found.removed["scope"] == "problem"]
-    assert len(found.training) + len(gone) == len(believed) > 250
-    assert names(found.training, stencil_spec) | names(gone, stencil_spec) == names(
-        believed, stencil_spec
-    )
-    # Whatever the fences say, nobody must lose the fastest row of a problem.
-    best = believed.groupby("n")["time_ms"].min()
-    assert found.training.groupby("n")["time_ms"].min().to_dict() == best.to_dict()
-    write_table(tmp_path / "training.parquet", found.training, training_schema(stencil_spec))
-    write_table(tmp_path / "removed.parquet", found.removed, removed_schema(stencil_spec))

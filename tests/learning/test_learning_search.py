@@ -71,8 +71,6 @@ def test_a_log_does_not_list_every_trial(domain, rows, caplog):
 def test_the_search_finds_better_than_the_defaults(domain, rows):
     first, _ = searched(domain, rows, 1)
     found, _ = searched(domain, rows, 12)
-    assert first.value is not None
-    assert found.value is not None
     assert found.value < first.value
     recommender = Favourite(domain, **found.parameters, seed=5)
     assert found.value == pytest.approx(held_out_regret(recommender, rows, 2, 5).mean())

@@ -42,13 +42,6 @@ def test_mean_between_points(kernel, points, values):
     np.testing.assert_allclose(found, known.predict(asked), atol=2e-4)
 
 
-def test_mean_at_the_points_is_near_what_was_observed(points, values):
-    kernel = matern.Kernel(1.0, np.ones(AXES), 1e-5)
-    weights = matern.posterior_weights(kernel, points, values)
-    found = matern.posterior_mean(kernel, points, weights, points)
-    np.testing.assert_allclose(found, values, atol=2e-3)
-
-
 def test_fit_is_as_likely_as_scikit_learns(points, values):
     start = matern.Kernel(1.0, np.full(AXES, 3.0), 1e-2)
     with warnings.catch_warnings():

@@ -80,15 +80,6 @@ def test_what_learns_nothing_says_the_same_whatever_was_measured(domain, measure
         assert predictors[0].predict(test).tolist() == predictors[1].predict(test).tolist()
 
 
-def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(domain, measured):
-    train, test = of(measured, TRAINED), of(measured, ASKED)
-    one, two = (
-        recommender_class("learnt")(domain).fit(train.assign(time_ms=factor * train["time_ms"]))
-        for factor in (1, 3)
-    )
-    assert np.median(two.predict(test) / one.predict(test)) == pytest.approx(3, rel=0.01)
-
-
 def test_the_learnt_one_takes_no_first_launch_for_a_time(domain, measured):
     train, test = of(measured, TRAINED), of(measured, ASKED)
     slow = np.arange(len(train)) % 3 == 0

@@ -7,9 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.tree import DecisionTreeRegressor
 
-from launchwise.base.errors import UserError
 from launchwise.learning import trees as module
 from launchwise.learning.trees import Trees
 
@@ -58,13 +56,6 @@ def test_nan_is_refused(forest):
         Trees.of(forest.estimators_).predict(np.full((1, 5), np.nan, dtype=np.float32))
 
 
-def test_a_broken_file_is_one_line(tmp_path):
-    path = tmp_path / "model.npz"
-    path.write_bytes(b"PK\3\4 broken")
-    with pytest.raises(UserError, match="cannot be read as a model"):
-        Trees.read(path)
-
-
 def test_the_same_trees_are_the_same_bytes(forest, tmp_path):
     trees = Trees.of(forest.estimators_)
     trees.write(tmp_path / "first.npz")
@@ -72,11 +63,3 @@ def test_the_same_trees_are_the_same_bytes(forest, tmp_path):
     assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
     with zipfile.ZipFile(tmp_path / "first.npz") as archive:
         assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-
-
-def test_a_single_tree_is_stored_likewise(features, tmp_path):
-    grown = DecisionTreeRegressor(max_depth=7, random_state=1).fit(features, features.sum(axis=1))
-    Trees.of([grown]).write(tmp_path / "model.npz")
-    trees = Trees.read(tmp_path / "model.npz")
-    assert trees.predict(features).tolist() == grown.predict(features).tolist()
-    assert trees.leaves == grown.get_n_leaves()
