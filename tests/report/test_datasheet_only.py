@@ -58,7 +58,6 @@ def test_intervals_rest_on_published_times():
     )]  # fmt: skip
     made = with_answers(published_times=pd.concat([known, *others], ignore_index=True))
     apart = spread([made])
-    assert apart is not None
     # Of eleven ratios the tenth is the 90th percentile.
     assert (apart.factor, apart.times, apart.gpus) == (pytest.approx(2.0), 11, ("t4",))
     assert "11 published" in apart.words

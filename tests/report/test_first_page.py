@@ -10,9 +10,6 @@ from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.report.site.stand_ins import SHOWN, write_first_page
 from launchwise.workloads.parts import GPU_NAMES
 
-Answered = tuple[str, int, str, float | None]
-"""GPU, size, basis and gain of an answer."""
-
 
 def answer(gpu, n, basis="measured", gain=1.25):
     return gpu, n, basis, gain

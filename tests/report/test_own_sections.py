@@ -8,7 +8,6 @@ from report_study import study
 from launchwise.base.errors import UserError
 from launchwise.report.site.assemble import of_study
 from launchwise.report.site.own_sections import FAILED, own_sections
-from launchwise.report.site.rendering import every_block
 from tests.support.report_pages import page_of
 
 GOOD = """
@@ -30,12 +29,6 @@ def folder(tmp_path):
     (found / "published").mkdir(parents=True)
     (found / "published" / "facts.csv").write_text("fact,value,source\nspeed,42,a paper\n")
     return found
-
-
-def only_text(sections):
-    (one,) = sections
-    (block,) = every_block([one])
-    return str(block.text)
 
 
 def test_a_section_from_outside_the_project_stands_on_the_page(folder):

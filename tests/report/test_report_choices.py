@@ -6,20 +6,14 @@ import pandas as pd
 import pytest
 
 from launchwise.report.answer import sizes, study_answer
-from launchwise.report.blocks import Figure, Fold
+from launchwise.report.blocks import Figure
 from launchwise.report.site import assemble
 from tests.support.report_study import study
-from tests.support.shown import rows_of
-
-
-def blocks_of(section):
-    """Blocks of a section, folded ones too."""
-    for block in section.blocks:
-        yield from block.blocks if isinstance(block, Fold) else [block]
+from tests.support.shown import blocks_of, rows_of
 
 
 def test_methods_against_size_are_those_of_their_gpu():
-    figures = [block for block in blocks_of(sizes.tiles(study())) if isinstance(block, Figure)]
+    figures = blocks_of(sizes.tiles(study()), Figure, folded=True)
     lines = {
         figure.id: {trace["name"]: trace["y"] for trace in figure.panels[0].data}
         for figure in figures

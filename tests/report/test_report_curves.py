@@ -7,10 +7,11 @@ import pytest
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
-from launchwise.report.blocks import Figure, Fold, Table
+from launchwise.report.blocks import Figure
 from launchwise.report.models.learning_curves import learning_curves
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
+from tests.support.shown import tables
 
 REACHED = {"knn": 0.8, "tree": 0.7, "untuned": 0.4, RANDOM: 0.5}
 """Fraction at first choice; each further measurement closes a tenth of what is missing."""
@@ -35,18 +36,11 @@ def curves(split="sizes"):
 
 
 def section():
-    found = learning_curves(replace(study(), curves=curves()))
-    assert found is not None
-    return found
-
-
-def tables(made):
-    folded = [one for fold in made.blocks if isinstance(fold, Fold) for one in fold.blocks]
-    return [block for block in (*made.blocks, *folded) if isinstance(block, Table)]
+    return learning_curves(replace(study(), curves=curves()))
 
 
 def test_every_way_to_choose_stands_in_the_table_the_best_first():
-    (listed,) = (one for one in tables(section()) if "geometric mean" in one.caption)
+    (listed,) = (one for one in tables(section(), folded=True) if "geometric mean" in one.caption)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in listed.rows}
     assert list(rows) == ["kNN", "regression tree", "random order", "untuned"]
     assert rows["kNN"] == ["0.800", "0.820", "0.838", "0.869", "0.923", "0.973", "0.999"]
@@ -70,7 +64,6 @@ def test_the_figure_draws_regret_and_random_order_beside_it():
 def test_a_line_ends_where_every_problem_has_its_best():
     best = curves().assign(fraction=lambda rows: rows["fraction"].where(rows["measured"] < 7, 1.0))
     made = learning_curves(replace(study(), curves=best))
-    assert made is not None
     (figure,) = (block for block in made.blocks if isinstance(block, Figure))
     for trace in figure.panels[0].data[:-1]:
         assert None not in trace["y"][:6]
@@ -103,8 +96,7 @@ def test_a_search_ends_before_the_others_and_is_explained():
     search = known[(known["model"] == "knn") & (known["measured"] <= 20)].assign(model=SEARCH)
     asked = replace(study(), curves=pd.concat([known, search]))
     made = learning_curves(asked)
-    assert made is not None
-    (listed,) = (one for one in tables(made) if "geometric mean" in one.caption)
+    (listed,) = (one for one in tables(made, folded=True) if "geometric mean" in one.caption)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in listed.rows}
     assert rows["search"] == [*rows["kNN"][:-1], "–"]
     (figure,) = (block for block in made.blocks if isinstance(block, Figure))

@@ -30,7 +30,6 @@ def of_one_size():
 
 
 def kinds(section, kind):
-    assert section is not None
     return [block.id for block in every_block([section]) if isinstance(block, kind)]
 
 
@@ -48,7 +47,6 @@ def test_the_axis_of_tunables_begins_near_the_least_value():
     made = study()
     best = winners(made)
     found = sizes.best_against_size(made, best, "big")
-    assert found is not None
     low, high = found.panels[0].layout["yaxis"]["range"]
     own = best[best["gpu"] == "big"]
     drawn = [trace["y"] for trace in found.panels[0].data]
@@ -60,7 +58,6 @@ def test_the_axis_of_tunables_begins_near_the_least_value():
 def test_points_of_a_figure_say_whose_rows_they_are():
     made = study()
     found = sizes.best_against_size(made, winners(made), "big")
-    assert found is not None
     metas = [trace["meta"] for panel in found.panels for trace in panel.data]
     # The size stands on the axis.
     assert metas

@@ -54,7 +54,6 @@ def test_the_largest_launch_of_a_kernel_counts():
 
 def test_every_value_has_its_lines():
     section = occupancy(counted())
-    assert section is not None
     (fold,) = (block for block in section.blocks if isinstance(block, Fold))
     (figure,) = fold.blocks
     (panel,) = figure.panels
@@ -76,7 +75,6 @@ def test_what_is_nearest_to_its_peak_bounds_the_kernel():
         instructions_per_cycle=np.where(wide, 1.2345, np.nan),
     )
     section = occupancy(dataclasses.replace(made, counters={"big": more}))
-    assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert [column.title for column in table.columns] == [
         *(
@@ -104,7 +102,6 @@ def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known():
     rows = made.counters["big"].assign(l2_throughput=0.25)
     rows.loc[rows["bx"] == 64, ["dram_throughput", "l2_throughput"]] = np.nan
     section = occupancy(dataclasses.replace(made, counters={"big": rows}))
-    assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert [cell.text for cell in table.rows[0].cells][4:] == ["50", "25", "memory"]
     assert [cell.text for cell in table.rows[1].cells][4:] == [wording.MISSING] * 3
@@ -112,7 +109,6 @@ def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known():
 
 def test_without_the_peaks_of_earlier_versions_nothing_is_said_of_bounds():
     section = occupancy(counted())
-    assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert [column.title for column in table.columns][2:] == ["occupancy", "occupancy", "memory"]
 
@@ -121,7 +117,6 @@ def test_problems_that_were_chosen_are_named():
     made = counted()
     asked = settings(counters={"by": ["bx"], "among": {"n": [102, 202]}})
     section = occupancy(dataclasses.replace(made, settings=asked))
-    assert section is not None
     assert "For problems with n = 102 and 202 and each value of bx" in str(section.blocks[0])
 
 

@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from importlib import resources
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
@@ -19,14 +18,12 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
 from launchwise.report import wording
 from launchwise.report.answer import study_answer
-from launchwise.report.blocks import Column, Section, Table
 from launchwise.report.models.outliers import NO_ROWS
 from launchwise.report.site import assemble, writing
-from launchwise.report.site.rendering import embedded, render, with_shared_texts
+from launchwise.report.site.rendering import embedded, with_shared_texts
 from tests.support.report_pages import RUN, files_of, html_of, page_of
 from tests.support.report_study import study
 from tests.support.shown import rows_of
-from tests.support.spaces import LARGE, large
 
 
 class Outline(HTMLParser):
@@ -147,12 +144,6 @@ def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path):
         assert packed.read("report/one/index.html") == b"study"
 
 
-def test_two_sections_with_one_id_are_no_page():
-    twins = [Section("one", "x", []), Section("one", "y", [])]
-    with pytest.raises(ValueError, match="sections share an id: one"):
-        render("x", "x", twins)
-
-
 def test_ids_are_unique_and_headers_have_a_scope(files):
     headers = 0
     for path, text in files.items():
@@ -162,10 +153,6 @@ def test_ids_are_unique_and_headers_have_a_scope(files):
             assert found.headers == found.headers_with_scope, path
             headers += found.headers
     assert headers > 50
-
-
-def test_page_is_the_same_twice():
-    assert page_of(study()) == page_of(study())
 
 
 def test_page_does_not_depend_on_the_order_of_rows(page):
@@ -307,13 +294,6 @@ def test_summaries_hold_every_model_and_gpu():
     assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
     chosen = writing.configuration_summary(tiny)
     assert list(chosen["gpu"]) == ["big", "big.sm4"]
-    assert isinstance(chosen, pd.DataFrame)
-
-
-def test_grouped_headings_span_their_columns():
-    columns = [Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d")]
-    assert Table("t", columns, []).groups == [("", 1), ("g", 2), ("", 1)]
-    assert Table("t", [Column("a")], []).groups == []
 
 
 @pytest.mark.parametrize(
@@ -322,26 +302,6 @@ def test_grouped_headings_span_their_columns():
 )
 def test_numbers_are_rounded_to_significant_digits(value, text):
     assert wording.number(value) == text
-
-
-def test_configuration_names_show_every_tunable_of_the_variant():
-    spec = study().spec
-    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
-    block = {"variant": "block3d", **neutral, "bx": 64, "by": 4}
-    assert wording.configuration(block, spec) == "block3d 64×4×1 row_padding=0"
-    padded = {**block, "row_padding": 1}
-    assert wording.configuration(padded, spec) == "block3d 64×4×1 row_padding=1"
-    assert wording.configuration({"variant": "linear", **neutral}, spec) == "linear"
-    named = {"variant": "tiled", **dict.fromkeys(LARGE, 4), "b": 16}
-    assert wording.configuration(named, large()) == "tiled a=4 b=16 c=4 d=4 e=4 f=4 g=4"
-
-
-def test_the_key_states_the_order_of_the_values():
-    key = dict(wording.configuration_key(study().spec))
-    assert list(key)[:3] == ["linear", "block3d bx×by×bz row_padding=…", "column tz=…"]
-    assert "128 bytes" in key["row_padding=0/1"]
-    forms = [form for form, _ in wording.configuration_key(large())]
-    assert "tiled a=… b=… c=… d=… e=… f=… g=…" in forms
 
 
 def test_plotly_is_packed_whole_and_its_licence_stays_readable(files):

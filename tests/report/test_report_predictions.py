@@ -60,7 +60,6 @@ def every(blocks):
 
 
 def tables_in(section):
-    assert section is not None
     return [block for block in every(section.blocks) if isinstance(block, Table)]
 
 
@@ -77,7 +76,6 @@ def test_models_stand_by_their_median_error():
 
 def test_the_lead_names_the_best_and_those_that_measure_nothing():
     section = predictions(predicting())
-    assert section is not None
     lead = next(block.text for block in section.blocks if isinstance(block, Text))
     assert lead.startswith("The trees predicts")
     assert "median error of 3.3 % (mean 6.6 %)" in lead

@@ -97,7 +97,6 @@ def test_what_other_settings_lose_is_no_loss_of_a_value():
 
 def test_the_section_shows_every_value():
     section = tunables(whole())
-    assert section is not None
     drawn = next(block for block in section.blocks if isinstance(block, Drawing))
     # The most sensitive first.
     assert "bx = 32: 11.8 %, at most 25.0 %, problems: 2; by = 4" in drawn.alt

@@ -9,11 +9,11 @@ import yaml
 from launchwise.measuring.extension import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.blocks import Fold, Table, Text
 from launchwise.report.health import health_section
 from launchwise.report.measure_again import anew_settings, listed, of_one_launch, used_rows
 from launchwise.report.numbers import shown_problem
 from tests.support.report_study import study
+from tests.support.shown import tables
 
 
 def stopped(made, chosen, gpu="big"):
@@ -33,11 +33,6 @@ def made():
 def is_fastest(rows):
     """Rows with the least time of their problem."""
     return rows["time_ms"] == rows.groupby(["n", "dtype", "order"])["time_ms"].transform("min")
-
-
-def tables(blocks):
-    """Tables among blocks."""
-    return [block for block in blocks if isinstance(block, Table)]
 
 
 def test_rows_compared_in_pairs_are_not_of_one_launch():
@@ -78,15 +73,12 @@ def test_the_settings_name_these_rows_alone(made):
     rows = made.sweeps["big"]
     changed = stopped(made, is_fastest(rows))
     table, fold = listed([changed])
-    assert isinstance(table, Table)
     assert [cell.text for cell in table.rows[0].cells[:4]] == [
         made.name,
         "big",
         *[str(int(is_fastest(rows).sum()))] * 2,
     ]
-    assert isinstance(fold, Fold)
     _, code = fold.blocks
-    assert isinstance(code, Text)
     settings = yaml.safe_load(code.text)
     assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
     sweep = settings["sweeps"][made.spec.workload]
@@ -98,9 +90,9 @@ def test_the_settings_name_these_rows_alone(made):
 def test_the_page_of_health_lists_them(made):
     at = "2026-06-15T12:00:00+00:00"
     changed = stopped(made, is_fastest(made.sweeps["big"]))
-    captions = [one.caption for one in tables(health_section.section([changed], at).blocks)]
+    captions = [one.caption for one in tables(health_section.section([changed], at))]
     assert "Figures that rest on one launch" in captions
-    captions = [one.caption for one in tables(health_section.section([made], at).blocks)]
+    captions = [one.caption for one in tables(health_section.section([made], at))]
     assert "Figures that rest on one launch" not in captions
 
 

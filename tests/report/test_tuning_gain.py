@@ -21,16 +21,13 @@ def imported():
 def test_times_in_pairs_are_counted_row_by_row():
     made = study()
     found = tuning_gain.tuning_gain(made)
-    assert found is not None
     assert (found.paired, found.problems) == (0, 2)
     rows = made.evaluation.copy()
     rows.loc[(rows["model"] == "oracle") & (rows["gpu"] == "big"), "basis"] = "pairs"
     found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
-    assert found is not None
     # The best of both problems, the recommended of none.
     assert found.paired == 2
     section = tuning_gain.section([dataclasses.replace(made, evaluation=rows, _known={})])
-    assert section is not None
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     names = [column.title for column in table.columns]
     assert table.rows[0].cells[names.index("in pairs")].text == "2 of 4"
@@ -38,18 +35,15 @@ def test_times_in_pairs_are_counted_row_by_row():
 
 def test_what_others_measured_is_no_bar_beside_ours():
     section = tuning_gain.section([study(), imported()])
-    assert section is not None
     (drawn,) = (block for block in section.blocks if isinstance(block, Drawing))
     assert len(drawn.bars) == 1
     (fold,) = (block for block in section.blocks if isinstance(block, Fold))
     (table,) = fold.blocks
-    assert isinstance(table, Table)
     assert [row.cells[0].link for row in table.rows] == ["#theirs-answer"]
 
 
 def test_where_all_was_measured_by_others_it_is_drawn():
     section = tuning_gain.section([imported()])
-    assert section is not None
     assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
 
 
@@ -65,7 +59,6 @@ def test_where_all_was_measured_by_others_it_is_drawn():
 )
 def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
     known = tuning_gain.tuning_gain(study())
-    assert known is not None
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
 
 
