@@ -61,8 +61,7 @@ def test_commands_of_all_kinds_are_found():
 @pytest.fixture(scope="module")
 def parser():
     """Snakemake's, with the options of its plugins."""
-    found = get_argument_parser()
-    return found
+    return get_argument_parser()
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in FOUND}))

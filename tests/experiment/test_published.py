@@ -1,6 +1,5 @@
 """Published tables are whole rows with sources; elements of papers have places that exist."""
 
-import csv
 import re
 
 import pandas as pd
@@ -14,18 +13,6 @@ from launchwise.experiment.published import ELEMENTS, Element, check_places, rea
 
 TABLES = sorted((ROOT / "kernels").glob("*/studies/*/published/*.csv"))
 FACTS = [path for path in TABLES if path.name == "facts.csv"]
-
-
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parents[1].name}.{path.stem}")
-def test_every_row_is_whole_and_names_its_source(path):
-    with open(path, newline="", encoding="utf-8") as handle:
-        header, *rows = csv.reader(handle)
-    assert header[-1] == "source"
-    assert rows
-    assert all(len(row) == len(header) for row in rows)
-    # Authors, title, and where in it.
-    assert all(": " in row[-1] and ", " in row[-1].partition(": ")[2] for row in rows)
-    assert all(cell == cell.strip() for row in rows for cell in row)
 
 
 @pytest.mark.parametrize("path", FACTS, ids=lambda path: path.parents[1].name)

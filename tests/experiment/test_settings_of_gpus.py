@@ -1,15 +1,10 @@
 """Settings of GPUs: what each takes part in, what it measures, what must be there."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import yaml
 from overlays import ASKED, BASE, S, experiment, line_of, nested
 
 from launchwise.workflow import plan as workflow
-
-LineAtStart = Callable[[dict[str, Any]], str]
 
 
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home):
