@@ -39,7 +39,6 @@ def page(products, tmp_path_factory):
     """A front page that holds the lookup of all of them."""
     studies = [one.study for one in products.values()]
     block = finder.block(studies)
-    assert block is not None
     front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
     files = {front.path: writing.html(front, Report(studies, RUN))}
     for study in studies:
@@ -54,8 +53,7 @@ def opened(browser, page):
 
 def looked_up(browser, study, gpu, problem):
     script = "launchwiseLook(...[...arguments].slice(0, 3)).then(arguments[3])"
-    found = browser.execute_async_script(script, study, gpu, [*problem.values()])
-    return found
+    return browser.execute_async_script(script, study, gpu, [*problem.values()])
 
 
 def drawn(one, random):
@@ -87,7 +85,6 @@ def test_500_answers_are_those_of_recommend(opened, products):
             told["refused"] += 1
             continue
         answer = one.table.answer(case.gpu, case.problem)
-        assert answer is not None
         told[answer.basis] += 1
         first, entry = answer.suggestions[0], found["entry"]
         assert found["configuration"] == first.configuration

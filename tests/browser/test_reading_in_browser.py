@@ -56,18 +56,3 @@ def test_no_table_is_cut_on_paper(opened, folder):
             assert cut == []
     finally:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_a_phone_shows_the_gain_of_the_answer(opened, folder):
-    phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    load(opened, folder / "tiny" / "index.html", desktop=False)
-    right = opened.execute_script(
-        "const row = document.querySelector('.answers tbody tr');"
-        "return row.cells[1].getBoundingClientRect().right"
-    )
-    heading = opened.execute_script(
-        "return document.querySelectorAll('.answers thead th')[1].innerText"
-    )
-    assert "× baseline" in heading
-    assert right <= 390

@@ -245,7 +245,6 @@ def test_the_lookup_answers_as_the_product_does(front):
         found = front.execute_async_script(LOOK, made.name, "big", [n, "float32", 2])
         assert found["near"][1][0] == near
         answer = made.table.answer("big", {"n": n, "dtype": "float32", "order": 2})
-        assert answer is not None
         assert found["far"] == answer.outside
         assert found["configuration"] == answer.suggestions[0].configuration
         assert found["entry"][5] == pytest.approx(answer.suggestions[0].expected_ms)

@@ -1,7 +1,6 @@
 """Intervals of ratios: how often noise alone is taken for a change, and what they hold."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy import stats
 from launchwise.comparing.rows import LEAST_REPEATS, ratio_intervals
 
 ROWS = 4000
-Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 EVEN = {
     "normal": lambda draw, shape: draw.normal(size=shape),

@@ -29,7 +29,6 @@ def test_limits_are_wider_the_farther_outside_a_problem_lies(limited):
     bases = set()
     for n in UNLISTED:
         found = limited.answer("card", problem(n))
-        assert found is not None
         if found.answered_for == problem(n):
             continue
         (first,), far = found.suggestions, found.outside
@@ -55,8 +54,6 @@ def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limite
     kept = 0
     for n in UNLISTED:
         plain, found = (one.answer("card", problem(n)) for one in (limited, careful))
-        assert plain is not None
-        assert found is not None
         if found.answered_for == problem(n):
             continue
         (before,), (first,) = plain.suggestions, found.suggestions
@@ -81,7 +78,6 @@ def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limite
     assert 0 < kept < len(UNLISTED)
     # More may be asked than the table does.
     asked = limited.answer("card", problem(900), 100.0)
-    assert asked is not None
     assert asked.suggestions[0].is_usual
 
 
@@ -100,10 +96,7 @@ def test_limits_between_entries_hold_the_times_of_problems_that_were_left_out(ta
         made = calibrated(changed(table, entries=tuple(kept)), [], final)
         for one in left_out:
             found = made.answer(made.devices[one.device].name, made.problem(one.problem))
-            assert found is not None
             limits = found.suggestions[0].interval_ms
-            assert limits is not None
-            assert one.time_ms is not None
             held.append(limits[0] <= one.time_ms <= limits[1])
     assert len(held) == len(drawn) > 100
     assert 0.8 <= sum(held) / len(held) <= 0.98

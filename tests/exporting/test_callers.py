@@ -46,8 +46,7 @@ def macros(answer):
 
 
 def smoothed(image):
-    expected = runpy.run_path(str(SMOOTH / "reference.py"))["expected"](image)
-    return expected
+    return runpy.run_path(str(SMOOTH / "reference.py"))["expected"](image)
 
 
 def needs(name):

@@ -97,7 +97,6 @@ def test_a_part_of_a_name_may_depend_on_the_problem(spec, tmp_path):
     rules = shipped_choices(paths, spec, mapping).rules
     for dtype, warps in (("float16", 4), (HALF, 8)):
         found = usual_configuration(rules, problem(9, dtype=dtype), spec)
-        assert found is not None
         assert found["num_warps"] == warps
 
 

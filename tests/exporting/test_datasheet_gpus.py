@@ -78,7 +78,6 @@ def test_the_table_and_the_page_hold_what_the_model_answers(kernel, final, table
             first.expected_ms, first.gain, "new_gpu"
         )  # fmt: skip
         said = table.answer(shown["gpu"], shown["problem"])
-        assert said is not None
         assert said.suggestions == answer.suggestions[:1]
     described = {gpu: final.domain.profiles[gpu] for gpu in DESCRIBED}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
@@ -94,7 +93,6 @@ def test_a_card_is_found_by_what_cuda_calls_it(final, table):
     table = table.named_by(cuda_names())
     problem = next(one["problem"] for one in named_answers(table.stored) if one["gpu"] == "t4")
     found = table.answer("Tesla T4", problem)
-    assert found is not None
     assert found == table.answer("t4", problem)
     assert (found.gpu, found.basis) == ("t4", "new_gpu")
     # Measured ones keep the name that CUDA gave.

@@ -27,9 +27,6 @@ from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.launch_shapes import Limits, Range
 from launchwise.workloads.spec import Spec, load_spec
 
-USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
-"""The usual choice of the stencil, beside neutral values."""
-
 # The table
 
 
@@ -47,7 +44,6 @@ def test_an_unlisted_size_has_the_time_of_the_nearest_and_a_stranger_no_answer(
     table,
 ):
     found = table.answer("card", problem(1000))
-    assert found is not None
     assert (found.basis, found.outside) == ("beyond", 1001 / 513)
     # No other entry is as large.
     assert found.answered_for == problem(512)
@@ -66,16 +62,6 @@ def test_the_python_module_refuses_what_is_no_problem(table, tmp_path):
             recommend("card", **{**problem(1), "n": wrong})
     # Of either kind of number, a whole one is the same.
     assert recommend("card", **problem(341)) == recommend("card", **{**problem(1), "n": 341.0})
-
-
-def test_the_python_module_is_indented_by_steps_of_four(table, tmp_path):
-    write_answers(tmp_path / "out", table)
-    text = (tmp_path / "out" / "tiles.py").read_text()
-    launches = text[text.index("_LAUNCHES = {") :].partition("\n}\n")[0].splitlines()
-    blanks = [len(line) - len(line.lstrip()) for line in launches]
-    # A variant, its kernels, and the bracket that closes them below the variant's name.
-    assert blanks[:4] == [0, 4, 8, 4]
-    assert set(blanks) == {0, 4, 8}
 
 
 NEAREST = {
@@ -105,7 +91,6 @@ def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
     for asked_for, nearest in NEAREST.items():
         wanted = dict(zip(few.parameters, asked_for, strict=True))
         found = few.answer(device, wanted)
-        assert found is not None
         assert tuple(found.answered_for.values()) == nearest
         assert tuple(recommend(device, **wanted)["problem"].values()) == nearest
 

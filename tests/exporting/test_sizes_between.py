@@ -87,8 +87,7 @@ def product(measured):
     """What a product knows of two cards and a slice."""
     profiles = {name: SimpleNamespace(is_slice="." in name) for name in ("card", "other", "card.7")}
     domain = SimpleNamespace(profiles=profiles)
-    made = SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
-    return made
+    return SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
 
 
 def test_problems_that_all_cards_measured_come_first():

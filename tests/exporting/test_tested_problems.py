@@ -60,7 +60,6 @@ def test_they_are_answered_by_their_fastest_configuration(final, times):
         own = own[final.domain.is_candidate(own) & own["status"].isin(["ok", "slow"])]
         best = own["time_ms"].min()
         first = found.suggestions[0]
-        assert first.expected_ms is not None
         assert best <= first.expected_ms < 1.03 * best
         assert found.why.endswith("in a blind test of answers to this problem")
 

@@ -12,8 +12,7 @@ TUNED = "@triton.autotune([], key=[{}])\n@triton.jit"
 def content_of(folder, spec=SPEC, kernel=KERNEL):
     """The exported file."""
     _, path = scaled_answers(folder, spec, kernel)
-    found = json.loads(path.read_text())
-    return found
+    return json.loads(path.read_text())
 
 
 @pytest.mark.parametrize(

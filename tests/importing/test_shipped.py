@@ -87,7 +87,6 @@ def test_every_size_has_what_the_reader_of_the_files_takes(
     for tokens in [*asked, *((low + high) // 2 for low in sizes for high in sizes)]:
         taken = min(sizes, key=lambda size: far(size, tokens))
         found = usual_configuration(rules, problem(tokens), spec)
-        assert found is not None
         assert found["num_stages"] == stages[taken]
 
 

@@ -1,7 +1,6 @@
 """T4 whose objective is no time, and units of times."""
 
 import json
-from typing import Any
 
 import foreign
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.importing.sweep import Row, is_time_name, time_unit, unit_in_name
 from launchwise.importing.t4 import invalidity_of
-
-Measured = tuple[str, Any, str]
 
 
 def t4(tmp_path, measurements, objectives, times=None, **metadata):

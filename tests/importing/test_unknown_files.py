@@ -127,6 +127,7 @@ def test_csv_without_a_mapping_lists_its_columns(tmp_path, text, said):
     [
         ("a.zip", zipped(a="{}")[:-30]),
         ("a.gz", gzip.compress(b"x" * 100)[:-9]),
+        ("b.gz", gzip.compress(b"x" * 100)[:12] + b"\xff" * 20),
         ("a.bz2", b"BZh91AY&SYx"),
         ("a.xz", b"\xfd7zXZ\x00\x00"),
         ("a.json", b'{"a": "\xff"}'),
@@ -135,7 +136,7 @@ def test_csv_without_a_mapping_lists_its_columns(tmp_path, text, said):
         ("a.json", b"   \n"),
     ],
     # Packed files hold the time at which they were made: no names for tests of several processes.
-    ids=["zip", "gzip", "bzip2", "xz", "bytes", "depth", "surrogate", "blank"],
+    ids=["zip", "gzip", "corrupt gzip", "bzip2", "xz", "bytes", "depth", "surrogate", "blank"],
 )
 def test_damaged_files_are_one_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)

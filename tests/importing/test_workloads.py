@@ -191,7 +191,6 @@ def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path):
 
 def test_flagged_rows_take_part_only_when_trusted(tmp_path):
     found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
-    assert found.settings is not None
     entries = yaml.safe_load(found.settings.read_text())["gpus"]
     config = {"workloads": [str(tmp_path / "workloads")], "gpus": entries}
     experiment = load_experiment(config, [], ROOT)
@@ -224,7 +223,6 @@ def test_a_study_without_a_kernel_and_without_rows_is_left_out(tmp_path):
 
 def test_a_workload_without_a_kernel_is_not_swept(tmp_path):
     found = imported(tmp_path, caches(tmp_path))
-    assert found.settings is not None
     entries = yaml.safe_load(found.settings.read_text())["gpus"]
     live = {"source": "live", "arch": "sm_90"}
     config = {"workloads": [str(tmp_path / "workloads")], "gpus": {**entries, "mine": live}}
@@ -365,15 +363,6 @@ def test_of_several_problems_one_must_be_named(tmp_path):
         export_sweep(tmp_path / "a.parquet", STENCIL, tmp_path / "b.json", "t4")
 
 
-def test_the_two_mislabelled_public_files_are_flagged():
-    flagged = {
-        path.parent.name
-        for path in PUBLIC.glob("gpus/*/*.provenance.json")
-        if json.loads(path.read_text())["doubts"]
-    }
-    assert flagged == {"rtx2080ti.pnpoly", "titan_rtx"}
-
-
 def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path):
     space = foreign.t1()
     space["ConfigurationSpace"]["Conditions"] = []
@@ -387,14 +376,6 @@ def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path):
     assert "space: the product of all values, as T1 states no condition" in " ".join(found.notes)
     product = (len(foreign.X) + 1) * len(foreign.Y) * len(foreign.PAD)
     assert len(configurations(spec, {"w": 4096, "h": 2048})) == product
-
-
-def test_tunables_have_the_order_of_t1(tmp_path):
-    space = foreign.t1()
-    space["ConfigurationSpace"]["TuningParameters"].reverse()
-    file = foreign.write(tmp_path / "t1.json", space)
-    found = imported(tmp_path, caches(tmp_path)[:1], space=file)
-    assert list(load_spec(found.folder).tunables) == ["pad", "tile", "block_size_x"]
 
 
 def test_the_default_of_t1_is_found_among_texts(tmp_path):

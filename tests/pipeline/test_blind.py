@@ -40,8 +40,7 @@ def files(project, gpu="h200"):
 
 def frozen_of(project):
     """Answers."""
-    content = json.loads((files(project) / f"{STUDY}.frozen.json").read_text())
-    return content
+    return json.loads((files(project) / f"{STUDY}.frozen.json").read_text())
 
 
 def test_answers_come_before_measurements(project):

@@ -152,12 +152,6 @@ def test_the_report_names_both_gpus_and_loads_nothing(study):
     assert 'src="http' not in page
 
 
-def test_the_split_says_how_many_models_of_cards_there_are(study):
-    found = json.loads((study.folder / SPLIT).read_text())
-    assert found["distinct_cards"] == 1
-    assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
-
-
 def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(study, acoustic_spec):
     rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
     chosen = rows[rows["model"] == "chosen"]

@@ -60,8 +60,7 @@ def tuned(cache, most, **how):
             lang="CUDA",
             quiet=True,
         )
-    found = results
-    return found
+    return results
 
 
 def test_it_finds_the_best_within_its_limit(cache):

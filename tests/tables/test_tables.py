@@ -22,7 +22,6 @@ from launchwise.tables.learning import (
 )
 from launchwise.tables.measurements import measurement_schema, pairs_schema
 
-Table = pd.DataFrame
 ONE = [{"n": [100], "dtype": ["float64"]}]
 
 
@@ -345,21 +344,6 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path, saxpy_spec, sweep):
         with pytest.raises(UserError, match="truncated") as caught:
             tables.read_table(path, schema)
         assert str(caught.value).startswith(f"{path}: ")
-
-
-def test_a_file_damaged_in_the_middle_is_no_traceback(tmp_path, saxpy_spec, sweep):
-    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
-    tables.write_table(path, sweep, schema)
-    content = path.read_bytes()
-    refused = []
-    for start in range(4, len(content) - 64, 499):
-        path.write_bytes(content[:start] + bytes(60) + content[start + 60 :])
-        try:
-            tables.read_table(path, schema)
-        except UserError as error:
-            refused.append(str(error))
-    assert refused
-    assert not any("\n" in line for line in refused)
 
 
 def test_a_bit_that_fell_over_is_no_other_time(tmp_path, saxpy_spec, sweep):
