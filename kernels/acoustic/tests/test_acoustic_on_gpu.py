@@ -18,7 +18,6 @@ from launchwise.measuring.sweep import seconds_of
 from launchwise.workloads import space
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
-from tests.support.mistakes import with_mistake
 
 pytestmark = pytest.mark.gpu
 
@@ -60,28 +59,6 @@ def test_every_configuration_is_right_on_odd_grids(profile, tmp_path):
         for problem in problems
     )
     assert len(rows) == expected
-
-
-SPOT = "    const INDEX last = n - RADIUS;\n"  # in block3d.cu, before anything is written
-
-
-def test_an_illegal_address_costs_one_row_each(profile, tmp_path):
-    bad = f"{SPOT}    if (blockDim.x == 512 && blockDim.y == 2) u_new[-(1ll << 40)] = 0;\n"
-    folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
-    rows = measured(folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path)
-    failed = [row for row in rows if row["status"] == "failed"]
-    assert [(row["bx"], row["by"]) for row in failed] == [(512, 2)]
-    assert "illegal" in failed[0]["reason"]
-    assert {row["status"] for row in rows} <= {"ok", "slow", "failed"}
-
-
-def test_a_kernel_that_never_ends_is_a_timeout(profile, tmp_path):
-    bad = f"{SPOT}    if (blockDim.x == 1024) while (*(volatile REAL *)u_new != REAL(1e30));\n"
-    folder = with_mistake(ACOUSTIC, tmp_path, "block3d.cu", SPOT, bad)
-    rows = measured(
-        folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path, timeout_s=5
-    )
-    assert [row["bx"] for row in rows if row["status"] == "timeout"] == [1024]
 
 
 @pytest.mark.times
@@ -168,29 +145,6 @@ def test_a_row_says_how_it_was_timed_and_what_the_card_did(profile, tmp_path):
     watts = energies["energy_j"] / energies["time_ms"] * 1e3
     assert watts.between(40, 1000).all()
     print(seconds_of(notes), [note["ratio"] for note in notes if note["note"] == "control"])
-
-
-@pytest.mark.times
-def test_describe_measures_sane_ceilings(profile):
-    print(profile.ceilings)
-    # Two operations a core and clock is the most there can be; float64 has half as many lanes here.
-    peak = 2 * profile.cores * profile.clock_mhz / 1e3
-    assert 0.7 * peak < (profile.ceilings.float32_gflops or 0) < 1.1 * peak
-    assert 0 < (profile.ceilings.float64_gflops or 0) < 0.6 * peak
-    assert 0.5 < profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs < 1.0
-    assert 1 < profile.ceilings.launch_overhead_us < 50
-
-
-@pytest.mark.times
-def test_two_runs_agree(profile, tmp_path):
-    best = []
-    for run in ("first", "second"):
-        folder = tmp_path / run
-        folder.mkdir()
-        rows = measured(ACOUSTIC, profile, [{"n": 256, "dtype": "float32", "order": 8}], folder)
-        best.append(min(row["time_ms"] for row in rows if row["status"] == "ok"))
-    print("best of two runs", best)
-    assert abs(best[0] / best[1] - 1) < 0.03
 
 
 STEPS = 15

@@ -107,7 +107,6 @@ def test_the_usual_choice_is_feasible_for_every_layer():
             problem = {"rows": rows, "experts": experts, "n": 512, "k": 1024}
             problem["dtype"] = "bfloat16"
             chosen = usual_configuration(rules, problem, spec)
-            assert chosen is not None
             assert feasible(spec, problem, chosen, LENIENT_GPU)
 
 
@@ -132,7 +131,6 @@ def test_the_documented_import_of_shipped_files_fits(folder, tmp_path, monkeypat
     spec = load_spec(folder)
     problem = {"rows": 16, "experts": 8, "n": 2048, "k": 4096, "dtype": "bfloat16"}
     usual = usual_configuration(spec.usual, problem, spec)
-    assert usual is not None
     assert (usual["variant"], usual["BLOCK_N"], usual["num_stages"]) == ("triton", 64, 4)
 
 

@@ -7,7 +7,6 @@ from samples import ROOT
 
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.learning.analytical import PARTS
 from launchwise.report.site.rendering import render
 from tests.support.shown import cells, said, tables
 
@@ -147,23 +146,6 @@ def test_bandwidths_are_compared_too_and_agreement_is_said(published):
     published["predictions"][4]["bandwidth_bytes_a_second"] = "5.544e11"
     _, table, _ = tables(own(made(), published)[2])
     assert cells(table)["rtx4070"][:3] == ["554.4 GB/s", "504.0 GB/s", "10.0"]
-
-
-def test_parts_of_the_published_launch(published):
-    section = own(made(), published)[2]
-    table = tables(section)[-1]
-    parts = estimated("published")
-    shown = [name for name in PARTS if any(value > 0 for value in parts[name])]
-    assert [column.title for column in table.columns] == ["GPU", "in all", *shown, "bound by"]
-    for place, gpu in enumerate(CARDS):
-        row = dict(
-            zip([column.title for column in table.columns][1:], cells(table)[gpu], strict=True)
-        )
-        for name in shown:
-            assert float(row[name]) == pytest.approx(parts[name][place], rel=6e-3)
-        assert float(row["in all"]) == pytest.approx(parts["time"][place], rel=1e-3)
-        assert row["bound by"] == max(shown, key=lambda name: parts[name][place])
-    assert "titan_x, titan_v, rtx2080ti and rtx4070: estimated from datasheets" in words(section)
 
 
 # Which claims hold

@@ -23,17 +23,10 @@ from streams import (
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender as StreamLaw
 from kernels.tridiagonal.recommenders.stream_law.choice import (
-    choose_law,
-    overhead_rows,
     runs_that_differ_in_streams,
 )
 from kernels.tridiagonal.recommenders.stream_law.laws import (
-    OVERHEAD_LAWS,
-    SUM_LAWS,
     LinearOverheadLaw,
-    OverheadLaw,
-    SumLaw,
-    predicted_gains,
     predicted_streams,
 )
 from launchwise.base.errors import UserError
@@ -62,16 +55,6 @@ def rows(tridiagonal_spec):
     return stream_sweep(tridiagonal_spec, "large")
 
 
-def noisy(rows):
-    factors = 1 + 0.01 * np.random.default_rng(5).normal(size=len(rows))
-    return rows.assign(time_ms=rows["time_ms"] * factors)
-
-
-def direct(rows):
-    renamed = rows.rename(columns={f"{name}_ms": name for name in SHARES})
-    return overhead_rows(renamed[renamed["streams"] == 1], renamed)
-
-
 def test_the_planted_laws_are_found(domain, rows):
     expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
     assert {1, 32} < set(expected)
@@ -83,29 +66,6 @@ def test_the_planted_laws_are_found(domain, rows):
     assert laws["sum"]["coefficients"] == pytest.approx(vars(SUM), rel=1e-6)
     assert (laws["sizes"], laws["held"]["m"], laws["held"]["threads"]) == (len(SIZES), 10, 256)
     assert "streams" not in laws["held"]
-
-
-@pytest.mark.parametrize("law", ["published", "chosen"])
-def test_it_fits_what_the_method_fits(domain, rows, law):
-    measured = noisy(rows)
-    observed = direct(measured)
-    published = SumLaw.fit(observed), OverheadLaw.fit(observed)
-    chosen = choose_law(observed, SUM_LAWS).law, choose_law(observed, OVERHEAD_LAWS).law
-    sum_law, overhead_law = {"published": published, "chosen": chosen}[law]
-    asked = [*SIZES, *UNSEEN]
-    every = [[predicted_streams(n, *laws) for n in asked] for laws in (published, chosen)]
-    # The two disagree somewhere, so that one is not taken for the other.
-    assert every[0] != every[1]
-    recommender = StreamLaw(domain, law=law).fit(measured)
-    found = recommender.recommend("large", [{**PROBLEM, "n": n} for n in asked])
-    best = found[found["rank"] == 1]
-    assert best["streams"].tolist() == [predicted_streams(n, sum_law, overhead_law) for n in asked]
-    # After the predicted number the others follow by their gain.
-    for n in asked:
-        mine = found[(found["n"] == n) & (found["m"] == 10) & (found["threads"] == 256)]
-        later = mine["streams"].tolist()[1:]
-        gains = predicted_gains(n, sum_law, overhead_law, later)
-        assert (np.diff(gains) <= 0).all()
 
 
 def test_no_law_is_fitted_to_single_launches(domain, rows):

@@ -84,14 +84,6 @@ def made():
     return sized_study(TRIDIAGONAL, STUDY, "Depth", SIZES, {"one": sweep()})
 
 
-def test_recursion_is_held_against_none(made):
-    (case,) = cases(made)
-    gain = case.speed_up()
-    assert list(gain.columns) == [0, 1, 2]
-    assert np.allclose(gain.loc[10**8], [1, 1.1, 1.25])
-    assert np.allclose(gain.loc[10**5], [1, 0.9, 0.81])
-
-
 @pytest.mark.parametrize(
     "change",
     [{"stage2": "device"}, {"threads": 64}, {"streams": 2}, {"variant": "staged"}, {"last_m": 8}],
@@ -186,7 +178,6 @@ def test_one_launch_is_neither_a_gain_nor_a_loss(made, published):
     assert case.speed_up().max(axis=None) == pytest.approx(1.25)
     assert 8 not in set(fixed_size_losses(case, "m1")["value"])
     rule = SizeRule.of(case.flat)
-    assert rule is not None
     found = looked_up(case, rule, first=8)
     states = found.set_index(["n", "depth"])["state"]
     assert states[10**5, 1] == "one launch"
@@ -279,7 +270,6 @@ def test_the_rule_is_looked_up_among_measured_rows(made, published):
     study = with_rows(made, [*flat, row(10**8, (32, 32), 1e-6 * 10**8 / 1.05)])
     (case,) = cases(study)
     rule = SizeRule.of(case.flat)
-    assert rule is not None
     assert set(rule.choices) == {32}
     found = looked_up(case, rule).set_index(["n", "depth"])
     chosen = found.loc[(10**8, 1)]

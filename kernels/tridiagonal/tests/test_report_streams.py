@@ -84,7 +84,6 @@ def lucky():
 
 def laws_of(study):
     (series,) = series_of(study)
-    assert series.laws is not None
     return series.laws
 
 
@@ -172,13 +171,6 @@ def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published):
     (gains,) = tables(section(found, "gain").blocks, folded=True)
     flagged = [cells[0] for cells in texts(gains) if cells[-1] == "above its bound"]
     assert flagged == ["8\u202f000\u202f000"]
-
-
-def test_a_size_whose_time_with_one_stream_is_a_single_launch_has_no_law():
-    (series,) = series_of(study_of(planted({SIZES[3]: 1}, factor=1.0)))
-    gains = series.gains.set_index("n")
-    assert not gains.loc[SIZES[3], "well_measured"]
-    assert SIZES[3] not in set(series.rows["n"])
 
 
 def test_overheads_are_drawn_with_the_law_that_made_them(page):

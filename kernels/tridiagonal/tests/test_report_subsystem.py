@@ -372,11 +372,6 @@ def test_alignment_is_told_where_streams_cut_the_data(made, published):
     assert f"{gain:.3f} times as fast as the best other m" in here
 
 
-def test_the_page_is_made_of_them(page):
-    assert "The best sub-system size" in render("x", "x", page)
-    assert "nan" not in render("x", "x", page, figures=False).lower()
-
-
 def test_too_few_sizes_have_no_trend(made):
     few = {gpu: rows[rows["n"] <= 10_000] for gpu, rows in made.sweeps.items()}
     assert own(with_sweeps(made, **few), {}) == []

@@ -121,7 +121,6 @@ def test_recorded_pairs_stand_beside_what_is_usual_today(recorded, spec):
     for values, rows in found.groupby(spec.problem_columns):
         problem = dict(zip(spec.problem_columns, values, strict=True))
         usual = usual_configuration(spec.usual, problem, spec)
-        assert usual is not None
         (own,) = rows[is_usual(rows)].to_dict("records")
         assert {name: own[name] for name in usual} == usual
         assert [own[name] for name in GAIN] == [1, 1, 1]
