@@ -18,6 +18,8 @@ from launchwise.base.work import ASKED, FITTED
 
 MOST_JOBS = 40
 MOST_MEGABYTES = 165
+MOST_BYTES = {"report": 18e6, "page": 1e6, "front page": 160e3}
+"""Sizes that the report keeps to, whose pages open from a file."""
 
 
 @pytest.fixture
@@ -95,7 +97,12 @@ def test_the_main_job_of_small_studies_keeps_its_budget_and_is_done_once(tmp_pat
     done = run()
     assert done.returncode == 0, done.stderr[-3000:]
     assert "first answers: results/report/index.html" in done.stderr
-    assert "The run goes on" not in (tmp_path / "results/report/index.html").read_text()
+    report = tmp_path / "results" / "report"
+    assert "The run goes on" not in (report / "index.html").read_text()
+    bytes_of = {path: path.stat().st_size for path in report.rglob("*.*")}
+    assert bytes_of[report / "index.html"] < MOST_BYTES["front page"]
+    assert max(bytes_of[path] for path in report.rglob("*.html")) < MOST_BYTES["page"]
+    assert sum(bytes_of.values()) < MOST_BYTES["report"]
     work = measured(tmp_path / "results")
     assert work.studies.keys() == STUDIES
     assert complaints(work.model_copy(update={"whole": committed.whole}), committed) == []

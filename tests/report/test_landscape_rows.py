@@ -5,7 +5,6 @@ import math
 import pytest
 
 from launchwise.report.answer import landscape
-from launchwise.report.blocks import Figure, Fold, Landscape
 from tests.support.report_study import TIMES_MS, study
 
 
@@ -39,18 +38,6 @@ def test_a_configuration_without_a_time_has_none():
     assert unpacked(found, 1)[2] is None
     assert found["untimed"] == [1, 1]
     assert found["best_ms"] == [1.0, 5.0]
-
-
-def test_the_section_begins_with_the_problem_of_the_lookup():
-    section = landscape.landscape(study())
-    controls = next(block for block in section.blocks if isinstance(block, Landscape))
-    figure = next(block for block in section.blocks if isinstance(block, Figure))
-    assert controls.figure == figure.id
-    assert controls.data["problem"] == ["202", "float32", "2"]
-    assert controls.lead.startswith("n=202, float32, order=2, on big: 3 configurations (3 ok)")
-    assert [name for name, _ in controls.up] == ["time", "share", "variant", "bx", "by"]
-    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
-    assert fold.title == "How to read a configuration"
 
 
 def test_what_else_is_known_of_a_row_comes_back_beside_its_time():

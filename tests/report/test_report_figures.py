@@ -55,15 +55,6 @@ def test_the_axis_of_tunables_begins_near_the_least_value():
     assert least / 2 < 10**low < least < 10**high
 
 
-def test_points_of_a_figure_say_whose_rows_they_are():
-    made = study()
-    found = sizes.best_against_size(made, winners(made), "big")
-    metas = [trace["meta"] for panel in found.panels for trace in panel.data]
-    # The size stands on the axis.
-    assert metas
-    assert all(meta == {"gpu": "big", "problem": [None, "float32", "2"]} for meta in metas)
-
-
 def test_of_many_kinds_those_with_the_most_problems_are_shown():
     made = study(("big",))
     rows = sweep(made.spec, "big")
