@@ -93,20 +93,6 @@ def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, sa
     assert {text.get("fill") for text in texts} <= {"rgb(29, 39, 51)", "rgb(85, 96, 109)"}
 
 
-def test_the_landscape_is_named_by_study_gpu_and_problem(opened, saved):
-    found = press(opened, "#fig-tiny-landscape", "SVG", saved)
-    assert found.name == "tiny-landscape-big-n=202-dtype=float32-order=2.svg"
-    opened.execute_async_script(
-        "const [done] = arguments;"
-        "const form = document.querySelector('.landscape');"
-        "form.elements.gpu.value = 'big.sm4';"
-        "form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));"
-        "launchwiseLandscape.then(() => done())"
-    )
-    found = press(opened, "#fig-tiny-landscape", "SVG", saved)
-    assert found.name == "tiny-landscape-big.sm4-n=202-dtype=float32-order=2-place-time.svg"
-
-
 def test_a_table_is_saved_as_csv_with_units(opened, saved):
     found = press(opened, ".answers", "CSV", saved)
     assert found.name == (

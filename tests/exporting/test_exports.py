@@ -7,7 +7,7 @@ from dataclasses import replace
 import foreign
 import pytest
 from agreeing import changed
-from exported import GPUS, SIZES, STRICT, UNKNOWN, needs_gxx, problem, said_by_cpp
+from exported import GPUS, SIZES, UNKNOWN, needs_gxx, problem, said_by_cpp
 from hostile import SPEC, table_of
 from samples import ROOT, STENCIL
 
@@ -22,7 +22,6 @@ from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.splits import Case
-from launchwise.workloads import space
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.launch_shapes import Limits, Range
 from launchwise.workloads.spec import Spec, load_spec
@@ -38,18 +37,6 @@ def test_the_table_holds_measured_sizes_and_sizes_between(table, final):
     assert len(own) == len(final.measured)
     assert {table.devices[entry.device].name for entry in own} == set(GPUS)
     assert {table.devices[entry.device].name for entry in table.entries} == {*GPUS, UNKNOWN}
-
-
-def test_an_unlisted_size_has_the_time_of_the_nearest_and_a_stranger_no_answer(
-    table,
-):
-    found = table.answer("card", problem(1000))
-    assert (found.basis, found.outside) == ("beyond", 1001 / 513)
-    # No other entry is as large.
-    assert found.answered_for == problem(512)
-    assert table.answer("card", problem(300, "float16")) is None
-    assert table.answer("no such card", problem(256)) is None
-    assert table.default == tuple(space.baseline(table.spec).values())
 
 
 def test_the_python_module_refuses_what_is_no_problem(table, tmp_path):
@@ -93,23 +80,6 @@ def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
         found = few.answer(device, wanted)
         assert tuple(found.answered_for.values()) == nearest
         assert tuple(recommend(device, **wanted)["problem"].values()) == nearest
-
-
-@needs_gxx
-def test_the_nearest_size_of_the_header_is_nearest_in_proportion(few, tmp_path):
-    device = few.devices[few.entries[0].device].name
-    said = "\n".join(
-        f'static_assert(tiles::recommend("{device}", {{{n}, "{dtype}", {order}}})'
-        f"->answered_for.n == {nearest[0]});"
-        for (n, dtype, order), nearest in NEAREST.items()
-    )
-    (tmp_path / "tiles.hpp").write_text(cpp_header(few))
-    said += """
-static_assert(tiles::recommend("no such card", {33, "float32", 2})->time_ms == 0);
-static_assert(!tiles::recommend("no such card", {1, "float32", 2}));
-"""
-    head = '#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n'
-    said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n", *STRICT)
 
 
 HARD = ("new", "new_", "linux", "INT64_MAX", "SIZE_MAX", "detail", "launch", "asked")

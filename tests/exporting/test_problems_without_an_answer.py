@@ -1,13 +1,11 @@
 """Problems that no configuration may run: what answers and exports say of them."""
 
 import json
-import runpy
 import shutil
 from dataclasses import replace
 
 import pytest
 import yaml
-from exported import STRICT, needs_gxx, said_by_cpp
 from named_tables import write_lookup
 from samples import STENCIL
 from stencil import slice_of_card, sweep
@@ -109,30 +107,3 @@ def test_exports_hold_no_answer_to_such_problems(fits, tmp_path):
         assert n >= 8 * order
     for result in json.loads((tmp_path / "t4" / "card.json").read_text())["results"]:
         assert result["configuration"]["n"] >= 8 * result["configuration"]["order"]
-
-
-def test_the_python_module_answers_such_problems_by_none(fits, tmp_path):
-    write_answers(tmp_path, answer_table(fits, "fits"))
-    module = runpy.run_path(str(tmp_path / "fits.py"))
-    assert module["recommend"]("card", **FEASIBLE)["variant"]
-    for device in ("card", "no such card"):
-        assert module["recommend"](device, **INFEASIBLE) is None
-        assert module["recommend"](device, **{**FEASIBLE, "dtype": "float16"}) is None
-        assert module["recommend"](device, **{**FEASIBLE, "n": 0}) is None
-
-
-@needs_gxx
-def test_the_header_answers_such_problems_by_an_empty_optional(fits, tmp_path):
-    write_answers(tmp_path, answer_table(fits, "fits"))
-    text = """\
-#include "fits.hpp"
-namespace fits = launchwise::fits;
-static_assert(fits::recommend("card", {100, "float32", 8}));
-static_assert(!fits::recommend("card", {60, "float32", 8}));
-static_assert(fits::can_run({64, "float32", 8}));
-static_assert(!fits::can_run({63, "float32", 8}));
-static_assert(!fits::recommend("no such card", {0, "float32", 8}));
-static_assert(!fits::recommend("no such card", {100, "float16", 8}));
-int main() {}
-"""
-    said_by_cpp(tmp_path, text, *STRICT)

@@ -45,13 +45,6 @@ def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path):
     assert counts >= set(range(len(every)))
 
 
-def test_a_cut_behind_a_comma_loses_nothing(tmp_path):
-    text = json.dumps(foreign.cache())
-    assert text.endswith("}}}")
-    path = foreign.write(tmp_path / "cut.json", text[:-2] + ",\n")
-    assert len(foreign.read_one(path).rows) == len(foreign.space())
-
-
 @pytest.mark.parametrize(
     ("size", "problem"),
     [
@@ -278,13 +271,6 @@ def test_a_mapping_must_name_columns_of_the_file(tmp_path):
         read_csv(path, Mapped(tunables=["x"], unit="ms"))
     with pytest.raises(UserError, match="is CSV: name a file"):
         read_sweeps(path)
-
-
-def test_the_format_is_known_by_the_content(tmp_path):
-    made = {"cache": foreign.cache(), "t4": foreign.t4(), "ktt": foreign.ktt()}
-    paths = [foreign.write(tmp_path / f"{n}.json", each) for n, each in enumerate(made.values())]
-    found = [read_sweeps(path)[0].format for path in paths]
-    assert found == ["Kernel Tuner cache", "T4", "KTT"]
 
 
 @pytest.mark.parametrize(

@@ -150,21 +150,3 @@ def test_libraries_that_come_later_are_limited_too():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[1] True\n"
-
-
-def test_pools_are_sought_once_where_no_module_came(monkeypatch):
-    import threadpoolctl
-
-    with one_thread():
-        pass
-    sought = []
-    found = threadpoolctl.ThreadpoolController
-    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", lambda: sought.append(1) or found())
-    for _ in range(3):
-        with one_thread():
-            pass
-    assert not sought
-    monkeypatch.setitem(sys.modules, "a_module_that_just_came", os)
-    with one_thread():
-        pass
-    assert len(sought) == 1

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from fake_cluster import ClusterProject
 
+from launchwise.base.storage import digest
+
 STUDY = "stencil_block"
 PROBLEMS = 6
 BLIND_RULES = ("freeze", "blind_sweep", "blind_contests", "blind_pairs")
@@ -127,35 +129,33 @@ def test_a_held_out_gpu_is_answered_from_others(project):
     assert set(sweep["gpu"]) == {"t4"}
 
 
-def test_answers_that_were_changed_are_refused(project):
-    path = files(project) / f"{STUDY}.frozen.json"
-    before = path.read_text()
-    content = json.loads(before)
+def changed(content):
     content["answers"][0]["suggestions"][0]["configuration"]["bx"] = 128
-    path.write_text(json.dumps(content))
-    try:
-        target = f"results/blind/h200/{STUDY}.score.json"
-        arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
-        said = project.run(*arguments, "--", target, fails=True)
-        assert "the answers were changed" in said
-    finally:
-        path.write_text(before)
+    return content
 
 
-def test_rows_that_are_older_than_the_answers_are_refused(project):
+def younger(content):
+    found = {**content, "frozen_at": "2999-01-01T00:00:00+00:00"}
+    del found["digest"]
+    return {**found, "digest": digest(found)}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (changed, "the answers were changed"),
+        (younger, "before the answers were frozen"),
+    ],
+)
+def test_changed_answers_and_rows_that_are_older_are_refused(project, change, complaint):
     path = files(project) / f"{STUDY}.frozen.json"
     before = path.read_text()
-    content = json.loads(before)
-    content["frozen_at"] = "2999-01-01T00:00:00+00:00"
-    del content["digest"]
-    from launchwise.base.storage import digest
-
-    path.write_text(json.dumps({**content, "digest": digest(content)}))
+    path.write_text(json.dumps(change(json.loads(before))))
     try:
         target = f"results/blind/h200/{STUDY}.score.json"
         arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
         said = project.run(*arguments, "--", target, fails=True)
-        assert "before the answers were frozen" in said
+        assert complaint in said
     finally:
         path.write_text(before)
 

@@ -299,11 +299,6 @@ def acoustic_variants(study):
             ("acoustic_tile", "--gpu", "h200", "n=400"),
             "recommend: dtype: needs a value, such as dtype=float32",
         ),
-        (("acoustic", "n=400"), "recommend: unknown study 'acoustic'"),
-        (
-            ("acoustic_tile", "--gpu", "h200", "n=400", "--least-gain", "0"),
-            "recommend: Invalid value for '--least-gain': Input should be greater than",
-        ),
     ],
 )
 def test_a_wrong_question_is_one_line(study, words, said):

@@ -37,12 +37,6 @@ def none():
     return np.empty((len(POINTS), 0))
 
 
-def test_what_was_best_elsewhere_is_tried_first():
-    others = np.column_stack([losses((3, 4)), losses((3, 4))])
-    assert TransferSearch(POINTS, others).propose() == int(losses((3, 4)).argmin())
-    assert needed(losses((3, 4)), others) == 1
-
-
 def test_relatives_help_where_the_best_moved():
     others = np.column_stack([losses((2, 4), 0.02, 1), losses((4, 3), 0.02, 2)])
     own = losses((3, 4), 0.02, 3)
@@ -54,12 +48,6 @@ def test_relatives_help_where_the_best_moved():
 def _draws(own, random):
     order = random.permutation(len(own))
     return int(np.flatnonzero(own[order] <= 0.01)[0]) + 1
-
-
-def test_misleading_relatives_are_outlived():
-    # On the other GPU the opposite corner is best.
-    others = losses((7, 7))[:, None]
-    assert needed(losses((0, 0)), others) < len(POINTS) / 2
 
 
 @settings(max_examples=25)
@@ -142,10 +130,6 @@ def test_more_that_is_expected_raises_it_and_a_long_wait_lowers_it(few, many, si
     assert 0 < chance_left(Evidence(few, since, left)) <= chance_left(Evidence(many, since, left))
     assert chance_left(Evidence(few, since + 10, left)) < chance_left(Evidence(few, since, left))
     assert chance_left(Evidence(few, since, left)) < 1
-
-
-def test_nothing_left_is_no_chance():
-    assert chance_left(Evidence(0.0, 3, 0)) == 0
 
 
 def test_its_numbers_are_those_of_the_benchmark():
