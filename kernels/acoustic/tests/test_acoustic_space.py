@@ -47,11 +47,6 @@ def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
         for configuration in configurations(acoustic_spec, problem):
             assert workload.build(problem, configuration) in found
         assert set(workload.check_builds(problem)) <= set(found)
-    # Four variants, one of them padded too, in two types of index; and the check.
-    plain = [each for each in found if not {"TILE_Y", "TILE_I"} & {*dict(each.defines)}]
-    assert len(plain) == 2 * 5 + 1
-    # Clang's indices are of one type.
-    assert sum(build.offloads for build in found) == 87
     index = {dict(build.defines).get("INDEX") for build in found}
     assert index == {"int", "long long", None}
 

@@ -12,7 +12,6 @@ from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import read_tables
-from launchwise.report.site.rendering import render
 from launchwise.workloads.space import baseline
 from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes, tables, texts
@@ -325,10 +324,6 @@ def test_what_rounds_is_marked(page):
     found = cells(table, "tensor_bf16")
     assert found[-1].startswith("no")
     assert found[5:7] == ["2", "20\u202f001"]
-
-
-def test_the_page_can_be_shown(page):
-    assert "Gain by each step" in render("Reviews", "", page)
 
 
 def test_without_host_rows_there_is_no_table_of_times(made):

@@ -255,15 +255,6 @@ def test_too_little_memory_says_how_much_is_needed():
     clear_plans()
 
 
-def test_host_arrays():
-    pytest.importorskip("pycuda")
-    for batch, interleaved in ((1, False), (3, False), (3, True)):
-        arrays = system(1000, batch=batch)
-        given = [np.ascontiguousarray(each.T) for each in arrays] if interleaved else arrays
-        x = solve(*given, interleaved=interleaved, check=True, check_dominance=True)
-        assert fits(arrays, np.ascontiguousarray(x.T) if interleaved else x)
-
-
 def test_a_warm_call_does_not_wait(gpu):
     arrays = [gpu.array(each) for each in system(10**7)]
     x = solve(*arrays)

@@ -26,24 +26,6 @@ from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 
-@settings(max_examples=200)
-@given(
-    rows=st.integers(1, 3000),
-    dtype=st.sampled_from(["float32", "float64"]),
-    empty=st.sampled_from([0.0, 0.3, 1.0]),
-    seed=st.integers(0, 1000),
-)
-def test_it_solves_what_lapack_solves(rows, dtype, empty, seed):
-    # a[0] and c[-1] are NaN: nobody may look at them.
-    arrays = system(rows, dtype, seed, empty)
-    found = solve_by_thomas(*(each.copy() for each in arrays))
-    with_pivots = solve_on_host(*(each.copy() for each in arrays))
-    size = np.max(np.abs(with_pivots))
-    assert np.max(np.abs(found - with_pivots)) <= 2 * TOLERANCE[dtype] * size
-    assert error(found, arrays) < TOLERANCE[dtype]
-    assert backward_error(arrays, found) <= ALLOWED_EPS * np.finfo(dtype).eps
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_batch_has_nothing_between_its_systems(dtype):
     n, batch = 57, 40
@@ -124,7 +106,8 @@ def test_cc_may_have_options(monkeypatch, not_loaded):
     assert error(solve_by_thomas(*(each.copy() for each in arrays)), arrays) < 1e-14
 
 
-@settings(max_examples=60)
+@pytest.mark.parametrize("solve", [solve_by_thomas, solve_on_cores])
+@settings(max_examples=100)
 @given(
     rows=st.integers(1, 5000),
     dtype=st.sampled_from(["float32", "float64"]),
@@ -133,13 +116,13 @@ def test_cc_may_have_options(monkeypatch, not_loaded):
     fewest=st.sampled_from([2, 5, 64]),
     seed=st.integers(0, 1000),
 )
-def test_cores_solve_what_lapack_solves(rows, dtype, empty, number, fewest, seed):
+def test_they_solve_what_lapack_solves(solve, rows, dtype, empty, number, fewest, seed):
     # a[0] and c[-1] are NaN: nobody may compute with them.
     arrays = system(rows, dtype, seed, empty)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cores, "FEWEST_ROWS", fewest)
         patch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(number)))
-        found = solve_on_cores(*(each.copy() for each in arrays))
+        found = solve(*(each.copy() for each in arrays))
     with_pivots = solve_on_host(*(each.copy() for each in arrays))
     assert np.max(np.abs(found - with_pivots)) <= 2 * TOLERANCE[dtype] * np.max(np.abs(with_pivots))
     assert error(found, arrays) < TOLERANCE[dtype]
