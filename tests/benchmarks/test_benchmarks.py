@@ -190,13 +190,6 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path):
     assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
 
 
-def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path):
-    done = start("paper_recipe", tmp_path / "result.json", "--runs", "openmp", "typo")
-    assert done.returncode == 1
-    assert done.stderr.strip() == "no run openmp, typo; there are recipe"
-    assert not (tmp_path / "result.json").exists()
-
-
 @pytest.mark.slow
 def test_the_published_recipe_runs_with_the_overlay(tmp_path):
     result = result_of("paper_recipe", tmp_path)

@@ -4,7 +4,7 @@ import pytest
 from samples import ROOT
 
 from docs.generator.figure_marks import check, read_marks, rewritten
-from docs.generator.figure_sources import NoValueError, as_written, elements_at, formatted, value_at
+from docs.generator.figure_sources import as_written, value_at
 from docs.generator.figure_text import figures
 from docs.generator.write_figures import documents
 
@@ -156,32 +156,8 @@ def test_a_figure_keeps_its_number_of_digits(value, figure, written):
     assert as_written(value, figure) == written
 
 
-@pytest.mark.parametrize(
-    ("value", "form", "shown"),
-    [
-        (None, ".2f", "–"),
-        (12345.0, "", "12 345"),
-        (0.0300, ".3g", "0.0300"),
-        (118.2, ".3g", "118"),
-        (172.5, "g", "172.5"),
-        (8.1e-8, ".1e", "8.1e-8"),
-        ([0.9, 1.1], ".2f", "0.90 to 1.10"),
-        ("c961c09fe7", ".7", "c961c09"),
-    ],
-)
-def test_how_tables_show_values(value, form, shown):
-    assert formatted(value, form) == shown
-
-
 def test_values_compute_from_left_to_right():
     content = {"a": [{"n": 1, "k": "x", "s": 2.0}, {"n": 1, "k": "y", "s": 6.0}]}
     assert value_at("a/n=1&k=y/s minus a/0/s over a/0/s times 100", content) == 200
     assert value_at("a/*/s/max plus a/*/s/min", content) == 8
     assert value_at("s over /a/1/s times 3", {"s": 2.0}, content) == 1
-
-
-def test_elements_have_the_names_of_their_keys():
-    content = {"a": {"x": {"n": 1}, "y": {"n": 2}, "count": 2}}
-    assert [(one.name, one.content) for one in elements_at("a/*&n=2", content)] == [("y", {"n": 2})]
-    with pytest.raises(NoValueError, match="no 'b"):
-        elements_at("b/*", content)

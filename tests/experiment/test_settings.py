@@ -12,7 +12,7 @@ from snakemake.utils import update_config
 
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
-from launchwise.experiment.settings import COMMAND_LINE, Sources
+from launchwise.experiment.settings import COMMAND_LINE
 from launchwise.workflow import checks
 from launchwise.workloads.space import baseline, configurations, narrowings
 
@@ -143,30 +143,6 @@ def test_problems_that_a_user_chooses_need_not_reach_every_variant(home):
     assert experiment(nested("sweeps/stencil/problems", few)).sweeps["stencil"].problems
     (home / "kernels" / "stencil" / "sweep.yaml").write_text(yaml.safe_dump({"problems": few}))
     assert "variants.block3d.constraints: no configuration of any problem" in line_of()
-
-
-def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path):
-    files = []
-    for number, content in enumerate(
-        [
-            {"gpus": {"h200": {"source": "live"}, "h200.sm72": {"source": "live"}}},
-            {"gpus": {"h200.sm72": {"shards": 2}}},
-            {"gpus": {"h200": {"shards": 2}}},
-            {"sweeps": {"stencil": {"problems": [{"n": [1, 2]}]}}},
-        ]
-    ):
-        files.append(tmp_path / f"{number}.yaml")
-        files[-1].write_text(yaml.safe_dump(content))
-    blame = {
-        "gpus.h200.sm72.shards": 1,
-        "gpus.h200.sm72.source": 0,
-        "gpus.h200.sm72.arch": 1,
-        "gpus.h200.shards": 2,
-        "sweeps.stencil.problems.0.n.1": 3,
-    }
-    for key, number in blame.items():
-        assert Sources(files).error(key, "x").where == str(files[number]), key
-    assert Sources([]).error("seed", "x").where == "config.yaml"
 
 
 def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home):

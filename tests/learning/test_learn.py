@@ -204,28 +204,6 @@ def test_the_committee_says_in_its_file_what_one_says_that_is_fitted_to_the_fold
     assert left > 0
 
 
-def test_a_model_says_in_its_file_what_one_says_that_is_fitted_to_the_fold(domain, sweep, folder):
-    learnt = read_learnt(folder, ["small", "best_on_average"], domain.spec)
-    known = asked_of(domain, sweep).known
-    places = dict(learnt.by_fold())
-    for fold in FOLDS:
-        rows = known.of_fold(fold, domain.spec)
-        for name, model in (
-            ("small", recommender_class("tree")(domain, seed=7, max_depth=2)),
-            ("best_on_average", BASELINES["best_on_average"](domain)),
-        ):
-            model.fit(domain.keeping_features(rows))
-            choices = domain.choices(fold.test)
-            mine = places[fold.split, fold.fold]
-            rank = model.ranking(choices).rank
-            assert (
-                learnt.said[name]["rank"].iloc[mine].tolist()
-                == np.where(rank <= 50, rank, 0).tolist()
-            )
-            losses = learnt.losses(name)[mine]
-            assert losses == pytest.approx(model.losses(choices), rel=1e-6, abs=1e-6)
-
-
 def test_folds_that_are_fitted_side_by_side_say_the_same(domain, sweep, folder, tmp_path):
     learn(asked_of(domain, sweep), tmp_path, MADE_FROM, processes=2)
     names = [*BASELINES, *MODELS]

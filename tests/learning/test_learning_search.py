@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,16 +55,6 @@ def test_the_first_trial_is_the_defaults(domain, rows):
     found, fits = searched(domain, rows, 1)
     assert found.parameters == {}
     assert fits == [{"bx": 1024, "shift": 0.0}] * 2
-
-
-def test_a_log_does_not_list_every_trial(domain, rows, caplog):
-    optuna.logging.set_verbosity(optuna.logging.INFO)
-    optuna.logging.enable_propagation()
-    try:
-        searched(domain, rows, 2)
-    finally:
-        optuna.logging.disable_propagation()
-    assert not caplog.records
 
 
 def test_the_search_finds_better_than_the_defaults(domain, rows):

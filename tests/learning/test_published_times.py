@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pandas as pd
 import pytest
 from described_gpus import gpus_in_hosts
@@ -90,11 +89,6 @@ def test_phases_are_predicted_by_the_cost_model_alone(domain, predictors):
     expected = sum(estimate.phases[name][0] for name in phases)
     assert 0 < table["predicted_ms"][0] == pytest.approx(expected)
     assert expected < estimate.time_ms[0]
-
-
-def test_phases_of_a_run_without_overlap_are_the_run(domain):
-    estimate = CostModel(domain.spec, domain.profiles).estimate(rows_of(domain))
-    assert np.sum(list(estimate.phases.values()), axis=0) == pytest.approx(estimate.time_ms)
 
 
 def test_the_predicted_fastest_of_what_is_free_is_taken(domain, predictors):

@@ -2,15 +2,11 @@
 
 import shlex
 
-import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import ROOT, SAXPY, STENCIL
 
 from launchwise.report import wording
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
@@ -61,18 +57,6 @@ def configurations(draw):
 def test_a_name_can_be_read_back(made):
     spec, values = made
     assert read_back(wording.configuration(values, spec), spec) == used(values, spec)
-
-
-@pytest.mark.parametrize("workload", WORKLOADS)
-def test_names_of_all_measured_configurations_differ_and_can_be_read_back(workload):
-    spec = SPECS[workload]
-    paths = sorted(ROOT.glob(f"data/recorded/*/{workload}.parquet"))
-    tables = [read_table(path, measurement_schema(spec))[spec.tunable_columns] for path in paths]
-    rows = pd.concat(tables).drop_duplicates().to_dict("records")
-    shown = [wording.configuration(row, spec) for row in rows]
-    assert len(set(shown)) == len(rows) > 10
-    for row, name in zip(rows, shown, strict=True):
-        assert read_back(name, spec) == used({str(key): row[key] for key in row}, spec)
 
 
 def test_texts_with_spaces_can_be_read_back():
