@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.features import Domain
-from launchwise.learning.truth import Truth
 from launchwise.tables.rows import Z95, fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
-from tests.support.samples import measurements, profile
+from tests.support.samples import measurements
 
 KEY = ["n", "dtype"]
 
@@ -19,10 +18,6 @@ def rows(saxpy_spec):
     table = measurements(saxpy_spec, [{"n": [64, 100], "dtype": ["float32", "float64"]}])
     tied = table.groupby(KEY).cumcount() % 7 == 3
     return table.assign(time_ms=table["time_ms"].where(~tied, 1e-6))
-
-
-def in_order(table, spec):
-    return table.sort_values(KEY, ignore_index=True)[[*KEY, *spec.tunable_columns, "time_ms"]]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -69,15 +64,6 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
         assert row["basis"] == candidates["basis"].iloc[0]
         differs = sum(candidates[name] != reference[name] for name in names)
         assert sum(row[name] != reference[name] for name in names) == differs.min()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_of_an_evaluation_does_not_depend_on_the_order_of_a_sweep(rows, saxpy_spec, seed):
-    domain = Domain(saxpy_spec, {"test": profile()})
-    shuffled = rows.sample(frac=1, random_state=seed, ignore_index=True)
-    found = [Truth({"test": each}, domain) for each in (rows, shuffled)]
-    best = [truth.best(np.arange(rows[KEY].drop_duplicates().shape[0])) for truth in found]
-    assert in_order(best[0], saxpy_spec).equals(in_order(best[1], saxpy_spec))
 
 
 def test_baseline_rows_have_every_value_of_the_baseline(rows, saxpy_spec):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gpu_runs import described, measured
 from samples import ROOT
-from test_acoustic_simulation import by_numpy, left_by_layer
+from test_acoustic_simulation import by_numpy
 
 from kernels.acoustic.simulation import propagate
 from launchwise.measuring.journal import read_notes
@@ -229,8 +229,3 @@ def test_two_threads_at_once():
         thread.join()
     assert len(found) == 2
     assert all(np.array_equal(shot.snapshots, expected.snapshots) for shot in found)
-
-
-def test_the_layer_absorbs_on_the_gpu():
-    left = {width: left_by_layer(propagate, 101, 400, width) for width in (0, 30)}
-    assert left[30] < 0.05 * left[0]

@@ -153,19 +153,6 @@ def test_a_layer_leaves_the_same_part_of_both_fields(simulate, order):
     assert np.abs(shot.snapshots - expected[[9, 24]]).max() < allowed
 
 
-def left_by_layer(propagate, points, steps, width):
-    """Largest value in a cube after a shot from its middle, with a layer of ``width`` points."""
-    velocity = np.full((points,) * 3, 2000.0, np.float32)
-    how = {"spacing": 10.0, "frequency": 25.0, "absorbing": width, "snapshots": [steps]}
-    shot = propagate(velocity, (points // 2,) * 3, steps, **how)
-    return float(np.abs(shot.snapshots[0]).max())
-
-
-def test_the_layer_absorbs(simulate):
-    left = {width: left_by_layer(simulate, 41, 160, width) for width in (0, 14)}
-    assert left[14] < 0.1 * left[0]
-
-
 def test_sources_may_share_a_point_and_have_wavelets_of_their_own(simulate):
     velocity = np.full((15, 16, 17), 2000.0, np.float32)
     first, second = np.random.default_rng(3).standard_normal((2, 6))

@@ -13,7 +13,6 @@ from stencil import ASKED, FAR, TRAINED, cases, stencil_domain, training_rows
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, added_errors
-from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
@@ -168,11 +167,6 @@ def test_classes_that_all_cases_have_alike_make_a_tree_of_one_leaf(domain, rows)
     # Where a filter took the small tiles of large grids away, it does.
     cut = rows[(rows["n"] < 512) | (rows["tx"] > 1)].reset_index(drop=True)
     assert C45Recommender(domain, **unpruned).fit(cut).summary()["leaves"] > 1
-
-
-def test_unknown_examples_are_refused(domain):
-    with pytest.raises(UserError, match="must be 'near_best' or 'all'"):
-        C45Recommender(domain, examples="some")
 
 
 def test_without_times_their_error_is_unknown(domain, rows):

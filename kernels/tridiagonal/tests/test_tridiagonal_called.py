@@ -92,14 +92,6 @@ def test_the_solution_may_take_the_place_of_d(solver, interleaved):
         assert error(found[number], [each[number] for each in whole]) < 1e-14
 
 
-def test_arrays_that_moved_use_the_same_plan(solver):
-    for number in range(3):
-        arrays, x = system(5003, "float64", number), np.full(5003, np.nan)
-        solver.solve(*map(on_device, arrays), on_device(x))
-        assert error(x, arrays) < 1e-14
-    assert len(solver.plans[0]) == 1
-
-
 def test_every_stream_has_its_plan(solver, machine):
     arrays, x = [on_device(each) for each in system(100, "float64", 1)], np.empty(100)
     for stream in (0, 1, 5, 7, 5):

@@ -11,7 +11,7 @@ from samples import ROOT
 from kernels.tridiagonal.host.host_solution import chunks
 from kernels.tridiagonal.host.interface_solvers import SingularSystem, solve_on_host
 from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes
-from kernels.tridiagonal.host.plan import Choice, Level, extra_words, levels, remaining_rows
+from kernels.tridiagonal.host.plan import Choice, Level, levels, remaining_rows
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.spec import load_spec
 
@@ -38,15 +38,6 @@ def test_every_level_leaves_fewer_rows_than_it_had(rows, wanted, joined):
         assert left < wanted[len(cuts)]
 
 
-@given(st.integers(10**5, 10**8), st.integers(8, 64), st.sampled_from([1, 32, 128]))
-def test_interfaces_take_little_memory(rows, m, joined):
-    cuts = levels(rows, [m] * 6, joined, joined)
-    # A geometric row with ratio 2 / m, of four words for each two rows in m; joined ones leave two
-    # rows for all of them, and two more of a last group that is not whole, on each level.
-    share = 2 / (m * joined)
-    assert extra_words(cuts) / (4 * rows) <= share / (1 - share) + 12 / rows
-
-
 @given(
     st.integers(100, 10**9),
     st.sampled_from(LAYOUTS),
@@ -71,13 +62,6 @@ def test_the_spec_counts_rows_as_the_solver_does(rows, layout, threads, wanted, 
     own = [*SPEC.constraints, *SPEC.variants[layout].constraints]
     if all(SPEC.value(text, problem, configuration, limit) for text in own):
         assert most_shared_bytes(rows, choice, 8) <= limit["gpu_shared_per_block_bytes"]
-
-
-def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match="m = 2 is below 3"):
-        levels(100, [2])
-    with pytest.raises(ValueError, match="one row at least"):
-        levels(0, [4])
 
 
 @given(st.integers(3, 5000), st.integers(3, 40), st.sampled_from([1, 3, 32]), st.integers(1, 40))
