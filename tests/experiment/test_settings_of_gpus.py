@@ -49,13 +49,6 @@ def test_an_overlay_takes_a_gpu_out(home):
         "overlay0.yaml: studies.stencil_block.gpus: h200.sm72 is left out (null in overlay1.yaml)"
         ": remove it here, or leave the study out"
     )
-    assert line_of(nested("gpus/h20", None)) == (
-        "overlay0.yaml: gpus.h20: unknown GPU 'h20', did you mean 'h200'? "
-        "(allowed: h200, h200.sm72)"
-    )
-    assert line_of(nested("gpus", {"h200": None, "h200.sm72": None})) == (
-        "overlay0.yaml: gpus: no GPU is left: name one, or leave one less out (null)"
-    )
 
 
 def test_a_gpu_measures_workloads_beside_those_of_its_studies(home):
@@ -226,15 +219,6 @@ def test_a_live_gpu_without_an_architecture_needs_a_card_here(home, capsys, monk
     assert workflow.architectures(named) == {"local": "sm_90"}
     given = experiment({"gpus": {"local": {"source": "live", "arch": "sm_75"}}})
     assert workflow.architectures(given) == {"local": "sm_75"}
-
-
-def test_only_a_live_gpu_is_extended(home):
-    said = nested("gpus/test", {"source": "recorded", "extend": True})
-    assert "gpus.test: extend: needs source live, not recorded" in line_of(said=said)
-    said = nested("gpus/test", {"source": "live", "path": "data/recorded/test"})
-    assert "gpus.test: path: a live GPU has recorded rows only with extend: true" in line_of(
-        said=said
-    )
 
 
 def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(project, line_at_start):

@@ -6,7 +6,7 @@ import foreign
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.importing.sweep import Row, is_time_name, time_unit, unit_in_name
+from launchwise.importing.sweep import Row
 from launchwise.importing.t4 import invalidity_of
 
 
@@ -151,32 +151,3 @@ def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_
 )
 def test_a_failure_has_the_word_of_t4(status, reason, invalidity):
     assert invalidity_of(Row({"x": 1}, status, reason, (), None, {})) == invalidity
-
-
-def test_names_of_times_and_units():
-    times = (
-        "time",
-        "kernel_time",
-        "KernelTime",
-        "runtime",
-        "avg duration [us]",
-        "time_ms",
-        "latency",
-    )
-    assert all(map(is_time_name, times))
-    others = (
-        "compile_time",
-        "timestamp",
-        "GFLOP/s",
-        "time_std",
-        "lifetime",
-        "GB per time",
-        "energy",
-    )
-    assert not any(map(is_time_name, others))
-    assert [unit_in_name(name) for name in ("time_us", "duration (ns)", "t [ms]", "time", "s")] == [
-        *("us", "ns", "ms", None, None)
-    ]
-    assert [time_unit(name) for name in ("[s]", "MilliSeconds", "usec", "cycles", "GB/s", "")] == [
-        *("s", "ms", "us", None, None, None)
-    ]
