@@ -101,17 +101,6 @@ def test_many_rows_are_asked_of_the_library(data, monkeypatch):
     assert len(loaded) == 2
 
 
-@pytest.mark.parametrize("kind", [LightgbmBooster, XgboostBooster])
-def test_a_file_is_what_was_written(data, tmp_path, kind):
-    first, second = tmp_path / "first.gz", tmp_path / "second.gz"
-    fitted = boosted(PARAMETERS, *data) if kind is LightgbmBooster else kind(of_xgboost(data))
-    fitted.write(first)
-    kind.read(first).write(second)
-    assert first.read_bytes() == second.read_bytes()
-    assert kind.read(second).features == fitted.features == 6
-    assert kind.read(second).predict(data[0]).tolist() == fitted.predict(data[0]).tolist()
-
-
 def replaced(text, name, line):
     return "\n".join(line if each.startswith(f"{name}=") else each for each in text.splitlines())
 

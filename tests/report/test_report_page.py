@@ -20,7 +20,7 @@ from launchwise.report import wording
 from launchwise.report.answer import study_answer
 from launchwise.report.models.outliers import NO_ROWS
 from launchwise.report.site import assemble, writing
-from launchwise.report.site.rendering import embedded, with_shared_texts
+from launchwise.report.site.rendering import with_shared_texts
 from tests.support.report_pages import RUN, files_of, html_of, page_of
 from tests.support.report_study import study
 from tests.support.shown import rows_of
@@ -203,17 +203,6 @@ def test_numbers_reach_the_page(page):
     assert "missed" not in page
     assert re.search(r"big&#39;s [^<]* big\.sm4 [^<]*58\.1 %", page)
     assert "one model of card" in page
-
-
-def test_embedded_data_cannot_end_its_script():
-    assert "</script>" not in embedded({"a": "</script><b>"})
-    assert json.loads(embedded({"a": "</script>"})) == {"a": "</script>"}
-
-
-def test_names_are_escaped():
-    strange = study()
-    strange.settings = strange.settings.model_copy(update={"question": "<b>Which?</b>"})
-    assert "&lt;b&gt;Which?" in page_of(strange)
 
 
 def test_one_gpu_has_no_transfer_section():

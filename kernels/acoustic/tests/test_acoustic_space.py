@@ -36,6 +36,15 @@ def test_the_acoustic_space_has_its_published_size(acoustic_spec, n, padded, dty
     assert len({tuple(each.items()) for each in found}) == len(found)
 
 
+def test_blocks_cover_the_interior_and_waste_less_than_one(acoustic_spec):
+    problem = {"n": 100, "dtype": "float32", "order": 8}
+    for configuration in space.configurations(acoustic_spec, problem):
+        if configuration["variant"] in ("block3d", "shared_tile"):
+            block, grid = space.launch(acoustic_spec, problem, configuration)
+            for blocks, width in zip(grid, block, strict=True):
+                assert (blocks - 1) * width < 92 <= blocks * width
+
+
 def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
     acoustic_folder, acoustic_spec
 ):

@@ -146,11 +146,6 @@ def test_arrays_of_another_form_are_refused(trained):
             answer(wrong, lengths)
 
 
-@needs_eigen
-def test_eigen_has_a_version(trained):
-    assert len(Eigen(trained.network, 1).version.split(".")) == 3
-
-
 def said_without(monkeypatch, **variables):
     """What loading says in an environment with these variables, in one line."""
     for name, value in variables.items():
