@@ -152,17 +152,6 @@ def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothin
     assert len(cleaned(stencil_spec, rows, fold([64, 400], [])).training) == 10
 
 
-def test_the_problem_scope_has_its_fences_on_log_times(stencil_spec):
-    # log2: 0 .. 8 and 20; quartiles 2.25 and 6.75, so fences at 2^-4.5 and 2^13.5.
-    times = [2.0**i for i in (*range(9), 20)]
-    rows = sweep(stencil_spec, {64: times, 70: [1.0, 1.1, 1.2, 1.3, 1.4]})
-    found = cleaned(stencil_spec, rows, fold([64, 70], []))
-    of_problem = found.removed[found.removed["scope"] == "problem"]
-    assert of_problem["time_ms"].tolist() == [2.0**20]
-    assert of_problem["lower_ms"].tolist() == pytest.approx([2**-4.5])
-    assert of_problem["upper_ms"].tolist() == pytest.approx([2**13.5])
-
-
 @pytest.mark.parametrize(("sides", "kept"), [("upper", 9), ("both", 8)])
 def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
     stencil_spec, sides, kept

