@@ -155,7 +155,7 @@ ANSWERS = {
         ("tr.words", r"data/recorded/big\.sm4/stencil\.parquet"),
         ("th", "min of the GPU"),
     ],
-    "With which driver and toolkit was a GPU measured?": [("#provenance th", "driver")],
+    "With which driver was a GPU measured?": [("#verdicts tbody tr", r"driver 1\.0")],
     "Does any figure contradict another?": [
         ("#invariants p", r"No figure of this report contradicts another\."),
     ],

@@ -81,5 +81,4 @@ def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, verdict):
     others = [own.assign(model=name, gain=1.5 * factor) for name, factor in named.items()]
     rows = pd.concat([own, *others], ignore_index=True)
     found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
-    assert found is not None
     assert found.verdict == verdict
