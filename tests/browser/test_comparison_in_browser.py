@@ -78,7 +78,7 @@ def page(tmp_path_factory):
         first={"study": "constructor", "beside": "big"},
         tdp_w={"big": 700.0},
         prices={"big": [None, 3.6, "2026-11-01", "a cloud"]},
-        table="data/gpus.csv",
+        table="data/card_ratios.csv",
     )
     text = render("GPUs", "", [Section("gpu-against-gpu", "GPU comparison", [block])])
     (folder / "gpus.html").write_text(text, encoding="utf-8")
