@@ -6,12 +6,11 @@ import ast
 import builtins
 import copy
 import dis
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import CodeType
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from launchwise.base.names import last_name
-from launchwise.cli.new.python.values import Value
 
 _HARMLESS = ("triton", "math", "itertools", "functools", "typing", "enum", "dataclasses")
 """Packages that a machine which compiles has, and that need no GPU."""
@@ -24,19 +23,18 @@ _USUAL = {
 """Names under which projects hand Triton on."""
 
 _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
-"""Statements that are not copied: of the names that they bind, the values are."""
+"""Statements that are not copied: a person copies what they set."""
 
 
 class Excerpt:
     """The part of a file that a build of a kernel needs. Host code may import PyTorch and ask for a
-    GPU, which the machine that compiles lacks. A file without such code is kept as it is. ``space``
-    has the values of its names."""
+    GPU, which the machine that compiles lacks. A file without such code is kept as it is."""
 
-    def __init__(self, name: str, kernel: str, text: str, space: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, kernel: str, text: str) -> None:
         self.text = ""  # Empty where the file is kept.
         self.modules: dict[str, None] = {}  # Files beside it that must be copied, too.
         self.missing: list[str] = []  # What the copy reads and nothing defines, with its import.
-        self._source, self._space = text.splitlines(), space
+        self._source = text.splitlines()
         self._imports: list[str] = []
         self._lines: list[str] = []
         self._body = ast.parse(text).body
@@ -71,7 +69,9 @@ class Excerpt:
 
     def _define(self, name: str, found: list[tuple[str, str, str]]) -> None:
         """Import a name as the file does, if Triton or Python has it."""
-        module, original, text = found[0] if found else ("", "", "defined nowhere at the top")
+        module, original, text = (
+            found[0] if found else ("", "", "defined nowhere at the top, or in a branch")
+        )
         if own := [text for module, _, text in found if _is_triton(module)]:
             self._imports += _one_of(own)
         elif original in _USUAL:
@@ -80,8 +80,6 @@ class Excerpt:
         elif module.startswith("."):
             self._imports.append(text)
             self.modules[module] = None
-        elif (value := _plain(self._space.get(name))) is not None:
-            self._lines.insert(0, f"{name} = {value}")
         else:
             self.missing.append(f"{name} ({text})")
 
@@ -158,10 +156,3 @@ def _read(code: CodeType) -> Iterator[str]:
             yield one.argval
     for inner in (one for one in code.co_consts if isinstance(one, CodeType)):
         yield from _read(inner)
-
-
-def _plain(value: Any) -> str | None:
-    """A number or a text as Python writes it; None for others."""
-    known = value._known if isinstance(value, Value) else value
-    is_plain = isinstance(known, bool | int | float | str) and len(repr(known)) < 200
-    return repr(known) if is_plain else None

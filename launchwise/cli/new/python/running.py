@@ -192,7 +192,7 @@ def _facts(request: dict[str, Any]) -> facts.Facts:
     top = [*LAUNCHES]
     found.kernels = file.free_kernels({one.kernel.__name__ for one in top})
     kernel = file.kernels[name or found.kernels[0]]
-    copied = Excerpt(path.name, kernel.__name__, text, file.space)
+    copied = Excerpt(path.name, kernel.__name__, text)
     found.copied, found.modules, found.missing = copied.text, [*copied.modules], copied.missing
     reading = trace(kernel)
     taken = [*request["taken"], *kernel.constexprs]
