@@ -63,6 +63,7 @@ def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():
     usual = sweep.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.25, 8.0])
     sweeps = {**made.sweeps, "big": pd.concat([sweep, usual], ignore_index=True)}
     made = dataclasses.replace(made, sweeps=sweeps, _known={})
-    (figure,) = (block for block in blocks_of(sizes.tiles(made)) if "-choices-" in block.id)
+    figures = blocks_of(sizes.tiles(made), Figure, folded=True)
+    (figure,) = (each for each in figures if "-choices-" in each.id)
     lines = {trace["name"]: trace["y"] for trace in figure.panels[0].data}
     assert lines["usual choice"] == [80, 50]
