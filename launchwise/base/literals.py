@@ -26,9 +26,7 @@ _UNSEEN = (
 _IN_LINE = re.compile(f"[{_UNSEEN}\\n\\t\\r]")
 _IN_LINES = re.compile(f"[{_UNSEEN}]")
 
-_FORMULA = re.compile(
-    r"""(^|[;\t\r\n])(?=([\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20][^;\t\r\n]*))|^(?=[\t\r\n])"""
-)
+_FORMULA = re.compile(r"""(^|[;\t\r\n])(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])""")
 """Where a formula may begin: programs split at semicolons or tabs, too, and take wide signs."""
 
 _NUMBER = re.compile(r"[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
@@ -80,14 +78,9 @@ def cpp_comment(text: str) -> str:
 
 def csv_cell(value: Any) -> Any:
     """A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    return _FORMULA.sub(_marked, value)
-
-
-def _marked(found: re.Match[str]) -> str:
-    is_number = found[2] is not None and _NUMBER.fullmatch(found[2].strip())
-    return found[0] if is_number else f"{found[0]}'"
+    return _FORMULA.sub(r"\1'", value)
 
 
 def csv_table(table: pd.DataFrame) -> pd.DataFrame:

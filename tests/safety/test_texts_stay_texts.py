@@ -246,7 +246,7 @@ def is_formula(cell):
         ("\t=1", "'\t'=1"),
         ("x;=cmd", "x;'=cmd"),
         ("\uff1d1", "'\uff1d1"),
-        ("x;-1", "x;-1"),
+        ("x;-1", "x;'-1"),
     ],
 )
 def test_tables_of_the_report_hold_no_formula(text, cell):

@@ -12,11 +12,10 @@
   window.launchwiseWord = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
   // A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe.
   // Programs split at semicolons or tabs, too, and take wide signs.
-  const formula = /(^|[;\t\r\n])(?=([\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20][^;\t\r\n]*))|^(?=[\t\r\n])/g;
+  const formula = /(^|[;\t\r\n])(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])/g;
   const number = /^[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?$/i;
   window.launchwiseCell = (text) => {
-    const cell = text.replace(formula, (found, _, piece) => (
-      piece !== undefined && number.test(piece.trim()) ? found : `${found}'`));
+    const cell = number.test(text) ? text : text.replace(formula, "$1'");
     return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   };
   // JSON whose objects have no keys but their own: names of files are keys, "constructor" is one.
