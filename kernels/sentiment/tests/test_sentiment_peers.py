@@ -152,6 +152,7 @@ def said_without(monkeypatch, **variables):
         monkeypatch.setenv(name, value)
     with pytest.raises(NoEigen) as caught:
         library.__wrapped__()
+    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
