@@ -32,10 +32,12 @@ def main(
         if known[-1].has_attributes_alone:
             message = "were not measured: run `snakemake -R describe` first"
             raise UserError(path, "ceilings", message)
-    datasheets = read_cards(cards)
-    efficiency = reference_efficiency(datasheets, reference)
-    for gpu, card in described.items():
-        known.append(described_profile(gpu, datasheets, efficiency, card, host_gbs[gpu]))
+    # Without datasheet-only GPUs nobody asks for all rates of the reference.
+    if described:
+        datasheets = read_cards(cards)
+        efficiency = reference_efficiency(datasheets, reference)
+        for gpu, card in described.items():
+            known.append(described_profile(gpu, datasheets, efficiency, card, host_gbs[gpu]))
     for path, profile in zip(output, known, strict=True):
         write_profile(path, profile)
 
