@@ -120,7 +120,8 @@ def _solvers(solvers: Mapping[str, pd.DataFrame]) -> Iterator[Conclusion]:
     for title, found in solvers.items():
         said = [
             f"with {name} it loses {wording.fixed(_mean_loss(found[f'{solver}_loss']), 1)} % in "
-            f"the mean, beyond error at {(~found[f'{solver}_tied']).sum()} of {len(found)} sizes"
+            f"the geometric mean, beyond error at {(~found[f'{solver}_tied']).sum()} of "
+            f"{wording.plural(len(found), 'size')}"
             for solver, name in SOLVERS.items()
         ]
         held = [bool(found[f"{solver}_tied"].all()) for solver in SOLVERS]
@@ -161,23 +162,36 @@ def _rule(entries: Sequence[Learnt], facts: Mapping[str, str]) -> Iterator[Concl
 def _aligned(
     every: Sequence[SubsystemSeries], facts: Mapping[str, str], theirs: Records
 ) -> Conclusion:
-    """Optima where streams cut the data that are multiples of the paper's 32 in float64."""
+    """Optima where streams cut the data that are multiples of the paper's 32 in float64.
+
+    A case holds where every size that tells (:func:`_telling`) has multiples alone as its optima.
+    """
     step = int(facts.get("aligned_m_float64", 32))
-    held, counts, gains = 0, [], []
+    held, sizes, gains, found = 0, 0, [], {"alone": 0, "tied": 0, "other": 0}
     double = [case for case in every if case.dtype == "float64"]
     for case in double:
         cut = case.best[case.best["streams"] > 1]
-        times = cut.groupby([SIZE, cut[CHOICE] % step == 0])["time_ms"].min().unstack().dropna()
-        sizes = cut[SIZE].unique()
-        whole = sum(any(m % step == 0 for m in case.ties[n]) for n in sizes)
-        counts.append(f"{whole} of {len(sizes)}")
-        held += bool(len(sizes)) and whole == len(sizes)
-        if len(times):
-            gains.append(geometric_mean((times[False] / times[True]).to_numpy()))
-    here = f"optima that are or tie with one: {wording.listed(counts)} sizes" if counts else MISSING
+        told = _telling(cut, step)
+        optima = [[m % step == 0 for m in case.ties[int(n)]] for n in told.index]
+        found["alone"] += (alone := sum(map(all, optima)))
+        found["other"] += (other := sum(not any(one) for one in optima))
+        found["tied"] += len(optima) - alone - other
+        held += bool(optima) and alone == len(optima)
+        sizes += cut[SIZE].nunique()
+        gains += list(told[False] / told[True]) if len(told) else []
+    here = MISSING
+    if double:
+        here = (
+            f"told by {len(gains)} of {wording.plural(sizes, 'size')}: at the others no other "
+            f"{CHOICE} as large as the best multiple was measured"
+        )
     if gains:
-        ends = [wording.fixed(gain, 3) for gain in (min(gains), max(gains))]
-        here += f"; the best multiple is {' to '.join(ends)} times as fast as the best other m"
+        here += (
+            f"; there multiples alone are optima at {found['alone']}, tie with others at "
+            f"{found['tied']}, are none at {found['other']}; the best multiple is "
+            f"{wording.fixed(geometric_mean(gains), 3)} times as fast as the best other {CHOICE} "
+            "(geometric mean)"
+        )
     return (
         f"With several streams, the best {CHOICE} in float64 is a multiple of {step} "
         f"({8 * step} bytes, as memory is aligned)",
@@ -185,6 +199,18 @@ def _aligned(
         here,
         cases(held, len(double)) if double else MISSING,
     )
+
+
+def _telling(best: pd.DataFrame, step: int) -> pd.DataFrame:
+    """Least time by size (index) of other m and of multiples of ``step`` (columns False and True),
+    at the sizes that tell which is faster: the fastest is another m, or one was measured that is
+    larger than the best multiple. Elsewhere a multiple may win by being larger."""
+    least = best.sort_values("time_ms").assign(multiple=best[CHOICE] % step == 0)
+    first = least.drop_duplicates([SIZE, "multiple"]).set_index([SIZE, "multiple"])
+    times = first["time_ms"].unstack().reindex(columns=[False, True]).dropna()
+    largest = least[~least["multiple"]].groupby(SIZE)[CHOICE].max().reindex(times.index)
+    chosen = first[CHOICE].unstack().reindex(index=times.index, columns=[True])[True]
+    return times[(largest > chosen) | (times[False] < times[True])]
 
 
 def _with_streams(theirs: Records) -> str:
@@ -286,8 +312,9 @@ def _guide(study: StudyData, every: Sequence[SubsystemSeries]) -> Iterator[Concl
         "stated: less than 100 % is achieved up to a size (lost in the text)",
         f"the {CHOICE} of the highest occupancy is the fastest at "
         f"{int((sizes['loss_percent'] == 0).sum())} of {wording.plural(len(sizes), 'size')}; it "
-        f"loses {wording.fixed(sizes['loss_percent'].mean(), 2)} % in the mean, at most "
-        f"{wording.fixed(worst['loss_percent'], 2)} % (n = {wording.count(worst[SIZE])}, {title})",
+        f"loses {wording.fixed(_mean_loss(sizes['loss_percent']), 2)} % in the geometric mean, at "
+        f"most {wording.fixed(worst['loss_percent'], 2)} % (n = {wording.count(worst[SIZE])}, "
+        f"{title})",
         cases(held, len(found)),
     )
 
