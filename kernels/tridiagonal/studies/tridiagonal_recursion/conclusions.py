@@ -233,7 +233,7 @@ def _over_the_best(row: Mapping[str, Any]) -> str:
 def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
     """Sizes where more recursions than in the paper are fastest, beyond error or tied."""
     limit = int(facts.get("recursions_that_pay_most", 3))
-    depths = case.overall.set_index(SIZE)[CHOICE]
+    depths = case.least
     deep = [int(size) for size in depths.index[depths > limit]]
     alone = [size for size in deep if min(case.ties[size]) > limit]
     return (
@@ -258,7 +258,7 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
         f"{tried or MISSING} called negligible (their percentage is lost in the text)",
         f"best or tied at {wording.count(own['best_at'])} of "
         f"{wording.plural(own['problems'], 'size')}; loses "
-        f"{wording.fixed(own['loss_percent'], 2)} % in the mean, at most "
+        f"{wording.fixed(own['loss_percent'], 2)} % in the geometric mean, at most "
         f"{wording.fixed(own['worst_loss_percent'], 2)} %",
         bool(own["worst_loss_percent"] <= SMALL_PERCENT),
     )

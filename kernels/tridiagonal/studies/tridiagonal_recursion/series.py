@@ -142,6 +142,12 @@ class RecursionSeries(KindOnGpu):
         return fastest(self.rows, [SIZE], self.spec)
 
     @cached_property
+    def least(self) -> pd.Series:
+        """Depth of the least time by size (index), whether or not others tie with it."""
+        first = self.rows.sort_values(["time_ms", CHOICE]).drop_duplicates(SIZE)
+        return first.set_index(SIZE)[CHOICE].sort_index()
+
+    @cached_property
     def ties(self) -> dict[int, list[int]]:
         """Depths per size that are as fast as the fastest within the errors of their times."""
         return ties(self.best, SIZE, CHOICE)
