@@ -171,6 +171,8 @@ def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published):
     (gains,) = tables(section(found, "gain").blocks, folded=True)
     flagged = [cells[0] for cells in texts(gains) if cells[-1] == "above its bound"]
     assert flagged == ["8\u202f000\u202f000"]
+    lead = section(found, "conclusion").blocks[0].text
+    assert "Not counted: 1 speed-up above what overlap can give, 1 of them beyond error." in lead
 
 
 def test_overheads_are_drawn_with_the_law_that_made_them(page):

@@ -14,6 +14,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
     remark,
     sentence,
 )
+from launchwise.tables.rows import DEFAULT_ERROR
 
 
 def runs(*lines, stage_ms=0.5):
@@ -43,6 +44,15 @@ def test_gain_and_bound_by_hand():
     # Four stages of .5 ms: T - sum is 8 ms.
     assert (found["sum_ms"], found["bound"]) == (2.0, 1.25)
     assert found["gain_error"] == pytest.approx(0.005)
+    assert not found["above_bound"]
+
+
+def test_what_was_not_judged_has_an_error_too():
+    unknown = runs((10, 1, 10.0, "ok", math.nan), (10, 4, 7.95, "ok", math.nan))
+    found = only(gain_table(unknown))
+    assert found["gain_error"] == pytest.approx(DEFAULT_ERROR * math.sqrt(2))
+    # 1.258 times as fast, where overlap explains 1.25: less than two errors above it.
+    assert found["gain"] > found["bound"]
     assert not found["above_bound"]
 
 

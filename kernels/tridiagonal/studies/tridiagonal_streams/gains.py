@@ -12,7 +12,7 @@ from launchwise.report.blocks import MISSING, Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import indistinct
+from launchwise.tables.rows import DEFAULT_ERROR, indistinct
 from launchwise.tables.times import PAIRS, by_sweep
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
@@ -111,7 +111,8 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     errors = [0.0, 0.0]
     if shortest is not alone:
         errors = [row["error"] for row in (alone, shortest)]
-    gain_error = float(np.hypot(*np.nan_to_num(errors)))
+    # What was not judged, such as a batch, has an error as well.
+    gain_error = float(np.hypot(*np.nan_to_num(errors, nan=DEFAULT_ERROR)))
     bound = alone_ms / (alone_ms - sum_ms) if sum_ms < alone_ms else float("nan")
     return {
         "well_measured": True,

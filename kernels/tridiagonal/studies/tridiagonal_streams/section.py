@@ -225,10 +225,17 @@ def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Text:
         return Text(f"{paper} We reach that: up to {wording.fixed(largest, 2)}x.", "lead")
     faster = sum(len(faster_sizes(series.gains)) for series in used)
     sizes = sum(int(series.gains["well_measured"].sum()) for series in used)
+    above = sum(int((series.gains["gain"] > series.gains["bound"]).sum()) for series in used)
+    beyond = sum(int(series.gains["above_bound"].sum()) for series in used)
     ours = (
         f"Our largest speed-up that overlap can explain is {wording.fixed(largest, 2)}x; "
         f"{faster} of {wording.count(sizes)} exceed their errors."
     )
+    if above:
+        ours += (
+            f" Not counted: {wording.plural(above, 'speed-up')} above what overlap can give, "
+            f"{beyond} of them beyond error."
+        )
     return Text(f"{paper} {ours}", "lead")
 
 
