@@ -75,6 +75,30 @@ def test_the_published_launch_by_type():
     )
 
 
+def test_times_and_ratios_are_those_of_the_sweep(published):
+    """Pairs hold some of the variants: a ratio to one of the sweep would tell of the visit."""
+
+    def judged(variant, time_ms, sweep_ms, **values):
+        limits = {"time_low_ms": 0.9 * time_ms, "time_high_ms": 1.1 * time_ms, "error": 0.05}
+        return row(variant, time_ms, sweep_ms=sweep_ms, **limits, basis="pairs", **values)
+
+    rows = [
+        row("published", 0.9, status="unverified", sweep_ms=0.9, basis="sweep"),
+        row("published", 0.6, status="unverified", sweep_ms=0.6, basis="sweep", dtype="float64"),
+        judged("no_duplicates", 0.36, 0.3),
+        judged("no_duplicates", 0.4, 0.4, dtype="float64"),
+        judged("smem", 0.031, 0.031),
+        judged("smem", 0.030, 0.030, threads=64),
+    ]
+    found = own(made(*rows), published)
+    (launch,) = [one for one in found if one.id == "granger_time-launch"]
+    assert next(iter(cells(tables(launch)[0]).values()))[-1] == "0.75"
+    predictions, *_ = tables(found[0])
+    assert cells(predictions)["one"][-1].startswith("300")
+    (corrected, *_) = tables(found[2])
+    assert cells(corrected)["one"][-1].startswith("30.00")
+
+
 def test_repeated_rows_have_errors():
     slower = row("no_duplicates", 0.5, county=10)
     pair = row("no_duplicates", 0.2, county=10, dtype="float64")

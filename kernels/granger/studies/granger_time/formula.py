@@ -19,6 +19,7 @@ from launchwise.report import wording
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
+from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
 
@@ -175,13 +176,16 @@ class Known:
     @cached_property
     def measured(self) -> dict[str, dict[str, Row]]:
         """GPU of the study to :func:`chosen` of its sweep at the published size. Of the whole
-        sweep: splits and candidates of the study may have less."""
+        sweep: splits and candidates of the study may have less. Times are those of the sweep, as
+        the published launch was in no pairs."""
         found = {}
         for gpu, rows in self.study.sweeps.items():
             here = rows["status"].isin(TIMED)
             for name, value in self.source.facts.problem.items():
                 here &= rows[name] == value
-            found[gpu] = chosen(rows[here], self.study)
+            # Without errors the fastest row is that of least time, not the simplest that ties.
+            swept = by_sweep(rows[here]).drop(columns="error", errors="ignore")
+            found[gpu] = chosen(swept, self.study)
         return found
 
     @cached_property

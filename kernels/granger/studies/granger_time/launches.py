@@ -15,6 +15,7 @@ from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Te
 from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
 
@@ -149,7 +150,7 @@ def _key(study: StudyData) -> list[str]:
 
 def _timed(study: StudyData, variant: str) -> pd.DataFrame:
     named = {**baseline(study.spec), "variant": variant}
-    rows = pd.concat(study.swept.values(), ignore_index=True)
+    rows = by_sweep(pd.concat(study.swept.values(), ignore_index=True))
     here = rows["status"].isin(TIMED)
     for name, value in named.items():
         here &= rows[name] == value
