@@ -49,10 +49,11 @@ class Measured:
         return self.fastest_by("variant", **named)
 
     def fastest_by(self, by: str, /, **named: object) -> dict[str, Row]:
-        """Value of the column ``by`` to the fastest row with these values. A row of one launch
+        """Value of the column ``by`` to the row of least time with these values, whether or not
+        others tie with it: of those an answer names the simplest. A row of one launch
         (:func:`is_once`) where there is no other, or none as fast within
         :data:`launchwise.base.robust.EQUAL`: what the value takes is not known then."""
-        rows = self.of(**named)
+        rows = self.of(**named).drop(columns="error", errors="ignore")
         repeated = fastest_rows(rows[~of_one_launch(rows)], [by], self.spec)
         found = {str(row[by]): row for row in records(repeated)}
         found |= {str(row[by]): row for row in records(self._once_of(rows, by))}
