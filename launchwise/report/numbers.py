@@ -12,7 +12,14 @@ from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, is_baseline, least_by, row_numbers
+from launchwise.tables.rows import (
+    DEFAULT_ERROR,
+    fastest_rows,
+    is_baseline,
+    least_by,
+    row_numbers,
+    surest,
+)
 from launchwise.workloads.spec import Spec
 
 
@@ -45,14 +52,14 @@ def winners(study: StudyData) -> pd.DataFrame:
 
     Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, standard
     error between visits and, if measured, joule of one run (``best_ms``, ``best_error``,
-    ``best_energy_j``, ``baseline_ms`` and so on); ``alike``, how many cannot be told apart from the
-    best, itself among them, the ``basis`` of its time, and whether the host's clock took it
-    (``by_host``); ``gain`` = baseline over best; ``noise``
-    = relative standard error of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share
-    of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and
-    its FLOP take at the GPU's measured ceilings (see
-    :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
-    the name of the best one.
+    ``best_energy_j``, ``baseline_ms`` and so on); ``surest_ms`` and ``surest_error`` of the one
+    that is most surely fast (:func:`launchwise.tables.rows.surest`); ``alike``, how many cannot be
+    told apart from the best, itself among them, the ``basis`` of its time, and whether the host's
+    clock took it (``by_host``); ``gain`` = baseline over best; ``noise`` = relative standard error
+    of that ratio; ``rate`` in 1e9 items a second; ``limit_share`` = share of the measured copy
+    bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and its FLOP take at the
+    GPU's measured ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`);
+    ``configurations``; and ``configuration``, the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -62,7 +69,10 @@ def winners(study: StudyData) -> pd.DataFrame:
     judged = [name for name in ("basis", "is_usual") if name in measured]
     rows = measured[[*key, *spec.tunable_columns, *of_row, *judged, "by_host"]].assign(_case=cases)
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
-    best["configurations"] = np.bincount(cases)[best.pop("_case")]
+    case = best.pop("_case").to_numpy()
+    best["configurations"] = np.bincount(cases)[case]
+    sure = rows.iloc[surest(rows, cases)[case]]
+    best["surest_ms"], best["surest_error"] = sure["time_ms"].to_numpy(), sure["error"].to_numpy()
     best = best.rename(columns={name: f"best_{end}" for name, end in of_row.items()})
     start = rows.loc[is_baseline(rows, spec), [*key, *of_row]]
     start = start.rename(columns={name: f"baseline_{end}" for name, end in of_row.items()})
@@ -71,6 +81,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
+    own += ["surest_ms", "surest_error"]
     columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain", "noise"]
     found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
     return found.assign(configuration=configuration_names(found, spec))

@@ -103,18 +103,29 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
 def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """Whether each row cannot be told apart from the fastest of its group: bool, shape (rows,).
 
-    The fastest is the row that is most surely fast: of the least upper limit of its 95 % interval.
-    A row that is slower than it by more than :data:`Z95` errors of their difference is not.
+    The fastest is the row that is most surely fast (:func:`surest`). A row that is slower than it
+    by more than :data:`Z95` errors of their difference is not.
 
     ``rows``: ``time_ms`` and ``error``. ``groups``: int64 from 0, shape (rows,).
     """
-    logs = np.log(rows["time_ms"].to_numpy(dtype=float))
-    errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
-    surest = np.zeros(groups.max(initial=-1) + 1, dtype=np.int64)
-    latest_first = np.argsort(-(logs + Z95 * errors), kind="stable")
-    surest[groups[latest_first]] = latest_first
-    reference = surest[groups]
+    logs, errors = _logs_and_errors(rows)
+    reference = surest(rows, groups)[groups]
     return np.asarray(logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference]))
+
+
+def surest(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
+    """The place of the row of each group that is most surely fast: of the least upper limit of its
+    95 % interval. int64, shape (groups,). Arguments: see :func:`indistinct`."""
+    logs, errors = _logs_and_errors(rows)
+    found = np.zeros(groups.max(initial=-1) + 1, dtype=np.int64)
+    latest_first = np.argsort(-(logs + Z95 * errors), kind="stable")
+    found[groups[latest_first]] = latest_first
+    return found
+
+
+def _logs_and_errors(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
+    return np.log(rows["time_ms"].to_numpy(dtype=float)), errors
 
 
 ONCE = "sweep"  # Basis of a time that rests on one row

@@ -10,6 +10,7 @@ from scipy import stats
 
 from launchwise.report.gpus import card_ratios
 from launchwise.report.gpus.card_ratios import ALL, KERNEL, mean_ratio, of_kernels, of_study
+from launchwise.report.numbers import winners
 from tests.support.gpu_ratios import statements, wrong
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import known_spec, settings, study, sweep, swept_study
@@ -87,6 +88,19 @@ def test_a_problem_that_one_card_measured_in_part_does_not_count():
     weak = made.profiles["old"].model_copy(update={"max_threads_per_block": 64})
     weak = dataclasses.replace(made, profiles={**made.profiles, "old": weak}, _known={})
     assert of_study(weak)["new", "old"].count == 6
+
+
+def test_larger_errors_make_no_card_slower():
+    sweeps = sweeps_of(GAINS)
+    made = cards(sweeps={**sweeps, "old": sweeps["old"].assign(error=0.3)})
+    # The usual choice cannot be told apart from the fastest, so that the tables name it.
+    best = winners(made).set_index("gpu")
+    assert (best.loc["old", "best_ms"] == 2 * best.loc["old", "surest_ms"]).all()
+    assert (best.loc["new", "best_ms"] == best.loc["new", "surest_ms"]).all()
+    logs = np.log(list(GAINS.values()))
+    found = of_study(made)["new", "old"]
+    assert found.ratio == pytest.approx(np.exp(logs.mean()))
+    assert found.interval[1] > of_study(cards())["new", "old"].interval[1]
 
 
 def test_one_problem_has_the_errors_of_its_two_times():

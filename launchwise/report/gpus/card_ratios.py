@@ -1,8 +1,8 @@
 """How much faster one GPU is than another: one number per pair, the same on every page.
 
 The problems of a pair are those that both measured whole: of the study's candidates that either
-measured there, the other lacks none that it can run. Each problem's fastest configurations are
-compared, by judged times.
+measured there, the other lacks none that it can run. Each problem's configurations that are most
+surely fast are compared, by judged times.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's
 
 WORDS = (
     "A ratio is the geometric mean over the problems that both GPUs measured whole, the same on "
-    "every page. Intervals (95 %) hold how problems differ and the errors of times between visits; "
-    "of all kernels, how kernels differ: each counts once, whatever number of studies it has. With "
-    "their hosts: timed by the host's clock, so that both hosts have a part in it."
+    "every page. Each GPU has the time of the configuration that is most surely fast: of the least "
+    "upper limit of its interval. Where several cannot be told apart, tables may name a slower "
+    "one. Intervals (95 %) hold how problems differ and the errors of times between visits; of all "
+    "kernels, how kernels differ: each counts once, whatever number of studies it has. With their "
+    "hosts: timed by the host's clock, so that both hosts have a part in it."
 )
 
 STUDY, KERNEL, ALL = "study", "kernel", "all kernels"
@@ -128,7 +130,9 @@ def compared_problems(study: StudyData) -> pd.DataFrame:
     of predicted times), and ``by_host``.
     """
     columns = study.problem_columns
-    kept = {"best_ms": "ms", "predicted_ms": "ms", "best_error": "error"}
+    # Not the configuration that the tables name: of those that cannot be told apart that is the
+    # usual choice, the slower the larger the errors of a GPU's times are.
+    kept = {"surest_ms": "ms", "predicted_ms": "ms", "surest_error": "error"}
     parts = [part.rename(columns=kept) for part in (winners(study), predicted_choices(study))]
     times = pd.concat([part for part in parts if len(part)], ignore_index=True)
     times = times[["gpu", *columns, "ms", "error", "by_host"]]
