@@ -56,7 +56,8 @@ def settings_of(path: str | Path, overlays: Collection[str | Path]) -> list[Path
 
 def settings_to_name(path: str, overlays: Collection[str | Path]) -> list[str]:
     """Files that commands must name: none for ``config.yaml`` alone, which is their default."""
-    found = list(map(str, settings_of(path, overlays)))
+    names = [str(each) for each in settings_of(path, overlays)]
+    found = list(dict.fromkeys(reversed(names)))[::-1]  # Each once, where it decides
     return [] if found == ["config.yaml"] else found
 
 

@@ -243,6 +243,13 @@ def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need(
 DATA = "scripts/data.py"
 
 
+def test_commands_name_each_file_of_the_settings_once(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert workflow.settings_to_name("config.yaml", ["config.yaml"]) == []
+    named = workflow.settings_to_name("config.yaml", ["mine.yaml", "config.yaml"])
+    assert named == ["mine.yaml", "config.yaml"]
+
+
 def test_a_digest_is_the_same_in_every_process():
     program = f"from launchwise.workflow.plan import Code; print(Code()({DATA!r}))"
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
