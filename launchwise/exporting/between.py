@@ -194,7 +194,7 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
                 device,
                 between_ms=_held(device.between_ms, "time_ms", own, within),
                 between_gain=_held(device.between_gain, "gain", own, within),
-                tested=_tested(found.loc[found["gpu"] == device.name, "fraction"].dropna()),
+                tested=_tested(own["fraction"].dropna()),
             )
         )
     return replace(table, stored=table.stored.model_copy(update={"devices": tuple(devices)}))

@@ -51,7 +51,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tested:
-    """How answers between entries do where a blind test measured the problem since."""
+    """How answers between entries do where a blind test measured the problem since: asked anew,
+    with what was measured after the test, unlike the answers that the test froze."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -62,8 +63,10 @@ class Tested:
     @property
     def words(self) -> str:
         """As a clause."""
-        number = f"{self.fraction:.3f}".removeprefix("0")
-        return f"such answers reached {number} of the best speed at {self.problems} blind problems"
+        return (
+            f"such answers, asked anew, reach {self.fraction:.3f} of the best speed at "
+            f"{self.problems} blind problems"
+        )
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ class AnswerTable:
             why="; ".join(
                 [
                     f"its time is scaled from {assigned(answered_for)}, the nearest with an answer",
-                    *([device.tested.words] if device.tested else []),
+                    *([device.tested.words] if device.tested and far == 1 else []),
                 ]
             ),
             answered_for=answered_for,

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from launchwise.exporting import entries
 from launchwise.learning.answers import UNORDERED
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
+from tests.support.agreeing import changed
 from tests.support.axe import in_scheme, violations
 from tests.support.browsing import load, wait_for_answer
 from tests.support.named_tables import named_table
@@ -333,6 +335,18 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(brows
     assert UNORDERED[1:] in shown
     # (1 / 1.6) ** (1 / 4): it misses the best at one of four problems.
     assert f"{held_out} 0.889 of the best speed" in shown
+
+
+def test_blind_tests_speak_of_answers_within_the_measured_sizes(browser, tmp_path):
+    made = study(name="acoustic_tile")
+    tested = entries.Tested(40, 0.949)
+    devices = [dataclasses.replace(one, tested=tested) for one in made.table.devices]
+    made = dataclasses.replace(made, table=changed(made.table, devices=tuple(devices)))
+    write(files_of(made), tmp_path)
+    load(browser, tmp_path / "index.html")
+    assert tested.words in choose(browser, "p-n", "120")
+    assert tested.words not in choose(browser, "p-n", "102")
+    assert tested.words not in choose(browser, "p-n", "2000")
 
 
 def test_the_gain_is_given_over_a_configuration_of_the_readers_own(front, folder):

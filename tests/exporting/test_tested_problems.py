@@ -109,6 +109,10 @@ def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, ti
     unlisted = min({*range(*SWEPT[::4])} - known)
     asked = {**cases_in(blind, final.spec)[0].problem, "n": unlisted}
     assert made.answer(GPU, asked).why.endswith(f"; {own.tested.words}")
+    # The test asked within the measured sizes.
+    beyond = made.answer(GPU, {**asked, "n": 4 * max(known)})
+    assert beyond.outside > 1
+    assert own.tested.words not in beyond.why
     few = blind[blind["n"].isin(blind["n"].unique()[: FEWEST - 1])]
     assert held(plain, few, final).devices == plain.devices
 

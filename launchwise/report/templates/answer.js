@@ -256,7 +256,8 @@
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
-    const reached = data.rule.reached[entry[GPU]];
+    // Blind tests asked within the measured sizes.
+    const reached = found.far > 1 ? "" : data.rule.reached[entry[GPU]];
     const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
     made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(data, entry, context));
