@@ -185,6 +185,16 @@ def test_tested_problems_say_what_is_possible_beyond_noise():
     assert sorted(own["improvement"]) == pytest.approx([1.25, 2.0])
 
 
+def test_what_is_possible_is_the_gain_of_the_oracle_whatever_the_errors():
+    made = dataclasses.replace(study(), _known={})
+    # The usual choice, which is the baseline, cannot be told apart from the best.
+    made.measured = made.measured.assign(error=0.4)
+    assert set(winners(made)["gain"]) == {1.0}
+    own = problems_tested(made, "sizes", "big", "oracle")
+    assert sorted(own["gain"]) == sorted(own["improvement"]) == pytest.approx([2.0, 2.0])
+    assert not own["sure"].any()
+
+
 def test_outliers_by_size_put_removed_rows_back():
     counts = outliers.by_size(study(), "sizes", "all")
     assert counts["rows"].to_dict() == {102: 6, 202: 6}
