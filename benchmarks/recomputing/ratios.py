@@ -63,13 +63,16 @@ def _mean(logs: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
 
 
 def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
-    """GPU to its problems: the fastest candidate's time, or the predicted one."""
+    """GPU to its problems: the time of the candidate whose time and 1.96 errors are the least, or
+    the predicted one."""
+    upper = np.log(one.timed["time_ms"]) + 1.96 * one.timed["error"]
+    surest = one.timed.loc[upper.sort_values(kind="stable").index].drop_duplicates(one.case)
     found: dict[str, dict[tuple[Any, ...], Side]] = {}
     for gpu in one.gpus:
         path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
         timers = pd.read_parquet(path, columns=["timer"])["timer"].tolist()
         own = found.setdefault(gpu, {})
-        for row in records(one.best[one.best["gpu"] == gpu]):
+        for row in records(surest[surest["gpu"] == gpu]):
             problem = tuple(row[name] for name in one.problem)
             own[problem] = (row["time_ms"], row["error"], timers[row["sweep_row"]] == "host")
     for (gpu, *key), answer in one.answers.items():
