@@ -187,6 +187,21 @@ class Places:
         return self.shape.elements()
 
 
+class Size(Value):
+    """``x.size``: the number of elements of CuPy, and the method of PyTorch."""
+
+    def __call__(self, place: Any = None, dim: Any = None) -> Any:
+        return Places(shape_of(self), shape_of(self).size)(place, dim)
+
+
+def _size(value: Value) -> Value:
+    name = f"{shape_of(value).key}.numel()"
+    NOW[-1].symbols.setdefault(name, Symbol("length", shape_of(value)))
+    size = Size(ast.Name(name))
+    size._tensor = tensor_of(value)
+    return size
+
+
 # Functions and methods of PyTorch
 
 
@@ -291,6 +306,6 @@ CALLS: dict[str, Callable[..., Any]] = {
 ATTRIBUTES |= {
     "shape": lambda value: Places(shape_of(value), shape_of(value).size),
     "stride": lambda value: Places(shape_of(value), shape_of(value).stride),
-    "size": lambda value: Places(shape_of(value), shape_of(value).size),
+    "size": _size,
     "is_cuda": lambda value: True,
 }
