@@ -91,6 +91,13 @@ def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFr
     return fastest_rows(repeated(rows), columns, spec).sort_values(list(columns), ignore_index=True)
 
 
+def least(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The repeated row of least time of each combination of ``columns``, sorted by them. Of rows
+    that tie :func:`fastest` names the simplest, as an answer does, which may be slower."""
+    first = repeated(rows).sort_values("time_ms", kind="stable").drop_duplicates(list(columns))
+    return first.sort_values(list(columns), ignore_index=True)
+
+
 def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows of the combinations of ``columns`` of which no doubtful row is faster than all of them.
     Where one is, by more than :data:`launchwise.base.robust.EQUAL`, the fastest of the rows is not

@@ -107,6 +107,26 @@ def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made):
     assert losses["best_at"].tolist() == [1, 5]
 
 
+def test_what_a_fixed_size_costs_is_of_its_least_time(made):
+    # At 1e7 rows m1 = 5 is beyond error the best. Of m1 = 10 two rows tie; the simpler one, with
+    # fewer recursions, is 2 % slower.
+    rows = [row(10**7, (32, 5, 10), 10**7 * 0.5e-6)]
+    rows += [row(10**7, (32, 10), 10**7 * 0.612e-6), row(10**7, (32, 10, 10), 10**7 * 0.6e-6)]
+    keys = ["n", "m", "m1", "m2"]
+    every = pd.concat([sweep(), pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal")])
+    every = every.drop_duplicates(keys, keep="last", ignore_index=True).fillna({"reason": ""})
+    (case,) = cases(with_sweeps(made, one=every))
+    losses = fixed_size_losses(case, "m1").set_index("value")
+    assert np.isclose(losses.loc[10, "worst_loss_percent"], 20)
+
+
+def test_speed_ups_are_of_the_least_time_whatever_ties_with_it(made):
+    # One recursion takes n * 1e-6 / 1.1; 1 % less with another variant, within the error.
+    other = row(10**7, (32, 10), 10**7 * 1e-6 / 1.1 * 0.99) | {"variant": "strided_scratch"}
+    (case,) = cases(with_rows(made, [other]))
+    assert case.speed_up().loc[10**7, 1] == pytest.approx(1.1 / 0.99)
+
+
 def test_the_sections_say_where_it_pays(page):
     _conclusions, worth, _stages, rules, *_ = page
     claims = {line[0]: line[1:] for line in rows_of(page, "Conclusions")}

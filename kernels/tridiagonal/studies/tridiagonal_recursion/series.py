@@ -36,6 +36,7 @@ from ..host_runs import (
     fixed_losses,
     host_runs,
     known_well,
+    least,
     levelled,
     repeated,
     ties,
@@ -144,8 +145,7 @@ class RecursionSeries(KindOnGpu):
     @cached_property
     def least(self) -> pd.Series:
         """Depth of the least time by size (index), whether or not others tie with it."""
-        first = self.rows.sort_values(["time_ms", CHOICE]).drop_duplicates(SIZE)
-        return first.set_index(SIZE)[CHOICE].sort_index()
+        return least(self.rows, [SIZE]).set_index(SIZE)[CHOICE]
 
     @cached_property
     def ties(self) -> dict[int, list[int]]:
@@ -190,7 +190,7 @@ class RecursionSeries(KindOnGpu):
     def speed_up(self) -> pd.DataFrame:
         """Time without recursion / least time at each depth, of one visit: comparable sizes by
         depths. Only runs with recursion were in pairs."""
-        best = fastest(by_sweep(self.comparable.rows), [SIZE, CHOICE], self.spec)
+        best = least(by_sweep(self.comparable.rows), [SIZE, CHOICE])
         times = best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
         return times.rdiv(times[0], axis=0)
 
@@ -242,7 +242,7 @@ def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
     where they tie. See :func:`fixed_losses`: the value is m, problems are sizes. A column
     ``best_at`` counts sizes where that m is the fastest, or ties with the fastest."""
     with_level = case.rows[(case.rows[CHOICE] > 0) & (case.rows[level] > 0)]
-    best = fastest(with_level, [SIZE, level], case.spec)
+    best = least(with_level, [SIZE, level])
     near = [m for choices in ties(best, SIZE, level).values() for m in choices]
     best = levelled(best, SIZE)
     times = best.set_index([SIZE, level])["time_ms"]

@@ -19,7 +19,7 @@ from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
 
-from ..host_runs import host_runs, repeated, ties
+from ..host_runs import host_runs, least, ties
 from .series import CHOICE, SIZE
 
 SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
@@ -48,14 +48,13 @@ def by_solver(study: StudyData) -> dict[str, pd.DataFrame]:
 
 
 def _of_one(study: StudyData, rows: pd.DataFrame, solver: str) -> pd.DataFrame:
-    # The least time of each m: of rows that tie, an answer names the simplest, which may be slower.
-    best = rows.loc[repeated(rows).groupby([SIZE, CHOICE])["time_ms"].idxmin()]
+    best = least(rows, [SIZE, CHOICE])
     known = Columns(study.spec.derived, arrays(best, study.spec))
-    least = best.loc[best.groupby(SIZE)["time_ms"].idxmin()].set_index(SIZE)
+    first = least(best, [SIZE]).set_index(SIZE)
     tied = ties(best, SIZE, CHOICE)
     paper = best[(best[CHOICE] == known.value("published_m"))]
     paper = paper[paper[SIZE].isin(best[SIZE].value_counts().loc[lambda count: count > 1].index)]
-    of_size = least.loc[paper[SIZE]]
+    of_size = first.loc[paper[SIZE]]
     return pd.DataFrame(
         {
             SIZE: paper[SIZE].to_numpy(),
