@@ -29,7 +29,7 @@ from launchwise.experiment.study import Study
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.answering import why_none
-from launchwise.learning.answers import BASES, Answer, Suggestion
+from launchwise.learning.answers import BASES, MEASURED, NEW_GPU, Answer, Suggestion
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
@@ -149,7 +149,7 @@ def as_text(found: Answer, spec: Spec) -> str:
 def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     found = []
     if one.expected_ms is not None:
-        limits = _limits(one.interval_ms, 4, answer.percent)
+        limits = _limits(one.interval_ms, 4, answer)
         slower = ""
         first_ms = answer.suggestions[0].expected_ms
         if one.rank > 1 and first_ms is not None:
@@ -158,17 +158,18 @@ def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     if one.is_usual:
         found.append("this is the usual choice")
     elif one.gain is not None:
-        limits = _limits(one.gain_interval, 3, answer.percent)
+        limits = _limits(one.gain_interval, 3, answer)
         pairs = ", measured in pairs" if one.paired else ""
         found.append(f"{one.gain:.3g} times as fast as the usual choice{limits}{pairs}")
     return found
 
 
-def _limits(interval: tuple[float, float] | None, digits: int, percent: int) -> str:
+def _limits(interval: tuple[float, float] | None, digits: int, answer: Answer) -> str:
     if interval is None:
-        return ""
+        # What a model says without limits may be off by any factor.
+        return "" if answer.basis in (MEASURED, NEW_GPU) else ", limits not known"
     low, high = interval
-    return f" ({percent} % interval {low:.{digits}g} to {high:.{digits}g})"
+    return f" ({answer.percent} % interval {low:.{digits}g} to {high:.{digits}g})"
 
 
 EXPORTING = "export"

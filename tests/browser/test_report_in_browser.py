@@ -337,6 +337,19 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(brows
     assert f"{held_out} 0.889 of the best speed" in shown
 
 
+def test_an_answer_of_the_model_without_limits_says_so(browser, tmp_path):
+    made = study(name="acoustic_tile")
+    bare = [
+        dataclasses.replace(one, interval_ms=None, gain_interval=None) for one in made.table.entries
+    ]
+    made = dataclasses.replace(made, table=changed(made.table, entries=tuple(bare)))
+    write(files_of(made), tmp_path)
+    load(browser, tmp_path / "index.html")
+    said = "2.5 ms, limits not known. 1.5 times the speed of the usual choice, limits not known."
+    assert said in choose(browser, "p-n", "152")
+    assert "limits not known" not in choose(browser, "p-n", "102")
+
+
 def test_blind_tests_speak_of_answers_within_the_measured_sizes(browser, tmp_path):
     made = study(name="acoustic_tile")
     tested = entries.Tested(40, 0.949)

@@ -78,6 +78,16 @@ def test_a_template_is_named_with_its_arguments():
     assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(answer, spec)
 
 
+@pytest.mark.parametrize(("basis", "said"), [(MEASURED, ""), ("within", ", limits not known")])
+def test_a_model_that_gives_no_limits_says_so(basis, said):
+    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
+    best = Suggestion(1, spec.baseline, 1.0, None, 1.5, None, None, None, is_usual=False)
+    sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
+    lines = as_text(Answer("h200", sizes, basis, [best], spec.baseline, ""), spec).splitlines()
+    assert f"   time 1.000 ms{said}" in lines
+    assert f"   1.5 times as fast as the usual choice{said}" in lines
+
+
 def test_a_launch_of_several_runs_is_told_with_what_its_time_is_of():
     spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
     pair = KernelCost(launches="1 / 2", least_bytes="8 * M", uses={})

@@ -109,6 +109,9 @@
     return made;
   };
 
+  // What a model says without limits may be off by any factor.
+  const unsure = (data, entry, low) => low === null && entry[BASIS] !== data.measured && !fromDatasheet(data, entry)
+    ? ", limits not known" : "";
   const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
   const speed = (data, entry, context) => {
     if (context.beside === "own") return context.ownSpeed(entry);
@@ -120,13 +123,13 @@
     const [times, between] = within(gain, low, high, 3, data.percents[entry[BASIS]]);
     const said = low === null ? "" : outcome(low, high);
     if (said) return `${said === "tie" ? "A tie with" : "Undecided against"} ${name}: ${times} times its speed${between}${how}.`;
-    return `${times} times the speed of ${name}${between}${how}.`;
+    return `${times} times the speed of ${name}${between}${unsure(data, entry, low)}${how}.`;
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
   const offOf = (data, entry) => fromDatasheet(data, entry) ? `, ${data.off}` : "";
   const time = (data, entry) => {
     const off = offOf(data, entry);
-    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${off}.`;
+    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${unsure(data, entry, entry[LOW])}${off}.`;
     return fromDatasheet(data, entry) ? sentence(data.words.link) : "Its time is not known.";
   };
 
