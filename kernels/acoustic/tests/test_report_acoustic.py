@@ -176,6 +176,21 @@ def test_single_launches_among_the_training_rows_of_the_recipe_are_counted(publi
     assert "one launch" not in " ".join(notes(own(measured(LINEAR), published)[-1]))
 
 
+def test_problems_that_were_measured_after_the_recipe_ran_are_told(published):
+    data = measured(LINEAR, walked(1.0, 1, 2, 4), walked(1.0, 1, 2, 4, order=8))
+
+    def told(problems):
+        recipe = json.loads((FOLDER / claims.FILE).read_text())
+        run = recipe["runs"][claims.GLOBAL]
+        one = run["gpus"]["h100"]
+        run["gpus"] = {"big": {**one, "oracle": {**one["oracle"], "problems": problems}}}
+        made = claims.blocks(data, recipe, published["results"], facts_of(published))
+        return " ".join(notes(made))
+
+    assert "The run had 1 of the 2 problems on big that have rows today." in told(1)
+    assert "The run had" not in told(2)
+
+
 def test_test_problems_without_rows_are_told(published):
     # Two of six types and orders of the only test size.
     rows = LINEAR, walked(1.0, 1, 2, 4, order=8), program(4.0, 0, 0, 0)

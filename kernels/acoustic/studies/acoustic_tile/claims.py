@@ -52,7 +52,7 @@ def blocks(
     return [
         Text(
             "The recipe of config/paper.yaml on our sweeps: the paper's tiles as "
-            f"{_variants(recipe)}, its eleven features, raw times, unscaled kNN, "
+            f"{wording.listed(_variants(recipe))}, its eleven features, raw times, unscaled kNN, "
             f"{recipe['overlay']['search']['trials']} trials per model that minimise the error of "
             "predicted times, then the fastest predicted tile. Trained on the sizes of the paper, "
             "tested on its test sizes."
@@ -68,7 +68,7 @@ def blocks(
             f"{wording.count(counts['measured'])} training rows "
             f"({removed['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
             f"and all rows of {wording.plural(removed['problems_lost'], 'problem')}."
-            f"{_launched_once(study, recipe)}",
+            f"{_launched_once(study, recipe)}{_measured_since(study, recipe)}",
             "note",
         ),
         Fold(
@@ -94,9 +94,10 @@ def blocks(
     ]
 
 
-def _variants(recipe: Recipe) -> str:
+def _variants(recipe: Recipe) -> list[str]:
+    """Variants of the recipe's tiles."""
     study = next(entry for entry in recipe["overlay"]["studies"].values() if entry)
-    return wording.listed(study["candidates"]["variant"])
+    return list(study["candidates"]["variant"])
 
 
 def _problems(study: StudyData, part: str) -> dict[str, list[Any]]:
@@ -107,8 +108,7 @@ def _problems(study: StudyData, part: str) -> dict[str, list[Any]]:
 
 def _launched_once(study: StudyData, recipe: Recipe) -> str:
     """How many of the recipe's training rows are single launches."""
-    tiles = next(entry for entry in recipe["overlay"]["studies"].values() if entry)["candidates"]
-    kernels = {"variant": [*tiles["variant"], "linear"]}
+    kernels = {"variant": [*_variants(recipe), "linear"]}
     rows = study.timed[selected(study.timed, kernels)]
     rows = rows[selected(rows, _problems(study, "train"))]
     once = int((rows["status"] == STOPPED_EARLY).sum())
@@ -118,6 +118,20 @@ def _launched_once(study: StudyData, recipe: Recipe) -> str:
         if once
         else ""
     )
+
+
+def _measured_since(study: StudyData, recipe: Recipe) -> str:
+    """GPUs with rows of the recipe's tiles for more test problems than its recorded run had."""
+    rows = study.timed[selected(study.timed, {"variant": _variants(recipe)})]
+    rows = rows[selected(rows, _problems(study, "test"))]
+    counts = rows[["gpu", *study.problem_columns]].drop_duplicates()["gpu"].value_counts()
+    had = {gpu: one[ORACLE]["problems"] for gpu, one in recipe["runs"][GLOBAL]["gpus"].items()}
+    told = [
+        f"{had[gpu]} of the {counts[gpu]} problems on {gpu}"
+        for gpu in had
+        if counts.get(gpu, 0) > had[gpu]
+    ]
+    return f" The run had {wording.listed(told)} that have rows today." if told else ""
 
 
 def _table(run: Mapping[str, Any], results: Records) -> Table:
