@@ -148,13 +148,17 @@ def _rule(entries: Sequence[Learnt], facts: Mapping[str, str]) -> Iterator[Concl
             continue
         low, high = min(one.accuracy for one in classes), max(one.accuracy for one in classes)
         better = sum(one.accuracy > one.null_accuracy for one in classes)
-        worst = max(one.worst_loss_percent for one in classes)
+        # Missing where nothing of a case ran in pairs.
+        worst = pd.Series([one.worst_loss_percent for one in classes]).max()
+        tested = sum(len(one.predictions) for one in classes)
+        told = tested - sum(one.unmeasured for one in classes)
         given = [facts.get(f"accuracy_{name}_{dtype}", MISSING) for dtype in ("float64", "float32")]
         yield (
             f"Nearest neighbours predict {name} optima better than the most frequent one",
             f"accuracy {given[0]} in float64, {given[1]} in float32",
             f"accuracy {wording.fixed(low, 2)} to {wording.fixed(high, 2)}; a miss costs at most "
-            f"{wording.fixed(worst, 2)} % in pairs",
+            f"{wording.fixed(worst, 2)} % in pairs, told at {told} of "
+            f"{wording.plural(tested, 'test size')}",
             cases(better, len(classes)),
         )
 
