@@ -142,6 +142,14 @@ def test_the_gain_over_a_part_is_that_of_the_same_rounds():
     assert [row[3] for row in every(made, "narrow blocks alone")] == ["1.500"] * 2
 
 
+def test_what_differs_between_visits_is_no_gain_over_a_part():
+    made = designed(THREE, [3.0, 1.6, 1.0])
+    for error, verdict in ((0.01, FASTER), (0.2, UNDECIDED)):
+        sweeps = {gpu: rows.assign(error=error) for gpu, rows in made.sweeps.items()}
+        rows = every(dataclasses.replace(made, sweeps=sweeps, _known={}), "narrow blocks alone")
+        assert [row[5] for row in rows] == [verdict] * 2
+
+
 def test_a_design_that_holds_the_fastest_gains_nothing():
     made = designed(["baseline+usual", "best+design", "near"], [3.0, 0.9, 1.0])
     assert [row[5] for row in every(made, "narrow blocks alone")] == [TIE, TIE]

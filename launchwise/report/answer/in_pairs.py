@@ -22,7 +22,7 @@ from launchwise.report.fields import by_key, decimals, field, grouped, percents,
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import fastest_in_pairs, with_role
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import Z95, row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
 
@@ -33,8 +33,9 @@ NOTE = (
     "the one that these rounds find: no choice that ran beside it can be faster. Pairs whose SM "
     f"clocks differ by more than {100 * Confirmation().clock_tolerance:g} %, or while heat or a "
     "weak supply of power held the card back, are discarded. A power cap (sw_power_cap) discards "
-    "none: it lowers the clocks of both, and at others a gain may be another. A tie is a 95 % "
-    f"interval that holds 1 and lies within {100 * EQUAL:g} % of it; a wider one that holds 1 "
+    "none: it lowers the clocks of both, and at others a gain may be another. Intervals hold "
+    "another visit, those over libraries these rounds alone. A tie is a 95 % interval that holds 1 "
+    f"and lies within {100 * EQUAL:g} % of it; a wider one that holds 1 "
     "leaves it undecided. Sweep gain / paired gain: the gain from two rows of the sweep, divided "
     "by the gain in pairs."
 )
@@ -159,7 +160,7 @@ def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
         return
     pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
     numbers = row_numbers(pairs, study.problem_columns, ordered=True)
-    pairs = pairs.assign(problem=numbers, row=range(len(pairs)))
+    pairs = pairs.assign(problem=numbers, row=range(len(pairs)), error=_errors(study, gpu))
     ran = pairs[(pairs["status"] == "ok") & (pairs["rounds"] > 0) & pairs["sweep_ms"].notna()]
     members = dict(list(pairs[["problem", "throttle"]].groupby("problem")))
     wholes = by_key(ran[with_role(ran, "best")].drop_duplicates("problem"), "problem")
@@ -178,12 +179,24 @@ def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
             yield _row(study, row, "gain", of=FASTEST, over=design.title, **said)
 
 
+def _errors(study: StudyData, gpu: str) -> np.ndarray:
+    """Error between visits of each row in pairs: float64, shape (rows,); 0 where none is known."""
+    keys = [*study.problem_columns, *study.spec.tunable_columns]
+    known = study.sweeps[gpu]
+    if "error" not in known:
+        return np.zeros(len(study.pairs[gpu]))
+    found = study.pairs[gpu][keys].merge(known[[*keys, "error"]], on=keys, how="left")
+    return found["error"].fillna(0.0).to_numpy(dtype=float)
+
+
 def _ratio(part: Record, whole: Record, members: pd.DataFrame) -> dict[str, float]:
-    ratio = Ratio(1.0, 1.0, 1.0, whole["rounds"], 0)
+    """The ratio of two rows in the same rounds; its limits hold another visit, too."""
+    ratio, reach = Ratio(1.0, 1.0, 1.0, whole["rounds"], 0), 1.0
     if part["row"] != whole["row"]:
         ratio = ratio_of_rounds(part, whole, members, Confirmation().clock_tolerance)
-    ends = {"gain": ratio.value, "gain_low": ratio.low, "gain_high": ratio.high}
-    return {**ends, "thrown": ratio.thrown}
+        reach = float(np.exp(Z95 * np.hypot(part["error"], whole["error"])))
+    low, high = min(ratio.low, ratio.value / reach), max(ratio.high, ratio.value * reach)
+    return {"gain": ratio.value, "gain_low": low, "gain_high": high, "thrown": ratio.thrown}
 
 
 def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
