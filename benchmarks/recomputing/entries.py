@@ -99,7 +99,8 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def least_ms(one: Material, row: dict[str, Any]) -> float:
-    """Time that no run of a problem can beat, ms. The longest of: all its bytes through L2; those
+    """Time that no run of a problem can beat, ms. The longest of: all its bytes through L2 (where a
+    launch of the row's variant does several runs at once, its share of the launch's); those
     that exceed L2 at the memory's rate; its FLOP at the highest rate of the problem's type and of
     the types that the kernels' costs name, which tensor cores have at the highest clock where that
     is known. On top a launch, of a graph or of the host, whichever is shorter."""
@@ -109,6 +110,13 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
     moved, flop, precision = (
         one.spec.formulas.value(text, problem) for text in (work.bytes, work.flop, work.precision)
     )
+    for kernel in one.spec.cost.kernels.values() if one.spec.cost else ():
+        if kernel.least_bytes is not None and row.get("variant") in (kernel.variants or ()):
+            share, both = (
+                one.spec.formulas.value(text, problem)
+                for text in (kernel.launches, kernel.least_bytes)
+            )
+            moved = share * both
     phases = one.spec.cost.phases().values() if one.spec.cost else ()
     uses = {use for phase in phases for use in getattr(phase, "uses", ())}
     types = {use.removesuffix("_flop") for use in uses if use.endswith("_flop")} | {precision}
@@ -128,7 +136,7 @@ def _predicted(one: Material) -> list[Entry]:
         time = row["time_ms"]
         if row["gpu"] not in one.described or time is None:
             continue
-        least = least_ms(one, {"gpu": row["gpu"], **row["problem"]})
+        known = {"gpu": row["gpu"], "variant": row["configuration"]["variant"], **row["problem"]}
         gain = row["improvement"]
         found.append(
             Entry(
@@ -138,7 +146,7 @@ def _predicted(one: Material) -> list[Entry]:
                 best_ms=time,
                 error=None,
                 baseline_ms=None if gain is None else gain * time,
-                least_ms=least,
+                least_ms=least_ms(one, known),
             )
         )
     return found
