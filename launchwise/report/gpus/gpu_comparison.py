@@ -120,8 +120,8 @@ def data(
     study: StudyData, apart: Spread | None, cards: Mapping[str, Datasheet] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Data of a study for the script, as JSON values. ``entries`` hold the place of the GPU, that
-    of the problem, and :data:`NUMBERS`; ``doubted`` the two places of entries with
-    :func:`impossible_power`. ``kind`` of a GPU: whole, slice or predicted."""
+    of the problem, and :data:`NUMBERS`; ``above`` the two places of entries of
+    :func:`above_limit`. ``kind`` of a GPU: whole, slice or predicted."""
     found = entries(study)
     basis = {each.gpu: each.basis for each in found}
     problems = list(dict.fromkeys(each.problem for each in found))
