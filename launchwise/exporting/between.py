@@ -17,6 +17,7 @@ from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched
 from launchwise.learning.final import Final
+from launchwise.learning.merit import geometric_mean
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import Value
 
@@ -242,7 +243,7 @@ _UNKNOWN = (math.nan, math.nan)
 def _tested(fractions: pd.Series) -> Tested | None:
     if len(fractions) < FEWEST:
         return None
-    return Tested(len(fractions), float(np.exp(np.log(fractions).mean())))
+    return Tested(len(fractions), geometric_mean(fractions.to_numpy()))
 
 
 def _held(factors: Interval | None, name: str, *tests: pd.DataFrame) -> Interval | None:

@@ -21,7 +21,7 @@ from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final
+from launchwise.learning.final import Final, blind_rows
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -83,8 +83,7 @@ def answer_table(
         entries=tuple(entries),
     )
     table = calibrated(table_of(domain, study, stored), judged, final)
-    blind = [rows[rows["blind"]] for rows in (times or {}).values()]
-    return held(table, pd.concat(blind, ignore_index=True), final) if blind else table
+    return held(table, blind_rows(times), final) if times else table
 
 
 def _device(gpu: str, final: Final) -> Device:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.learning.conformal import Known, calibration, gain_limits, time_limits
+from launchwise.learning.conformal import FEWEST, Known, calibration, gain_limits, time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
@@ -128,10 +128,10 @@ def calibrate(
     tests among them; no model learnt from these.
     """
     spec, domain = final.spec, final.domain
-    blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
+    blind = blind_rows(times)
     swept = {case.key for case in cases_in(final.measured, spec)}
     asked = [case for case in cases_in(blind, spec) if case.key not in swept]
-    if not asked:
+    if len(asked) < FEWEST:
         return None, None
     choices = domain.choices(asked)
     ranking = final.recommender.ranking(domain.keeping_features(choices))
@@ -151,6 +151,11 @@ def calibrate(
     other = within & ~domain.is_usual(rows)[:, None]
     gains = time_of(blind, beside, spec) / time_ms
     return of_times, calibration(np.where(other, limits, np.nan), gains)
+
+
+def blind_rows(times: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Judged times of the problems that blind tests measured, of all GPUs."""
+    return pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
 
 
 def time_of(measured: pd.DataFrame, rows: pd.DataFrame, spec: Spec) -> np.ndarray:
