@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -202,13 +203,17 @@ Ratios = dict[tuple[str, str], CardRatio]
 
 
 @remembered
+def one_way(study: StudyData) -> list[CardRatio]:
+    """Ratios of a study's GPUs, of datasheet-only ones by their predicted times: each pair once."""
+    pairs = compared_problems(study).groupby(["gpu", "other"], sort=False)
+    return [_ratio(STUDY, study.name, gpus, rows) for gpus, rows in pairs]
+
+
+@remembered
 def of_study(study: StudyData) -> Ratios:
-    """Ratios of a study's GPUs, of datasheet-only ones by their predicted times."""
-    found: Ratios = {}
-    for gpus, rows in compared_problems(study).groupby(["gpu", "other"], sort=False):
-        each = _ratio(STUDY, study.name, gpus, rows)
-        found |= {(each.gpu, each.other): each, (each.other, each.gpu): each.turned()}
-    return found
+    """Ratios of a study's GPUs, both ways."""
+    every = [turn for each in one_way(study) for turn in (each, each.turned())]
+    return {(each.gpu, each.other): each for each in every}
 
 
 def of_kernels(studies: Sequence[StudyData]) -> Iterator[CardRatio]:
@@ -249,7 +254,7 @@ def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
     several = Counter(study.spec.workload for study in studies)
     found = [
         each
-        for each in [*of_kernels(studies), *_of_studies(studies)]
+        for each in [*of_kernels(studies), *chain.from_iterable(map(one_way, studies))]
         if {each.gpu, each.other} <= whole and (each.over != KERNEL or several[each.name] > 1)
     ]
     return sorted(found, key=lambda each: (ALL, KERNEL, STUDY).index(each.over))
@@ -269,11 +274,6 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         blocks.append(_drawn(found, titles))
         blocks.append(table_of(f"{gpu} over {other}", _fields(titles), found))
     return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
-
-
-def _of_studies(studies: Sequence[StudyData]) -> list[CardRatio]:
-    """Each pair of GPUs of each study once."""
-    return [each for study in studies for each in list(of_study(study).values())[::2]]
 
 
 def _fields(titles: Mapping[str, str]) -> list[Field]:
@@ -323,7 +323,7 @@ def csv_text(studies: Sequence[StudyData]) -> str:
     """Every ratio as CSV, each pair once."""
     rows = [
         {**asdict(each), **dict(zip(("ratio", "low", "high"), each.numbers, strict=True))}
-        for each in [*_of_studies(studies), *of_kernels(studies)]
+        for each in [*chain.from_iterable(map(one_way, studies)), *of_kernels(studies)]
     ]
     table = pd.DataFrame(rows).drop(columns="interval", errors="ignore")
     return str(csv_table(table).to_csv(index=False))
