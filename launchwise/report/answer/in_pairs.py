@@ -182,10 +182,8 @@ def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
 def _errors(study: StudyData, gpu: str) -> np.ndarray:
     """Error between visits of each row in pairs: float64, shape (rows,); 0 where none is known."""
     keys = [*study.problem_columns, *study.spec.tunable_columns]
-    known = study.sweeps[gpu]
-    if "error" not in known:
-        return np.zeros(len(study.pairs[gpu]))
-    found = study.pairs[gpu][keys].merge(known[[*keys, "error"]], on=keys, how="left")
+    known = study.sweeps[gpu][[*keys, "error"]]
+    found = study.pairs[gpu][keys].merge(known, on=keys, how="left")
     return found["error"].fillna(0.0).to_numpy(dtype=float)
 
 
