@@ -1,5 +1,6 @@
-"""Answers of the answering model to every test problem of every study, beside heuristics; and of
-the tables that users ask at problems of blind tests, as if nobody had measured these.
+"""Answers of the answering model to every test problem of every study, beside heuristics.
+
+Also those of users' tables to problems of blind tests, with their measurements withheld.
 
     python benchmarks/answers.py benchmarks/results/answers.json
 

@@ -32,7 +32,7 @@ def main(
         if known[-1].has_attributes_alone:
             message = "were not measured: run `snakemake -R describe` first"
             raise UserError(path, "ceilings", message)
-    # Without datasheet-only GPUs nobody asks for all rates of the reference.
+    # Only datasheet-only GPUs need all rates of the reference.
     if described:
         datasheets = read_cards(cards)
         efficiency = reference_efficiency(datasheets, reference)

@@ -202,8 +202,8 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
 
 
 def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.DataFrame:
-    """What a table answers to problems of blind tests as if nobody had measured them, a row each:
-    they are no entries, and name no candidates.
+    """Answers of a table to problems of blind tests with their measurements withheld, a row per
+    problem: it has no entries of them, and no candidates that only they name.
 
     ``blind``: judged times of blind tests (:func:`launchwise.tables.times.times_schema`). Returns
     ``gpu``, ``outside`` (:attr:`launchwise.learning.answers.Answer.outside`), ``fraction`` (time of

@@ -74,7 +74,7 @@ class StudyData:
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of blind tests
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # the same by problem
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
-    frozen: Sequence[str] = ()  # GPUs whose frozen answers nobody has measured
+    frozen: Sequence[str] = ()  # GPUs whose frozen answers are not measured yet
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     curves: pd.DataFrame | None = None  # quality against number of measurements
     table: AnswerTable | None = None  # answers of the product

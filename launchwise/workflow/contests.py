@@ -163,7 +163,7 @@ class Contests:
         }
 
     def frozen(self, study: str) -> list[str]:
-        """GPUs whose frozen answers nobody has measured yet."""
+        """GPUs whose frozen answers are not measured yet."""
         return [
             gpu
             for gpu in self._experiment.tested_blindly(study)

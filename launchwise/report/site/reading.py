@@ -62,7 +62,7 @@ class StudyFiles(BaseModel):
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
     scores: Mapping[str, Path]
-    frozen: Sequence[str]  # GPUs whose frozen answers nobody has measured
+    frozen: Sequence[str]  # GPUs whose frozen answers are not measured yet
     published: Path | None
     answers: Path | None
 
