@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
+from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import facts_of
 from launchwise.report.blocks import Fold
@@ -180,11 +180,11 @@ def test_problems_that_were_measured_after_the_recipe_ran_are_told(published):
     data = measured(LINEAR, walked(1.0, 1, 2, 4), walked(1.0, 1, 2, 4, order=8))
 
     def told(problems):
-        recipe = json.loads((FOLDER / claims.FILE).read_text())
-        run = recipe["runs"][claims.GLOBAL]
+        known = json.loads((FOLDER / recipe.FILE).read_text())
+        run = known["runs"][recipe.GLOBAL]
         one = run["gpus"]["h100"]
         run["gpus"] = {"big": {**one, "oracle": {**one["oracle"], "problems": problems}}}
-        made = claims.blocks(data, recipe, published["results"], facts_of(published))
+        made = recipe.blocks(data, known, published["results"], facts_of(published))
         return " ".join(notes(made))
 
     assert "The run had 1 of the 2 problems on big that have rows today." in told(1)
@@ -213,7 +213,7 @@ def test_the_recorded_recipe_stands_beside_the_paper(published):
         "acoustic_tile-paper",
         "acoustic_tile-recipe",
     ]
-    run = json.loads((FOLDER / claims.FILE).read_text())["runs"][claims.GLOBAL]
+    run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.GLOBAL]
     (table,) = tables(found)
     groups = [group for group, _ in table.groups][1:]
     assert groups[:2] == ["paper, RTX 2080 Super: 60 problems", "paper, V100: 114 problems"]
@@ -229,7 +229,7 @@ def test_the_recorded_recipe_stands_beside_the_paper(published):
 def test_without_a_recorded_recipe_there_is_less(published, tmp_path):
     folder = tmp_path / "acoustic_tile"
     shutil.copytree(FOLDER, folder)
-    (folder / claims.FILE).unlink()
+    (folder / recipe.FILE).unlink()
     (beside,) = own(dataclasses.replace(measured(LINEAR), folder=folder), published)
     assert beside.id == "acoustic_tile-paper"
     assert not any("best model" in each for each in said(beside))
@@ -269,7 +269,7 @@ def figures(speed, improved=50.0, slower=20.0):
 def recorded(**gpus):
     titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
     models = {**titles, "tree_printed": {"title": "tree, printed"}}
-    return {"runs": {claims.GLOBAL: {"models": models, "gpus": gpus}}}
+    return {"runs": {recipe.GLOBAL: {"models": models, "gpus": gpus}}}
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published)
     ours, theirs = (
         {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
     )
-    runs = recorded(**ours)["runs"] | {claims.PAPERS: recorded(**theirs)["runs"][claims.GLOBAL]}
+    runs = recorded(**ours)["runs"] | {recipe.PAPERS: recorded(**theirs)["runs"][recipe.GLOBAL]}
     said = [
         statement for statement, _ in claims.judged(measured(LINEAR), published, {"runs": runs})
     ]

@@ -21,7 +21,7 @@ from launchwise.report.fields import (
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
-from . import claims, paper_tables
+from . import claims, paper_tables, recipe
 from .paper_tables import PRINTED_SPEED
 
 NEEDED = {"results", "facts", "best_tiles"}  # published tables that the section needs
@@ -30,16 +30,16 @@ NEEDED = {"results", "facts", "best_tiles"}  # published tables that the section
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     if not published.keys() >= NEEDED:
         return []
-    recorded = claims.read_recipe(study)
+    recorded = recipe.read_recipe(study)
     found = [paper(study, published, recorded)]
     if recorded is not None:
-        blocks = claims.blocks(study, recorded, published["results"], facts_of(published))
+        blocks = recipe.blocks(study, recorded, published["results"], facts_of(published))
         found.append(Section(f"{study.name}-recipe", "The paper's recipe on our sweeps", blocks))
     return found
 
 
 def paper(
-    study: StudyData, published: Mapping[str, Records], recorded: claims.Recipe | None
+    study: StudyData, published: Mapping[str, Records], recorded: recipe.Recipe | None
 ) -> Section:
     """The paper's tables beside ours, its conclusions, and its inconsistencies."""
     results = published["results"]
@@ -70,7 +70,7 @@ def paper(
             "class. Our default learns only from rows within "
             f"{study.settings.near_best_percent:g} % of the best of their problem. The last column "
             "counts as the paper does: every training row is an example, with Weka's defaults and "
-            f"the paper's tiles alone.{_examples(claims.classifier(recorded))} The paper does not "
+            f"the paper's tiles alone.{_examples(recipe.classifier(recorded))} The paper does not "
             "print the tree, its inputs or its accuracy.",
             "note",
         ),
@@ -183,11 +183,11 @@ def _examples(found: Mapping[str, Any]) -> str:
     )
 
 
-def _leaves(study: StudyData, facts: dict[str, str], recorded: claims.Recipe | None) -> Table:
+def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | None) -> Table:
     split = scores.first_split(study)
     folds = scores.folds_of(study, "c45", split)
     ours: Mapping[str, Any] = folds[0] if folds else {}
-    counted = claims.classifier(recorded)
+    counted = recipe.classifier(recorded)
     rare = ours.get("rare_classes")
     cross = f"{facts['cross_validation_folds']}-fold cross-validation"
     left = wording.count(int(facts["runs_left_as_printed"]))
