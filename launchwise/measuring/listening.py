@@ -258,7 +258,8 @@ class Listener:
             spent = self.telemetry and self.telemetry.energy_j(began, ended, wait_s=wait_s)
             if spent:
                 names = {"gpu": self.shard.labels["gpu"], **event["names"]}
-                self.journal.note("energy", names=names, energy_j=spent / event["launches"])
+                own = {"energy_j": spent / event["launches"], "sustained_ms": event["time_ms"]}
+                self.journal.note("energy", names=names, **own)
             elif time.monotonic() - event["ended"] < ENERGY_KNOWN_S:
                 waiting.append(event)
         self._energies = waiting

@@ -301,22 +301,39 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
         if work.restores:
             # Between launches the copies would be counted, and without them data would be wrong.
             return
-        once = statistics.median(times_ms(context.device, work, 3))
-        launches = max(1, math.ceil(context.method.energy_ms / max(once * work.solves, 1e-3)))
-        began = time.monotonic()
+        names = {**context.problem, **configuration}
+        context.say({"event": "energy", "names": names, **sustained(context, work)})
+
+
+def sustained(context: ProblemContext, work: Runnable | LibraryRun) -> dict[str, Any]:
+    """Run work back to back for ``energy_ms``, after a third of that to settle: ``began`` and
+    ``ended``, s, of the host's clock, ``launches`` (runs of a problem) and ``time_ms`` of one."""
+    device, method = context.device, context.method
+    once = max(statistics.median(times_ms(device, work, 3)) * work.solves, 1e-3)
+    short = once < len(work.launches or "1") * method.graph_below_us / 1e3
+    in_graph = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(10 * GRAPH_MS / once))
+
+    def run(launches: int) -> float | None:
         if isinstance(work, HostRun):
-            times_ms(context.device, work, launches)
+            times_ms(device, work, launches)
+        elif short:
+            # The host queues them more slowly than the device runs them.
+            count = math.ceil(launches / in_graph)
+            return statistics.median(replayed(device, work, count, in_graph).times_ms)
         else:
-            context.device.sustain(work, launches)
-        context.say(
-            {
-                "event": "energy",
-                "names": {**context.problem, **configuration},
-                "began": began,
-                "ended": time.monotonic(),
-                "launches": launches * work.solves,
-            }
-        )
+            device.sustain(work, launches)
+        return None
+
+    launches = math.ceil(method.energy_ms / once)
+    run(math.ceil(launches / 3))
+    if short:
+        launches = in_graph * math.ceil(launches / in_graph)
+    began = time.monotonic()
+    found = run(launches)
+    ended = time.monotonic()
+    solved = launches * work.solves
+    time_ms = 1e3 * (ended - began) / solved if found is None else found
+    return {"began": began, "ended": ended, "launches": solved, "time_ms": time_ms}
 
 
 @contextlib.contextmanager

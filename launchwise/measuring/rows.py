@@ -19,7 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.base.robust import median_error
 from launchwise.experiment.method import Repeats
-from launchwise.workloads.metrics import SWEEP
+from launchwise.workloads.metrics import BACK_TO_BACK, SWEEP
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Finding
 
@@ -64,11 +64,12 @@ def rows_to_table(
 ) -> pd.DataFrame:
     """Journal rows as a table of measurements, sorted by key, as
     :func:`launchwise.tables.measurements.measurement_schema` declares it. Of the journal's notes,
-    ``control`` holds the drift of the reference kernel around a row, ``energy`` the energy per
-    launch."""
+    ``control`` holds the drift of the reference kernel around a row, ``energy`` what launches back
+    to back gave."""
     from launchwise.tables.measurements import measured_table
 
-    told = {"control_ratio": _control_ratios(notes), "energy_j": _energies(notes, spec)}
+    told = {"control_ratio": _control_ratios(notes)}
+    told |= {name: _back_to_back(notes, spec, name) for name in BACK_TO_BACK}
     return measured_table(rows, spec, told)
 
 
@@ -82,11 +83,14 @@ def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]
     }
 
 
-def _energies(notes: list[dict[str, Any]], spec: Spec) -> dict[tuple[Any, ...], float]:
+def _back_to_back(
+    notes: list[dict[str, Any]], spec: Spec, column: str
+) -> dict[tuple[Any, ...], float]:
+    # Older journals hold the energy alone.
     return {
-        tuple(note["names"][name] for name in spec.key_columns): float(note["energy_j"])
+        tuple(note["names"][name] for name in spec.key_columns): float(note[column])
         for note in notes
-        if note["note"] == "energy"
+        if note["note"] == "energy" and column in note
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from launchwise.tables.schema import (
     whole_column,
 )
 from launchwise.workloads.metrics import (
+    BACK_TO_BACK,
     CIRCUMSTANCES,
     COUNTERS,
     KEYS,
@@ -42,6 +44,7 @@ from launchwise.workloads.metrics import (
     TIMED,
     UNVERIFIED,
     absent,
+    named,
 )
 from launchwise.workloads.spec import Spec
 
@@ -196,7 +199,10 @@ ONE_CLOCK_PER_TIME = Demand(
 def circumstances() -> dict[str, Column]:
     """Columns that say how and where a row was measured."""
     texts = {name: text_column() for name in ("timer", "l2", "throttle")}
-    return {**texts, **metric_columns(each for each in ORIGIN if each.name != "seed")}
+    # Newer in pairs than in sweeps.
+    back_to_back = [replace(each, since=5) for each in named(*BACK_TO_BACK)]
+    origin = [each for each in ORIGIN if each.name != "seed"]
+    return {**texts, **metric_columns([*back_to_back, *origin])}
 
 
 def pairs_schema(spec: Spec) -> Schema:
@@ -211,7 +217,9 @@ def pairs_schema(spec: Spec) -> Schema:
     usual choice (of the baseline, where that is not there) over its own, ``improvement`` that of
     the baseline, each with the limits of its 95 % interval, from the pairs of such rounds whose
     clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
-    no pair is left, intervals where less than six are left.
+    no pair is left, intervals where less than six are left. ``sustained_ms`` and ``energy_j`` are
+    of launches back to back after the rounds: of baseline, usual choice and fastest; empty for the
+    others.
     """
     return Schema(
         "pairs",

@@ -97,6 +97,11 @@ class LibraryRun(ABC):
         """Queue what makes good again what a run overwrites; not timed."""
         return
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether a run overwrites what the next one reads."""
+        return type(self).restore is not LibraryRun.restore
+
     @abstractmethod
     def queue(self, stream: Any) -> None:
         """Queue the work once on ``stream`` (None: the default stream) without waiting."""

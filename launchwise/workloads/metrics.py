@@ -195,7 +195,11 @@ class Circumstances:
     power_w = Metric(unit="W", least=0)
     """mean power"""
     energy_j = Metric(unit="J", above=0, made="table", shown=Shown("energy", "J per run", row=9))
-    """energy per launch"""
+    """energy per launch, launches back to back"""
+    sustained_ms = Metric(
+        unit="ms", above=0, made="table", since=5, shown=Shown("back to back", "ms", row=10)
+    )
+    """time per launch, launches back to back: at the card's power limit, if that is reached"""
     throttle = Metric(kind="text", neutral=UNKNOWN)
     """reasons for throttling, joined by `+`; `unknown` if the card cannot be queried"""
     control_ratio = Metric(unit="1", above=0, made="table")
@@ -205,6 +209,7 @@ class Circumstances:
 
 
 CIRCUMSTANCES = _named(Circumstances, Metric)
+BACK_TO_BACK = ("energy_j", "sustained_ms")  # Columns of launches that follow each other at once
 
 
 class Origin:

@@ -65,6 +65,28 @@ def test_each_configuration_runs_once_a_round(make_shard, tmp_path):
     assert read_table(tmp_path / "pairs.parquet", schema).equals(table)
 
 
+def test_the_fastest_and_the_defaults_run_back_to_back_after_the_rounds(make_shard, tmp_path):
+    watts = 350.0
+
+    def source():
+        now = time.monotonic()
+        return Sample(now, 1980, 3200, 50, watts, energy_j=watts * now)
+
+    shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"energy_ms": 200.0}))
+    contest = contest_of(shard)
+    with Telemetry(source, 0.005) as telemetry:
+        table = run(shard, contest, tmp_path / "journal", telemetry=telemetry)
+    own = table["roles"].isin(["baseline", "best+usual"])
+    assert own.sum() == 2
+    ran = table[own]
+    assert list(ran["energy_j"]) == pytest.approx(list(ran["sustained_ms"] * watts / 1e3), rel=0.2)
+    # The device is the CPU: a launch takes about as long alone.
+    assert (ran["sustained_ms"] / ran["time_ms"]).between(0.3, 3).all()
+    assert table.loc[~own, ["sustained_ms", "energy_j"]].isna().all(axis=None)
+    # Another look at the journal finds the same.
+    assert run(shard, contest, tmp_path / "journal").equals(table)
+
+
 @pytest.mark.parametrize("precision", [0.9, 1e-9])
 def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
     shard = make_shard([PROBLEM])

@@ -53,7 +53,7 @@ def test_notes_reach_their_rows_and_no_others(stencil_spec, tmp_path):
     notes = [
         {"note": "control", "ratio": 1.5, "rows": [keys[0]]},
         {"note": "control", "ratio": 1.01, "rows": [keys[0], keys[1]]},
-        {"note": "energy", "names": names, "energy_j": 0.02},
+        {"note": "energy", "names": names, "energy_j": 0.02, "sustained_ms": 0.5},
         {"note": "seconds", "total": 2.0, "spent": {"time": 1.0}, "rows": 3},
     ]
     table = rows_to_table(found, notes, stencil_spec)
@@ -62,6 +62,7 @@ def test_notes_reach_their_rows_and_no_others(stencil_spec, tmp_path):
     assert [by_key.loc[tuple(one), "control_ratio"] for one in keys[:2]] == [1.01, 1.01]
     assert by_key["control_ratio"].isna().sum() == 1
     assert by_key.loc[tuple(keys[1]), "energy_j"] == 0.02
+    assert by_key.loc[tuple(keys[1]), "sustained_ms"] == 0.5
     assert by_key["energy_j"].notna().sum() == 1
     # And the schema accepts it, there and back.
     schema = measurement_schema(stencil_spec)

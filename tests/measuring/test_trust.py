@@ -211,6 +211,7 @@ def test_energy_is_measured_for_the_best_and_the_control(make_shard, tmp_path):
     # A staged launch of 1 ms really takes 1 ms on the clock, at 350 W.
     for note in energies:
         assert note["energy_j"] == pytest.approx(watts * 1e-3, rel=0.5)
+        assert note["sustained_ms"] == pytest.approx(1.0, rel=0.5)
 
 
 @pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])

@@ -1,6 +1,7 @@
 """Supervisor of pairs: keeps a measuring process busy until every ratio is known.
 
-The journal gets one note per visit of a problem (``visit``: rounds with times and clocks), written
+The journal gets one note per visit of a problem (``visit``: rounds with times and clocks, and what
+launches back to back took of those in :data:`BACK_TO_BACK_ROLES`), written
 when the visit is over, so a problem that a kill interrupts is visited again. A configuration whose
 process dies gets a note (``lost``) and takes part no longer. A library that waits for the device
 cannot be captured in a graph, and may end the process when it is: its contest gets a note
@@ -19,7 +20,7 @@ from launchwise.base.provenance import now
 from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.experiment.method import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.listening import Listener, supervise
+from launchwise.measuring.listening import ENERGY_KNOWN_S, Listener, supervise
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import stop_requests
@@ -27,6 +28,8 @@ from launchwise.measuring.telemetry import HINDERED, Telemetry, reasons_in
 from launchwise.workloads.metrics import UNKNOWN
 
 VISIT, LOST, UNREPLAYED = "visit", "lost", "unreplayed"
+
+BACK_TO_BACK_ROLES = {"baseline", "usual", "best", "peer"}
 
 ORIGIN = ("card", "driver", "commit")
 """Labels that another job of the same contests may have changed."""
@@ -53,6 +56,9 @@ class Rounds:
     # Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
     origin: Mapping[str, str] = field(default_factory=dict)
     replays: bool = True  # whether launches may be replayed in graphs
+    # Of each configuration that ran back to back in the last visit: ``sustained_ms`` and
+    # ``energy_j`` per launch; empty for the others.
+    sustained: list[Mapping[str, float | None]] = field(default_factory=list)
 
     def kept_ms(self, place: int) -> list[float]:
         """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""
@@ -117,6 +123,11 @@ def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dic
             "seconds": how.seconds,
             "references": references or [0],
             "replays": rounds.replays,
+            "back_to_back": [
+                number
+                for number, place in enumerate(taking_part)
+                if BACK_TO_BACK_ROLES & {*contest.entrants[place].roles}
+            ],
         },
     }
 
@@ -143,6 +154,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     entrants = [each.configuration for each in contest.entrants]
     found = [{"status": "ok", "reason": "", **UNTIMED} for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
+    sustained: list[Mapping[str, float | None]] = [{} for _ in entrants]
     # Rounds that belong together, and the places of those that ran in them.
     rounds: list[dict[str, Any]] = []
     running: list[int] = []
@@ -169,6 +181,8 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
             before, running = running, [n for n in right if found[n]["status"] == "ok"]
             # Of fewer than before: rounds of different sets do not belong together.
             rounds = [*(rounds if running == before else []), *note["rounds"]]
+            for place, last in zip(running, note.get("sustained", []), strict=False):
+                sustained[place] = last
             for each in note["rounds"]:
                 for place, why in zip(running, each["throttle"], strict=True):
                     throttle[place] |= {why} - {""}
@@ -180,7 +194,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     reasons = [sorted(each) for each in throttle]
     hindered = [any(HINDERED & reasons_in(why) for why in each["throttle"]) for each in rounds]
     measured = of_each("times_ms"), of_each("clocks_mhz")
-    return Rounds(*measured, reasons, found, visits, hindered, origin, replays)
+    return Rounds(*measured, reasons, found, visits, hindered, origin, replays, sustained)
 
 
 class PairsListener(Listener):
@@ -188,11 +202,12 @@ class PairsListener(Listener):
 
     _entered: dict[str, Any] | None = None
     _visited: list[dict[str, Any]]
+    _sustained: dict[int, dict[str, Any]]
 
     def _hear(self, event: dict[str, Any]) -> str:
         kind = str(event["event"])
         if kind == "problem":
-            self._entered, self._visited = None, []
+            self._entered, self._visited, self._sustained = None, [], {}
         elif kind == "entered":
             self._entered = event
             self.in_hand = None
@@ -201,6 +216,10 @@ class PairsListener(Listener):
             self._visited.append(self._with_clocks(event))
             self.in_hand = None
             self.maybe_stop()
+            return kind
+        elif kind == "sustained":
+            self._sustained[event["place"]] = event
+            self.in_hand = None
             return kind
         elif kind == "done":
             self._note_visit(event["problem"])
@@ -228,6 +247,7 @@ class PairsListener(Listener):
     def _note_visit(self, problem: dict[str, Any]) -> None:
         assert self._entered is not None
         self.rows += 1
+        running = sum(each["status"] == "ok" for each in self._entered["found"])
         self.journal.note(
             VISIT,
             problem=problem,
@@ -235,9 +255,19 @@ class PairsListener(Listener):
             **{name: self.shard.labels[name] for name in ORIGIN},
             measured_at=now(),
             rounds=self._visited,
+            sustained=[self._back_to_back(place) for place in range(running)],
         )
         if self.progress:
             self.progress.row("ok", None, f"{len(self._visited)} rounds")
+
+    def _back_to_back(self, place: int) -> dict[str, float | None]:
+        event = self._sustained.get(place)
+        if event is None:
+            return {}
+        span = event["began"], event["ended"]
+        spent = self.telemetry and self.telemetry.energy_j(*span, wait_s=ENERGY_KNOWN_S)
+        energy = spent / event["launches"] if spent else None
+        return {"sustained_ms": event["time_ms"], "energy_j": energy}
 
     def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
         spec = self.shard.spec

@@ -1,7 +1,8 @@
 """The measuring process's part: rounds in which each configuration runs once, in random order.
 
 It reports ``entered`` with the outcome of each configuration's verification, then ``round`` with
-the times of all of them and when each was taken; ``start`` before a configuration is touched.
+the times of all of them and when each was taken, at last ``sustained`` with what launches back to
+back took; ``start`` before a configuration is touched.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import random
 import statistics
 import time
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
 from launchwise.base.robust import LEAST_ROUNDS, paired_ratio
@@ -23,6 +25,7 @@ from launchwise.measuring.measure import (
     OutOfMemory,
     ProblemContext,
     replayed,
+    sustained,
     times_ms,
 )
 from launchwise.measuring.rows import RESTORED, complaint
@@ -71,6 +74,7 @@ def measure_pairs(
     seconds: float,
     references: list[int],
     replays: bool = True,
+    back_to_back: Collection[int] = (),
 ) -> None:
     """Verify configurations and libraries on one problem, then report rounds of all of them. Ends
     when the 95 % interval of each ratio to each reference is at most ``precision`` to either side,
@@ -79,6 +83,7 @@ def measure_pairs(
     ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first six.
     ``references``: places in ``configurations`` of those that the others are compared with.
     ``replays``: whether short launches may be replayed in graphs.
+    ``back_to_back``: places in ``configurations`` of those that run back to back after the rounds.
     Raises LaunchFailed only when the context is lost.
     """
     runs = OpenLayouts(context)
@@ -106,6 +111,9 @@ def measure_pairs(
             if rounds.times and spent > allowed:
                 break
             rounds.run()
+        if context.method.energy_ms:
+            for place in (each for each in kept if each in back_to_back):
+                rounds.sustain(kept.index(place))
     finally:
         runs.close()
 
@@ -231,6 +239,17 @@ class Rounds:
                 when[place] = began, time.monotonic()
         self.times.append(times)
         context.say({"event": "round", "times_ms": times, "when": when})
+
+    def sustain(self, place: int) -> None:
+        """Run one configuration back to back, and report it. Not what needs data put back between
+        launches: the copies would count."""
+        entrant, context = self._entered[place], self._context
+        context.say({"event": "start", **context.problem, **entrant.configuration})
+        _, work = _work(self._runs, entrant.configuration, self._home)
+        if work.restores or (isinstance(work, LibraryRun) and work.overwrites):
+            return
+        with context.spending("energy"):
+            context.say({"event": "sustained", "place": place, **sustained(context, work)})
 
     def _timed(self, run: LayoutRun, work: Runnable | LibraryRun, entrant: Entered) -> list[float]:
         device, shortest = run.device, max(entrant.shortest_ms, 1e-3)

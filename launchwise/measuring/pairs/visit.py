@@ -41,6 +41,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.tables.schema import Schema
 from launchwise.workloads.builds import Build
+from launchwise.workloads.metrics import BACK_TO_BACK
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
@@ -138,6 +139,8 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
         "rounds": len(times_ms),
         "throttle": "+".join(rounds.throttle[place]),
         "measured_at": now(),
+        **dict.fromkeys(BACK_TO_BACK),
+        **rounds.sustained[place],
         **rounds.origin,
     }
 
