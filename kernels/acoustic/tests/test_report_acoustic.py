@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
@@ -15,7 +14,7 @@ from launchwise.report.blocks import Fold
 from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
-from tests.support.shown import blocks_of, notes, said, tables
+from tests.support.shown import blocks_of, notes, tables, texts
 
 KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
@@ -82,17 +81,6 @@ def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(pub
     assert not cells[7].detail
 
 
-def test_the_limit_of_walked_tiles_may_answer_untiled():
-    tiles = [walked(1.0, 1, 1, 8), walked(4.0, 1, 1, 8, order=8)]
-    data = measured(
-        LINEAR, {**LINEAR, "order": 8}, *tiles, walked(0.1, 1, 1, 8, n=512), block(0.1, 32, 2, 1)
-    )
-    limit = paper_tables.walked_limit(data, "sizes", "big")
-    # Speed-ups 2 and .5; 512 is a training size, and blocks are no tiles of a thread.
-    assert limit == {"coefficient": 1.5, "forced": 1.25, "blocks": 10.5}
-    assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
-
-
 def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published):
     # In pairs untiled loops took 1.2 ms; the walked tiles were in none.
     paired = {**LINEAR, "time_ms": 1.2, "sweep_ms": 2.0, "basis": "pairs"}
@@ -102,22 +90,12 @@ def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published):
     rows = paired, tiles[0], {"sweep_ms": 0.5, "basis": "sweep", **tiles[1]}, *others
     sure = {"time_low_ms": float("nan"), "time_high_ms": float("nan"), "error": 0.005}
     data = measured(*({**sure, **row} for row in rows))
-    limit = paper_tables.walked_limit(data, "sizes", "big")
-    assert limit == {"coefficient": 1.25, "forced": 1.25, "blocks": 4.0}
-    assert first_row(paper_tables.best_tiles(data, published, "big"))[6:8] == ["4×2×1", "1.25"]
-    table = paper_tables.program(data)
-    assert first_row(table)[-1] == "2.00"
-
-
-def test_the_program_says_at_how_many_problems_untiled_cuda_is_known():
-    rows = [program(4.0, 0, 0, 0, dtype=dtype) for dtype in ("float32", "float64")]
-    tiled = [program(2.0, 8, 1, 4, dtype=dtype) for dtype in ("float32", "float64")]
-    details = []
-    for status in ("ok", "slow"):
-        loops = [LINEAR, {**LINEAR, "dtype": "float32", "status": status}]
-        table = paper_tables.program(measured(*loops, *rows, *tiled))
-        details.append(table.rows[0].cells[-1].detail)
-    assert details == ["", "1 of 2 problems"]
+    shown = first_row(paper_tables.best_tiles(data, published, "big"))[6:]
+    assert (shown[:2], shown[3:5], shown[6:8]) == (
+        ["4×2×1", "1.25"],
+        ["1×2×32", "4.00"],
+        ["16×1×1", "1.60"],
+    )
 
 
 def test_gains_of_the_program_are_over_its_own_loops(published):
@@ -131,30 +109,15 @@ def test_gains_of_the_program_are_over_its_own_loops(published):
         program(1.0, 2, 1, 1, n=512),
     ]
     data = measured(*rows)
-    table = paper_tables.program(data)
-    assert [first_row(table)] == [["big", "2", "1", "1.60", "1.60", "1.60", "16×1×1", "2.00"]]
     beside = paper_tables.best_tiles(data, published, "big")
     # Printed 8 x 1 x 4; no row of omp_tile and of blocks.
     assert first_row(beside)[6:] == ["–"] * 6 + ["16×1×1", "1.60", "1.25"]
     assert beside.columns[-1].group == "ours, the program in C"
-    texts = [claims.differences(data, published), claims.differences(measured(LINEAR), published)]
-    assert ["except openmp" in " ".join(text) for text in texts] == [True, False]
-    assert paper_tables.program(measured(LINEAR)) is None
-
-
-def test_the_section_has_the_program_where_it_was_measured(published):
-    def captions(data):
-        return [each.caption for each in tables(own(data, published)[0])]
-
-    with_program = captions(measured(LINEAR, program(4.0, 0, 0, 0), program(2.5, 16, 1, 1)))
-    assert [each for each in with_program if each not in captions(measured(LINEAR))] == [
-        "Tiles of the paper's program, C with OpenMP"
-    ]
 
 
 def test_single_launches_of_printed_tiles_are_counted(published):
     def said(data):
-        (fold,) = blocks_of(paper_section(data, published), Fold)
+        fold = blocks_of(own(data, published)[1], Fold)[0]
         return notes(fold.blocks)[0]
 
     assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
@@ -162,18 +125,14 @@ def test_single_launches_of_printed_tiles_are_counted(published):
     assert said(once).endswith("1 tile of theirs left out: a single launch.")
 
 
-def paper_section(data, published):
-    return next(one for one in own(data, published) if one.id.endswith("-paper"))
-
-
 def test_single_launches_among_the_training_rows_of_the_recipe_are_counted(published):
     # 512 is the size to train on, and the recipe has walked tiles and untiled loops alone.
     rows = [walked(1.0, 1, 2, 4, n=512, status="slow"), walked(1.0, 4, 1, 8, n=512)]
     others = [{**block(1.0, 4, 1, 8), "n": 512, "status": "slow"}]
     others.append(walked(1.0, 1, 2, 4, status="slow"))
-    found = own(measured(LINEAR, *rows, *others), published)[-1]
+    found = own(measured(LINEAR, *rows, *others), published)[0]
     assert " 1 of 2 training rows were stopped after one launch" in " ".join(notes(found))
-    assert "one launch" not in " ".join(notes(own(measured(LINEAR), published)[-1]))
+    assert "one launch" not in " ".join(notes(own(measured(LINEAR), published)[0]))
 
 
 def test_problems_that_were_measured_after_the_recipe_ran_are_told(published):
@@ -195,7 +154,7 @@ def test_test_problems_without_rows_are_told(published):
     # Two of six types and orders of the only test size.
     rows = LINEAR, walked(1.0, 1, 2, 4, order=8), program(4.0, 0, 0, 0)
     every, theirs = claims.differences(measured(*rows), published)[-2:]
-    assert every.startswith("On big, 2 of the 6 test problems have rows of any kernel; of n = 256")
+    assert every.startswith("On big, 2 of the 6 test problems have rows of any kernel.")
     assert theirs.startswith("On big, 1 of the 6 test problems have rows of the paper's program")
 
 
@@ -208,31 +167,37 @@ def test_every_feature_of_the_paper_is_one_of_ours(published):
 
 
 def test_the_recorded_recipe_stands_beside_the_paper(published):
-    beside, found = own(measured(LINEAR), published)
+    data = measured(LINEAR)
+    sliced = data.profiles["big"].model_copy(
+        update={"sms": data.profiles["big"].whole_card_sms - 1}
+    )
+    data = dataclasses.replace(data, profiles=data.profiles | {"h200.sm16": sliced})
+    beside, found = own(data, published)
     assert [section.id for section in (beside, found)] == [
-        "acoustic_tile-paper",
         "acoustic_tile-recipe",
+        "acoustic_tile-paper",
     ]
-    run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.GLOBAL]
-    (table,) = tables(found)
+    run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.PAPERS]
+    (table,) = tables(beside)
     groups = [group for group, _ in table.groups][1:]
-    assert groups[:2] == ["paper, RTX 2080 Super: 60 problems", "paper, V100: 114 problems"]
-    assert all(group.endswith(" problems") for group in groups)
+    assert groups[:3] == [
+        "paper, RTX 2080 Super: 60 problems",
+        "paper, V100: 114 problems",
+        "h100, C with OpenMP: 30 problems",
+    ]
+    assert not any(group.startswith("h200.sm16") for group in groups)
     assert table.rows[0].cells[0].text == "J48"
     assert table.rows[-1].cells[0].text == "best tile of each problem"
     tree = next(row for row in table.rows if row.cells[0].text == "regression tree")
     assert [cell.text for cell in tree.cells[1:5]] == ["86.67", "1.17", "89.77", "1.11"]
-    first = next(iter(run["gpus"].values()))["tree"]
-    assert tree.cells[6].text == f"{first['improvement_coefficient']:.3f}"
+    assert tree.cells[6].text == f"{run['gpus']['h100']['tree']['improvement_coefficient']:.3f}"
 
 
-def test_without_a_recorded_recipe_there_is_less(published, tmp_path):
+def test_without_a_recorded_recipe_or_the_paper_there_is_nothing(published, tmp_path):
     folder = tmp_path / "acoustic_tile"
     shutil.copytree(FOLDER, folder)
     (folder / recipe.FILE).unlink()
-    (beside,) = own(dataclasses.replace(measured(LINEAR), folder=folder), published)
-    assert beside.id == "acoustic_tile-paper"
-    assert not any("best model" in each for each in said(beside))
+    assert own(dataclasses.replace(measured(LINEAR), folder=folder), published) == []
     assert own(measured(LINEAR), {}) == []
 
 
@@ -247,16 +212,6 @@ def test_the_page_has_the_paper_beside_it():
     assert f"13{gap}816 - 1{gap}701 = 12{gap}115 runs left, not the 12{gap}117" in found
 
 
-def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(published):
-    def said(*rows):
-        found = claims.judged(measured(LINEAR, *rows), published, None)
-        return [reasons for statement, reasons in found if "2.93 times" in statement]
-
-    assert said() == []
-    (reasons,) = said(program(4.0, 0, 0, 0), program(2.5, 16, 1, 1), program(3.0, 4, 1, 1))
-    assert "at most big: 1.60." in reasons
-
-
 def figures(speed, improved=50.0, slower=20.0):
     return {
         "improvement_coefficient": speed,
@@ -267,64 +222,28 @@ def figures(speed, improved=50.0, slower=20.0):
 
 
 def recorded(**gpus):
-    titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
-    models = {**titles, "tree_printed": {"title": "tree, printed"}}
-    return {"runs": {recipe.GLOBAL: {"models": models, "gpus": gpus}}}
+    return {"runs": {recipe.GLOBAL: {"gpus": gpus}}}
 
 
-@pytest.mark.parametrize(
-    ("tree", "knn", "verdict"),
-    [
-        ((1.2, 1.3), (1.1, 1.2), "holds with"),
-        ((1.2, 1.1), (1.1, 1.2), "holds in part"),
-        ((1.0, 1.1), (1.1, 1.2), "does not hold"),
-    ],
-)
-def test_the_best_model_is_judged_on_every_gpu(published, tree, knn, verdict):
-    # The oracle and models with printed hyper-parameters take no part.
-    others = {"oracle": figures(9.0), "tree_printed": figures(8.0)}
-    gpus = {
-        name: {"tree": figures(tree[at]), "knn": figures(knn[at]), **others}
-        for at, name in enumerate(("one", "two"))
-    }
-    statement, reasons = claims.judged(measured(LINEAR), published, recorded(**gpus))[0]
-    assert verdict in statement
-    assert f"one: place {1 if tree[0] > knn[0] else 2} of 2" in reasons
-
-
-@pytest.mark.parametrize(
-    ("found", "verdict"),
-    [
-        ({"one": (80.0, 1.0)}, "holds"),
-        ({"one": (60.0, 9.0)}, "does not hold"),
-        ({"one": (80.0, 1.0), "two": (60.0, 9.0)}, "does not hold"),
-    ],
-)
-def test_shares_and_losses_hold_where_they_do_on_every_gpu(published, found, verdict):
-    gpus = {
-        name: {"tree": figures(1.1, *shares), "oracle": figures(1.2, 90.0)}
-        for name, shares in found.items()
-    }
-    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(**gpus))
-    assert f"more than 75 % on both” {verdict}" in shares[0]
-    assert f"{found['one'][0]:.1f} % of runs (best tile: 90.0 %)" in shares[1]
-    assert f"hardly ever loses” {verdict}" in losses[0]
-    assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
-
-
-def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(published):
-    ours, theirs = (
-        {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
-    )
-    runs = recorded(**ours)["runs"] | {recipe.PAPERS: recorded(**theirs)["runs"][recipe.GLOBAL]}
-    said = [
-        statement for statement, _ in claims.judged(measured(LINEAR), published, {"runs": runs})
+def test_conclusions_are_counted_over_kernels_and_gpus(published):
+    # The oracle takes no part; models with printed hyper-parameters have places of their own.
+    ours = {"tree": figures(1.2), "knn": figures(1.1), "oracle": figures(9.0)}
+    printed = {"tree_printed": figures(7.0), "knn_printed": figures(8.0)}
+    first = {**ours, **printed, "tree": figures(1.2, 80.0, 1.0)}
+    second = {**ours, **printed, "knn": figures(1.3)}
+    runs = recorded(one=first, two=second)
+    runs["runs"][recipe.PAPERS] = recorded(one=first)["runs"][recipe.GLOBAL]
+    table = claims.judged(measured(LINEAR), published, runs)
+    assert [column.title for column in table.columns[2:]] == [
+        *("one, C with OpenMP", "one, CUDA", "two, CUDA", "holds on"),
     ]
-    share = "“The tree improves more than 75 % on both” "
-    assert [each.removeprefix(share) for each in said if each.startswith(share)] == [
-        "does not hold with the tiles of our kernels.",
-        "holds with the paper's program.",
+    assert [row[2:] for row in texts(table)] == [
+        ["1 of 2", "1 of 2", "2 of 2", "2 of 3"],
+        ["2 of 2", "2 of 2", "2 of 2", "0 of 3"],
+        ["80.0", "80.0", "50.0", "2 of 3"],
+        ["1.0 %; 0.50×", "1.0 %; 0.50×", "20.0 %; 0.50×", "2 of 3"],
     ]
+    assert [row[1] for row in texts(table)][-1] == "13.33 and 10.23 % of runs not faster"
 
 
 def test_contradictions_follow_from_the_printed_figures(published):
@@ -350,7 +269,7 @@ def test_contradictions_follow_from_the_printed_figures(published):
 
 def test_gpus_of_the_paper_that_were_measured_are_named(published):
     data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
-    assert "none of theirs was measured here" in claims.differences(data, published)[3]
+    assert claims.differences(data, published)[3].endswith("measured here: none.")
     known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}
     theirs = dataclasses.replace(data, profiles=known)
-    assert "of theirs, V100 was measured here" in claims.differences(theirs, published)[3]
+    assert claims.differences(theirs, published)[3].endswith("measured here: V100.")

@@ -116,7 +116,7 @@ def test_the_study_has_every_time_what_it_means_and_what_is_left_out():
     section = published_times(data)
     assert section.id == "tiny-against"
     found = [rest for _, rest in statements(section)]
-    assert any("no number of time steps" in each for each in found)
+    assert any("unknown number of time steps" in each for each in found)
     assert "3 rows of the published table left out: a cell is empty there." in found
     assert "1 row without a prediction: no configuration fits the card." in found
     (table,) = tables(blocks_of(section, Fold), folded=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,6 @@ from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import (
     THEIRS,
-    Field,
-    Part,
     decimals,
     field,
     grouped,
@@ -24,10 +22,8 @@ from launchwise.report.fields import (
 from launchwise.report.measure_again import of_one_launch
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import selected
 from launchwise.tables.times import by_sweep
 
-LIMIT = "best candidate of each problem"  # row of tables 4 and 5 that no model can exceed
 ONCE = "one launch"  # detail of a cell without a figure, as its row was stopped early
 
 WALKED, BLOCK, PROGRAM = "omp_tile", "block3d", "openmp"
@@ -167,80 +163,6 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
     return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
 
 
-@remembered
-def program_gains(study: StudyData) -> pd.DataFrame:
-    """Gain of the best tile of the paper's program over untiled on each problem, by the sweep.
-    Columns ``gpu``, ``order``, ``gain``, ``tile`` (words) and ``linear`` (time of the untiled
-    program / time of untiled CUDA; NaN where that has none); no rows without the program."""
-    found = [
-        {"gpu": gpu, "order": order, **one}
-        for (gpu, _, order, _), part in of_problems(study).items()
-        if gpu in with_program(study) and (one := _gain(part, READINGS[-1])) is not None
-    ]
-    return pd.DataFrame(found, columns=["gpu", "order", "gain", "tile", "linear"])
-
-
-def program(study: StudyData) -> Table | None:
-    """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
-    groups = program_gains(study).groupby(["gpu", "order"], observed=True)
-    rows = [
-        {
-            "gpu": gpu,
-            "order": order,
-            "gains": gains["gain"],
-            "tiles": tiles,
-            "linear": gains["linear"],
-        }
-        for (gpu, order), gains in groups
-        for tiles in [gains["tile"].value_counts()]
-    ]
-    return table_of("Tiles of the paper's program, C with OpenMP", GAINS, rows) if rows else None
-
-
-GAINS = [
-    field("GPU", "gpu"),
-    field("order", "order", number=True),
-    field("problems", lambda row: len(row["gains"]), number=True),
-    *grouped(
-        "gain of the best tile, × untiled",
-        field("mean", lambda row: row["gains"].mean(), decimals(2)),
-        field("least", lambda row: row["gains"].min(), decimals(2)),
-        field("most", lambda row: row["gains"].max(), decimals(2)),
-    ),
-    field(
-        "most frequent best tile",
-        lambda row: row["tiles"].index[0],
-        unit="i × j × k",
-        detail=lambda row: f"{row['tiles'].iloc[0]} of {len(row['gains'])} problems",
-    ),
-    field(
-        "untiled CUDA",
-        lambda row: row["linear"].mean(),
-        decimals(2),
-        "× untiled program",
-        detail=lambda row: _of(row["linear"]),
-    ),
-]
-
-
-def _of(linear: pd.Series) -> str:
-    """How many problems have untiled CUDA, where not all have."""
-    known = int(linear.notna().sum())
-    return "" if known == len(linear) else f"{known} of {len(linear)} problems"
-
-
-def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
-    """Gain and best tile of the program on one problem, and untiled CUDA relative to it."""
-    best = _best(rows, reading)
-    if best is None or pd.isna(untiled := reading.untiled_ms(rows)):
-        return None
-    return {
-        "gain": untiled / best["time_ms"],
-        "tile": _shape(best, reading.names),
-        "linear": untiled / READINGS[0].untiled_ms(rows),
-    }
-
-
 def features(study: StudyData, published: Mapping[str, Records]) -> Table:
     """Table 2: the paper's features, our names, and whether they vary here."""
     dropped = set(scores.dropped_features(study, scores.first_split(study)))
@@ -264,45 +186,3 @@ def recorded_gpu(study: StudyData) -> str:
     """The whole card with most rows: where tables show one GPU of ours."""
     counts = {gpu: len(study.sweeps[gpu]) for gpu in study.whole}
     return max(counts, key=lambda gpu: counts[gpu])
-
-
-def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
-    """Speed-up of the best walked tile of each test problem, untiled where none is faster. Returns
-    a dictionary: ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without untiled
-    among the candidates; ``blocks``, the mean with thread blocks among them, where there are any.
-    All by the times of the sweep (:func:`by_sweep`). Empty without measurements."""
-    rows = study.timed
-    rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
-    rows = by_sweep(rows)
-    rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
-    by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
-    if not {WALKED, "linear"} <= set(by_variant):
-        return {}
-    gains = (by_variant["linear"] / by_variant[WALKED]).dropna()
-    found = {"coefficient": float(gains.clip(lower=1).mean()), "forced": float(gains.mean())}
-    if BLOCK in by_variant:
-        best = by_variant.loc[gains.index, [WALKED, BLOCK, "linear"]].min(axis=1)
-        found["blocks"] = float((by_variant["linear"] / best).mean())
-    return found
-
-
-def with_problems(part: str, problems: int | str | None) -> str:
-    """Title of a GPU's columns with its number of test problems, where that is known."""
-    return part if problems in (None, "") else f"{part}: {wording.plural(int(problems), 'problem')}"
-
-
-def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    return {record["model"]: record for record in records(scores)}
-
-
-PRINTED_SPEED = "improvement_coefficient"  # column of the published results
-
-
-def printed_results(results: Records, speed: Field) -> Iterator[Part]:
-    """Tables 4 and 5, a part per GPU of theirs: share of improved runs, speed-up."""
-    for title in dict.fromkeys(record["title"] for record in results):
-        own = {record["model"]: record for record in results if record["title"] == title}
-        problems = next(iter(own.values())).get("problems")
-        improved = field("improved", "improved_percent", unit="% of runs", number=True)
-        group = with_problems(f"paper, {title}", problems)
-        yield grouped(group, improved, speed, role=THEIRS), own

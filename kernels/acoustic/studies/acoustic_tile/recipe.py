@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,31 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
-from launchwise.report.fields import Field, beside, decimals, field, grouped, table_of
+from launchwise.report.fields import (
+    THEIRS,
+    Field,
+    Part,
+    beside,
+    decimals,
+    field,
+    grouped,
+    table_of,
+)
 from launchwise.report.measure_again import STOPPED_EARLY
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
-
-from .paper_tables import PRINTED_SPEED, printed_results, with_problems
 
 FILE = Path("recorded", "recipe.json")
 GLOBAL = "recipe"  # run of the recipe as published, on rows of our kernels
 PAPERS = "openmp"  # run as published, on rows of the paper's program
 
+RUNS = {PAPERS: "C with OpenMP", GLOBAL: "CUDA"}
+"""Runs that are shown, to the kernel whose tiles they choose."""
+
 PRINTED = "_printed"  # end of the name of a model with the hyper-parameters that the paper prints
 
+TREE, PRINTED_TREE = "tree", f"tree{PRINTED}"
+SPEED = "improvement_coefficient"  # mean speed-up over untiled, by the paper's name
 ORACLE, BEST_TILE = "oracle", "best tile of each problem"
 OURS = {"n_neighbors": "k"}  # printed hyper-parameter to our name, where they differ
 
@@ -39,6 +51,15 @@ def read_recipe(study: StudyData) -> Recipe | None:
     return read_json(path) if path is not None and path.is_file() else None
 
 
+def runs_of(study: StudyData, recipe: Recipe) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Run, title, and figures by model of the recipe's runs on each whole card."""
+    slices = {gpu for gpu, profile in study.profiles.items() if profile.is_slice}
+    for run, kernel in RUNS.items():
+        for gpu, figures in recipe["runs"].get(run, {"gpus": {}})["gpus"].items():
+            if gpu not in slices:
+                yield run, f"{gpu}, {kernel}", figures
+
+
 def blocks(
     study: StudyData, recipe: Recipe, results: Records, facts: Mapping[str, str]
 ) -> list[Block]:
@@ -48,24 +69,21 @@ def blocks(
     removed = counts["removed"]["global"]
     return [
         Text(
-            "The recipe of config/paper.yaml on our sweeps: the paper's tiles as "
-            f"{wording.listed(_variants(recipe))}, its eleven features, raw times, unscaled kNN, "
-            f"{recipe['overlay']['search']['trials']} trials per model that minimise the error of "
-            "predicted times, then the fastest predicted tile. Trained on the sizes of the paper, "
-            "tested on its test sizes."
+            f"Published: {results[0]['source'].rpartition(', table')[0]}. Other GPUs and an "
+            "OpenMP program: compare trends, not times."
         ),
-        _table(run, results),
+        _table(study, recipe, results),
         Text(
-            "Improved: share of runs faster than untiled. Speed-up: mean of untiled time over time "
-            "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
-            "measured time and may answer untiled: no model can reach more with these tiles. "
-            "Single rows of the sweep judged this run, its models and its best tile: pairs hold "
-            "few walked tiles. "
-            f"The filter over all times removes {wording.count(removed['rows'])} of "
-            f"{wording.count(counts['measured'])} training rows "
-            f"({removed['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
-            f"and all rows of {wording.plural(removed['problems_lost'], 'problem')}."
-            f"{_launched_once(study, recipe)}{_measured_since(study, recipe)}",
+            "Ours: the recipe of config/paper.yaml, with the paper's eleven features, one filter "
+            f"over all times, and {recipe['overlay']['search']['trials']} trials per model, on "
+            "the paper's program and on its tiles in CUDA (omp_tile). Speed-up: mean of untiled "
+            "time over time of the recommendation, single rows of the sweep. The best tile is "
+            "known from every measured time and may be untiled. In CUDA the filter removes "
+            f"{removed['percent']:.1f} % of {wording.count(counts['measured'])} training rows (the "
+            f"paper {facts['runs_removed_percent']} %) and all rows of "
+            f"{wording.plural(removed['problems_lost'], 'problem')}."
+            f"{_launched_once(study, recipe)}{_measured_since(study, recipe)}"
+            f"{_classifier(run, facts)}",
             "note",
         ),
         Fold(
@@ -75,18 +93,16 @@ def blocks(
                 Text(
                     f"Seed {recipe['seed']}; searches by Optuna {versions.get('optuna', '–')}, one "
                     "core. The paper does not name its measure of precision; ours is the mean "
-                    "absolute percentage error on held-out problems.",
+                    "absolute percentage error on held-out problems. Recorded until "
+                    f"{wording.moment(recipe['measured_at'])} at commit "
+                    f"{wording.short(run['commit'])} by benchmarks/paper_recipe.py, "
+                    f"{wording.seconds(run['wall_s'] / 60)} minutes. scikit-learn "
+                    f"{versions.get('scikit-learn', '–')}, XGBoost "
+                    f"{versions.get('xgboost-cpu', '–')}, LightGBM "
+                    f"{versions.get('lightgbm', '–')}.",
                     "note",
                 ),
             ],
-        ),
-        Text(
-            f"Recorded until {wording.moment(recipe['measured_at'])} at commit "
-            f"{wording.short(run['commit'])} by benchmarks/paper_recipe.py, "
-            f"{wording.seconds(run['wall_s'] / 60)} minutes. "
-            f"scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
-            f"{versions.get('xgboost-cpu', '–')}, LightGBM {versions.get('lightgbm', '–')}.",
-            "note",
         ),
     ]
 
@@ -131,30 +147,47 @@ def _measured_since(study: StudyData, recipe: Recipe) -> str:
     return f" The run had {wording.listed(told)} that have rows today." if told else ""
 
 
-def _table(run: Mapping[str, Any], results: Records) -> Table:
-    here, models = run["gpus"], run["models"]
-    searched = [name for name in dict.fromkeys(one["model"] for one in results) if name in models]
-    printed = [name for name in models if name.endswith(PRINTED)]
+def _table(study: StudyData, recipe: Recipe, results: Records) -> Table:
+    titles = {name: one["title"] for name, one in recipe["runs"][GLOBAL]["models"].items()}
+    models = [*dict.fromkeys(one["model"] for one in results), PRINTED_TREE, ORACLE]
     return beside(
-        "Tables 4 and 5 of the paper beside ours: one Tukey filter over all times, as published",
-        field("model", lambda name: models[name]["title"] if name in models else BEST_TILE),
-        [*searched, *printed, ORACLE],
-        *printed_results(results, field("speed-up", PRINTED_SPEED, unit="× untiled", number=True)),
-        *((_ours(f"ours, {gpu}", found), found) for gpu, found in here.items()),
+        "Tables 4 and 5 of the paper beside ours; % of runs improved, and speed-up over untiled",
+        field("model", lambda name: titles.get(name, BEST_TILE)),
+        models,
+        *_theirs(results),
+        *((_ours(title, found), found) for _, title, found in runs_of(study, recipe)),
     )
+
+
+def _theirs(results: Records) -> Iterator[Part]:
+    """Tables 4 and 5, a part per GPU of theirs."""
+    for title in dict.fromkeys(record["title"] for record in results):
+        own = {record["model"]: record for record in results if record["title"] == title}
+        yield (
+            grouped(
+                _with_problems(f"paper, {title}", next(iter(own.values())).get("problems")),
+                field("improved", "improved_percent", unit="%", number=True),
+                field("speed-up", "improvement_coefficient", unit="×", number=True),
+                role=THEIRS,
+            ),
+            own,
+        )
 
 
 def _ours(title: str, found: Mapping[str, Any]) -> list[Field]:
     """Figures of each model on one GPU; the best one is marked, the oracle never."""
-    key = "improvement_coefficient"
     oracle = found.get(ORACLE, {})
-    top = max(one[key] for name, one in found.items() if name != ORACLE)
-    speed = field("speed-up", key, wording.fixed, "× untiled")
+    top = max(one[SPEED] for name, one in found.items() if name != ORACLE)
+    speed = field("speed-up", SPEED, wording.fixed, "×")
     return grouped(
-        with_problems(title, oracle.get("problems")),
-        field("improved", "percent_runs_improved", decimals(2), "% of runs"),
-        replace(speed, best=lambda one: one is not oracle and one[key] == top),
+        _with_problems(title, oracle.get("problems")),
+        field("improved", "percent_runs_improved", decimals(2), "%"),
+        replace(speed, best=lambda one: one is not oracle and one[SPEED] == top),
     )
+
+
+def _with_problems(part: str, problems: int | str | None) -> str:
+    return part if problems in (None, "") else f"{part}: {wording.plural(int(problems), 'problem')}"
 
 
 HYPERPARAMETERS = [
@@ -186,9 +219,15 @@ def _rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def classifier(recipe: Recipe | None) -> Mapping[str, Any]:
-    """Training record of J48 with every run as an example and Weka's defaults, if recorded."""
-    if recipe is None:
-        return {}
-    found: Mapping[str, Any] = recipe["runs"][GLOBAL]["models"].get(f"c45{PRINTED}", {})
-    return found
+def _classifier(run: Mapping[str, Any], facts: Mapping[str, str]) -> str:
+    """What J48 with every run as an example and Weka's defaults learns, beside the paper's."""
+    if not (found := run["models"].get(f"c45{PRINTED}")):
+        return ""
+    hits = found["cross_validation"]["accuracy"]
+    return (
+        f" J48 by Weka's defaults learns from {wording.count(found['examples'])} rows of "
+        f"{wording.plural(found['classes'], 'tile')}; pruning leaves "
+        f"{wording.plural(found['leaves'], 'leaf', 'leaves')} (paper: {facts['c45_leaves']}), and "
+        f"{facts['cross_validation_folds']}-fold cross-validation names {wording.percent(hits)} % "
+        "of the tiles (paper: not printed)."
+    )
