@@ -25,9 +25,8 @@ PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"
 CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
 
 TITLES = [
-    "The published prediction",
+    "The published prediction, and the time",
     "What it got wrong",
-    "The prediction corrected",
     "Which claims hold",
 ]
 

@@ -9,9 +9,8 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
-from launchwise.learning.analytical import CostModel
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Bullets, Fold, Section, Table, Text
 from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
@@ -63,7 +62,7 @@ def counted(study: StudyData, published: str) -> list[Block]:
         return []
     caption = CAPTION.format(found["device"].iloc[0])
     shown = table_of(caption, FIELDS, found.sort_values(["county", "variant", "dtype"]))
-    return [shown, Bullets(list(_said(found, published)))]
+    return [Fold(caption, [shown, Bullets(list(_said(found, published)))])]
 
 
 def _millions(title: str, name: str, unit: str) -> Field:
@@ -128,20 +127,19 @@ def _each(values: pd.Series) -> str:
 TYPES = ("float32", "float64")
 
 
-def launches(study: StudyData, facts: Facts) -> Section | None:
-    """The published launch in both types; None where it was measured in one at most."""
-    rows = _timed(study, PUBLISHED)
-    pairs = _by_type(rows, study)
+def launches(study: StudyData, facts: Facts) -> Iterator[Section]:
+    """The published launch in both types on whole cards; none where it was measured in one."""
+    pairs = _by_type(_timed(study, PUBLISHED), study)
     if pairs.empty:
-        return None
+        return
     text = (
         "The copies of a regression write the same Q and do not wait for each other. So a time of "
         "this launch says what the race costs, not what the algorithm needs."
     )
     once = _by_type(_timed(study, ONCE), study)
-    blocks: list[Block] = [Text(text), _table(study, pairs, once), Bullets([*_rows(rows, pairs)])]
+    blocks: list[Block] = [Text(text), _table(study, pairs, once), Bullets([*_slower(pairs)])]
     blocks += counted(study, PUBLISHED)
-    return Section(f"{study.name}-launch", "The published launch in float32 and float64", blocks)
+    yield Section(f"{study.name}-launch", "The published launch in float32 and float64", blocks)
 
 
 def _key(study: StudyData) -> list[str]:
@@ -150,15 +148,12 @@ def _key(study: StudyData) -> list[str]:
 
 def _timed(study: StudyData, variant: str) -> pd.DataFrame:
     named = {**baseline(study.spec), "variant": variant}
-    rows = by_sweep(pd.concat(study.swept.values(), ignore_index=True))
+    rows = by_sweep(pd.concat([study.swept[gpu] for gpu in study.whole], ignore_index=True))
     here = rows["status"].isin(TIMED)
     for name, value in named.items():
         here &= rows[name] == value
-    kept = ["time_ms", "repeats", "relative_error", "sm_clock_mhz"]
+    kept = ["time_ms", "repeats", "relative_error"]
     rows = rows[here].reindex(columns=[*study.spec.key_columns, *kept])
-    if len(rows):
-        estimate = CostModel(study.spec, study.profiles).estimate(rows)
-        rows = rows.assign(model_ms=estimate.time_ms)
     return rows.drop(columns=list(named))
 
 
@@ -184,10 +179,8 @@ def _table(study: StudyData, pairs: pd.DataFrame, once: pd.DataFrame) -> Table:
     for dtype in TYPES:
         fields += grouped(
             dtype,
-            field("launches", f"repeats_{dtype}", wording.count, "timed"),
             field("measured", f"time_ms_{dtype}", wording.number, "ms"),
             field("error", f"relative_error_{dtype}", wording.percent, "%"),
-            field("cost model", f"model_ms_{dtype}", wording.number, "ms"),
         )
     fields += grouped(
         "float32 / float64",
@@ -198,20 +191,12 @@ def _table(study: StudyData, pairs: pd.DataFrame, once: pd.DataFrame) -> Table:
     rows = pairs.merge(own, on=key, how="left")
     fixed = wording.problem(records(rows)[0], same)
     beside = wording.configuration({**baseline(study.spec), "variant": ONCE}, study.spec)
-    caption = f"Rows of {PUBLISHED}, {fixed}, and of {beside}; a row of one launch has no error"
+    caption = f"Rows of {PUBLISHED}, {fixed}, and of {beside}; one launch: no error, no ratio"
     return table_of(caption, fields, rows)
 
 
-def _rows(rows: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Number of rows that rest on one launch, and of pairs in which float32 is slower."""
-    single = rows[rows["repeats"] == 1]
-    if len(single):
-        clock = " No clock was read." if single["sm_clock_mhz"].isna().all() else ""
-        yield (
-            "Rows of one launch:",
-            f"{len(single)} of {len(rows)}. It is the first launch, timing stopped after it, "
-            f"and its error is unknown.{clock} Such a row gives no ratio.",
-        )
+def _slower(pairs: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Number of pairs of repeated rows in which float32 is slower."""
     pairs = pairs[pairs["ratio"].notna()]
     if pairs.empty:
         return

@@ -9,10 +9,9 @@ import numpy as np
 
 from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import read_cards
-from launchwise.learning.analytical import PARTS
 from launchwise.learning.prediction_errors import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import (
     Field,
     decimals,
@@ -25,31 +24,23 @@ from launchwise.report.fields import (
 )
 from launchwise.report.study import StudyData
 
-from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size, span
+from .formula import BEST, ONCE, PUBLISHED, Known, Printed, Rates, Row, Source, size, span
 from .launches import launches
-
-NOTABLE = 0.01  # part by which figures of a card may differ without being shown
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where the source's facts are not known. Without its
-    table of predictions there are no sections about that table."""
+    """Sections of the study, in order; none where a fact or the table of predictions is missing."""
     source = Source.of(published)
-    if source is None:
+    if source is None or not source.printed:
         return []
     known = Known(study, source, read_cards())
-    found = []
-    if source.printed:
-        blocks: list[Block] = [_lead(source), _predictions(known), *_notes(known)]
-        found.append(Section(f"{study.name}-published", "The published prediction", blocks))
-        found.append(_errors(known, published))
-    better: list[Block] = [_corrected(known), *_figures(known), *_parts(known)]
-    found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
-    if (types := launches(study, source.facts)) is not None:
-        found.append(types)
-    if source.printed:
-        found.append(verdict(known, published.get("claims", [])))
-    return found
+    blocks: list[Block] = [_lead(source), _predictions(known), _note(known)]
+    return [
+        Section(f"{study.name}-published", "The published prediction, and the time", blocks),
+        _errors(known, published),
+        *launches(study, source.facts),
+        verdict(known, published.get("claims", [])),
+    ]
 
 
 # The published prediction
@@ -68,37 +59,39 @@ def _lead(source: Source) -> Text:
 
 
 def _predictions(known: Known) -> Table:
+    """The source's cards, then the whole cards of the study: formula, cost model, sweep."""
     facts = known.source.facts
     printed = {one.gpu: one for one in known.source.printed}
     rates = {gpu: one.rates for gpu, one in printed.items()}
     rates |= {gpu: Rates.of(known.gpus[gpu]) for gpu in known.added}
-    computed = {gpu: one.times(facts) for gpu, one in rates.items()}
-
-    def said(gpu: str, name: str) -> float | None:
-        return getattr(printed[gpu].times, name) if gpu in printed else None
-
-    def again(gpu: str, name: str) -> float:
-        return float(getattr(computed[gpu], name))
 
     def off(gpu: str) -> float | None:
-        total = said(gpu, "total")
-        return None if total is None else computed[gpu].total / total - 1
+        """Peak of the source / peak of the table of cards - 1."""
+        card = known.cards.get(gpu)
+        if gpu not in printed or card is None or card.missing:
+            return None
+        return 1e-9 * rates[gpu].peak / card.figures["float32_gflops"] - 1
 
     fields = [
         field("GPU", str),
         field("peak", lambda gpu: rates[gpu].peak / 1e12, significant(4), "TFLOP/s"),
+        field("off the table of cards", off, percents(1), "%"),
         field("bandwidth", lambda gpu: rates[gpu].bandwidth / 1e9, significant(4), "GB/s"),
+        *grouped(
+            "formula",
+            field("printed", lambda gpu: _total(printed.get(gpu)), decimals(2), "µs"),
+            field("computed", lambda gpu: rates[gpu].times(facts).total, decimals(2), "µs"),
+        ),
     ]
-    for name, group in (("compute", "arithmetic"), ("memory", "memory"), ("total", "prediction")):
-        fields += grouped(
-            group,
-            field("printed", partial(said, name=name), decimals(2), "µs"),
-            field("computed", partial(again, name=name), decimals(2), "µs"),
-        )
-    fields += grouped("prediction", field("differs", off, percents(2), "%"))
-    fields += grouped("measured", *_of_rows(known, known.measured, (PUBLISHED, ONCE)))
+    for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
+        fields += grouped(group, *_of_rows(known, rows, (PUBLISHED, ONCE, BEST)))
     problem = wording.problem(facts.problem, known.study.problem_columns)
-    return table_of(f"Times by the published formula, {problem}", fields, rates)
+    caption = f"Times of {problem}: the published launch, without copies, fastest verified"
+    return table_of(caption, fields, rates)
+
+
+def _total(printed: Printed | None) -> float | None:
+    return None if printed is None else printed.times.total
 
 
 def _of_rows(
@@ -121,31 +114,29 @@ def _of_rows(
         yield field(name, partial(cell, name=name), unit="µs", number=True)
 
 
-def _notes(known: Known) -> Iterator[Text]:
+def _note(known: Known) -> Text:
+    added = ""
     if known.added:
         names = wording.listed(known.added)
-        text = f"{names}: not in the source; by measured ceilings, and its time of a launch."
-        yield Text(text, "note")
-    if any(PUBLISHED in found for found in known.measured.values()):
-        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.", "note")
+        added = f"{names}: not in the source; the formula has their measured ceilings. "
+    return Text(
+        f"{added}The source measures nothing, and its GPUs were not at hand: the cost model has "
+        f"their datasheets. {PUBLISHED} is {wording.NEVER_CHOSEN}.",
+        "note",
+    )
 
 
 def _errors(known: Known, published: Mapping[str, Records]) -> Section:
     """Counts of the source beside those of its launch: tables of this project, from its figures."""
     reasons = [(f"{row['reason']}:", row["text"]) for row in published.get("reasons", [])]
+    counts = "Counts of the source, and counts of its launch"
+    again = "Counts of one thread: the source's, and those of the kernel's loops"
     blocks: list[Block] = [
-        table_of(
-            "Counts of the source, and counts of its launch", ERRORS, published.get("errors", [])
-        ),
+        table_of(counts, ERRORS, published.get("errors", [])),
         Bullets([*reasons, *_observed(known)]),
-        table_of(
-            "Counts of one thread: the source's, and those of the kernel's loops",
-            RECOUNT,
-            published.get("recount", []),
-        ),
+        Fold(again, [table_of(again, RECOUNT, published.get("recount", []))]),
     ]
-    study = known.study
-    return Section(f"{study.name}-errors", "What it got wrong", blocks)
+    return Section(f"{known.study.name}-errors", "What it got wrong", blocks)
 
 
 ERRORS = [
@@ -174,84 +165,20 @@ RECOUNT = [
 
 
 def _observed(known: Known) -> Iterator[tuple[str, str]]:
+    """What the copies do to the coefficients: GPUs where they do the same are named together."""
+    said: dict[str, list[str]] = {}
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows:
             error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]
-            said = "are NaN"
+            text = "NaN"
             if not wording.is_missing(error):
-                said = (
-                    f"are off by up to {error:.1e} of the largest, where {allowed:.1e} is allowed"
-                )
-            yield f"Race on {gpu}:", f"coefficients of the first launch {said}."
-
-
-# The prediction corrected
-
-
-def _corrected(known: Known) -> Table:
-    fields = [
-        field("GPU", str),
-        *grouped("source", field("formula", known.formula_us, significant(4), "µs")),
-    ]
-    for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
-        fields += grouped(group, *_of_rows(known, rows, (PUBLISHED, ONCE, BEST)))
-    caption = (
-        "The published launch, the same without copies, and the fastest verified one: fastest rows"
-    )
-    return table_of(caption, fields, known.estimated)
-
-
-PEAKS = [
-    field("GPU", "gpu"),
-    field("in the source", "said", number=True),
-    field("table of cards", "ours", number=True),
-    field("differs", "off", wording.percent, "%"),
-    field("source of the table", "source"),
-]
-
-
-def _figures(known: Known) -> Iterator[Block]:
-    rows = []
-    for one in known.source.printed:
-        card = known.cards.get(one.gpu)
-        if card is None or card.missing:
-            continue
-        clock = 1e-6 * one.rates.peak / (2 * card.cores)
-        for figure, taken, unit, scale, note in (
-            ("float32_gflops", one.rates.peak, "TFLOP/s", 1e-3, f", as at {clock:.0f} MHz"),
-            ("memory_bandwidth_gbs", one.rates.bandwidth, "GB/s", 1.0, ""),
-        ):
-            said, ours = 1e-9 * taken, card.figures[figure]
-            if abs(said / ours - 1) > NOTABLE:
-                shown = [f"{wording.number(scale * each, 4)} {unit}" for each in (said, ours)]
-                about = {"gpu": one.gpu, "off": said / ours - 1, "source": card.sources[figure]}
-                rows.append({**about, "said": f"{shown[0]}{note}", "ours": shown[1]})
-    limit = f"{100 * NOTABLE:g} %"
-    if rows:
-        yield table_of(f"Peaks and bandwidths that differ by more than {limit}", PEAKS, rows)
-    elif known.source.printed:
-        yield Text(f"Peaks and bandwidths are those of the table of cards, within {limit}.", "note")
-
-
-def _parts(known: Known) -> Iterator[Block]:
-    of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
-    shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
-    fields = [
-        field("GPU", "gpu"),
-        field("in all", "time_us", significant(4), "µs"),
-        *grouped("alone", *(field(name, name, wording.number, "µs") for name in shown)),
-        field("bound by", "bound_by"),
-    ]
-    caption = "Where the published launch's time goes, by the cost model"
-    yield table_of(caption, fields, of.values())
-    note = (
-        "Parts overlap, so they do not add up. Waiting: what a thread waits for, one load or sum "
-        "after the other."
-    )
-    described = [gpu for gpu in of if known.gpus[gpu].source == "described"]
-    if described:
-        note += f" {wording.listed(described)}: estimated from datasheets."
-    yield Text(note, "note")
+                text = f"off by up to {error:.1e} of the largest, where {allowed:.1e} is allowed"
+            said.setdefault(text, []).append(gpu)
+    for text, gpus in said.items():
+        yield (
+            "Race, as measured:",
+            f"coefficients of the first launch on {wording.listed(gpus)} are {text}.",
+        )
 
 
 # Which claims hold
@@ -284,23 +211,26 @@ def _holds(said: float, follows: float) -> str:
 
 def _launch(known: Known) -> Iterator[list[str]]:
     said = known.source.facts.launch_overhead_us
-    for gpu in known.study.whole:
-        reached = known.study.profiles[gpu].ceilings
-        told = f"{wording.number(reached.launch_overhead_us)} µs on {gpu}, launched by the host"
-        if reached.graph_launch_us is not None:
-            told += f"; {wording.number(reached.graph_launch_us)} µs in a CUDA graph"
-        yield ["time of a launch", f"{said:g} µs", told, _holds(said, reached.launch_overhead_us)]
-        row = known.measured.get(gpu, {}).get(PUBLISHED)
-        if row is not None:
-            part = reached.launch_overhead_us / row["time_us"]
-            printed = [said / one.times.total for one in known.source.printed]
-            shown = span([100 * each for each in printed], 1)
-            yield [
-                "a launch is small beside the rest",
-                f"{shown} % of the predicted times",
-                f"{wording.percent(part, 2)} % of the measured time on {gpu}",
-                "yes" if part < SMALL else "no",
-            ]
+    cards = [gpu for gpu in known.study.whole if PUBLISHED in known.measured.get(gpu, {})]
+    if not cards:
+        return
+    here = [known.gpus[gpu].ceilings.launch_overhead_us for gpu in cards]
+    told = [f"{wording.number(us)} µs on {gpu}" for gpu, us in zip(cards, here, strict=True)]
+    held = [_holds(said, us) for us in here]
+    yield ["time of a launch by the host", f"{said:g} µs", wording.listed(told), _of_all(held)]
+    times = [known.measured[gpu][PUBLISHED]["time_us"] for gpu in cards]
+    parts = [us / time for us, time in zip(here, times, strict=True)]
+    printed = span([100 * said / one.times.total for one in known.source.printed], 1)
+    yield [
+        "a launch is small beside the rest",
+        f"{printed} % of the predicted times",
+        f"{span([100 * part for part in parts])} % of the measured times",
+        _of_all(["yes" if part < SMALL else "no" for part in parts]),
+    ]
+
+
+def _of_all(held: Sequence[str]) -> str:
+    return held[0] if len(set(held)) == 1 else f"on {held.count('yes')} of {len(held)} GPUs"
 
 
 def _bound(known: Known) -> Iterator[list[str]]:
@@ -317,17 +247,17 @@ def _bound(known: Known) -> Iterator[list[str]]:
 
 
 def _times(known: Known) -> Iterator[list[str]]:
-    for gpu, rows in known.measured.items():
-        if PUBLISHED in rows and not known.study.profiles[gpu].is_slice:
-            row = rows[PUBLISHED]
-            launches = wording.plural(int(row["repeats"]), "launch", "launches")
-            said, time = known.formula_us(gpu), row["time_us"]
-            yield [
-                f"time on {gpu} by the formula",
-                f"{wording.number(said)} µs",
-                f"{wording.number(time)} µs measured ({launches})",
-                _holds(said, time),
-            ]
+    cards = [gpu for gpu in known.study.whole if PUBLISHED in known.measured.get(gpu, {})]
+    if cards:
+        said = [known.formula_us(gpu) for gpu in cards]
+        times = [known.measured[gpu][PUBLISHED]["time_us"] for gpu in cards]
+        ratios = [time / us for time, us in zip(times, said, strict=True)]
+        yield [
+            f"times on {wording.listed(cards)} by the formula",
+            f"{span(said)} µs",
+            f"{span(ratios, 1)} times as much, measured",
+            _of_all([_holds(*pair) for pair in zip(said, times, strict=True)]),
+        ]
     named = [one for one in known.source.printed if one.gpu in known.estimated]
     if named:
         ratios = [known.estimated[one.gpu][PUBLISHED]["time_us"] / one.times.total for one in named]
