@@ -23,7 +23,6 @@ TOKENS = 256  # tokens of the published reviews
 GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
 """Form of the input, in words."""
 
-ONCE = "1, stopped early"  # repeats of a row of one launch, in words
 Row = Mapping[str, object]  # a measurement, column to value
 
 
@@ -88,33 +87,6 @@ def is_once(row: Row) -> bool:
 def scientific(value: object) -> str:
     """A small number by its power of ten."""
     return MISSING if wording.is_missing(value) else f"{float(str(value)):.1e}"
-
-
-def repeats_of(row: Row) -> str:
-    """Number of repeats of a time."""
-    if is_once(row):
-        return ONCE
-    if row["status"] == STOPPED_EARLY:
-        return "in pairs"
-    return wording.count(row["repeats"])
-
-
-def transfer_of(row: Row) -> str:
-    """Data transferred per run from host memory, and its chunks."""
-    if int(str(row["batch"])) == 1:
-        how = "one review"
-    else:
-        chunk = int(str(row["chunk"]))
-        how = {0: "all at once", 1: "one by one"}.get(chunk, f"chunks of {wording.count(chunk)}")
-    streams = int(str(row["streams"]))
-    parts = [
-        "embeddings" if row["given"] == "embeddings" else "word numbers",
-        "page-locked" if row["memory"] == "pinned" else "pageable",
-        how,
-        *([wording.plural(streams, "stream")] if int(str(row["batch"])) > 1 else []),
-        *(["graph"] if row["graph"] else []),
-    ]
-    return ", ".join(parts)
 
 
 def first_of(found: Iterable[Row | None]) -> Row | None:

@@ -3,136 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Section, Table, Text
-from launchwise.report.fields import contradictions, field, of_texts, significant, table_of
+from launchwise.report.blocks import MISSING, Block, Cell, Fold, Section, Text
+from launchwise.report.fields import contradictions, field, grouped, of_texts, table_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import MEASURED
 
-from ...host.launches import TENSOR, Choice, intermediate_bytes
-from ...host.workload import LOOSER
-from .beside_paper import beside_paper
-from .measured import TOKENS, Measured, Row, is_once, measured, repeats_of, scientific, time_of
+from ...host.launches import Choice, intermediate_bytes
+from .beside_paper import PUBLISHED_INPUT, beside_paper
+from .measured import GIVEN, TOKENS, Measured, Row, is_once, measured, scientific, time_of
 
 TRAINED = Path(__file__).resolve().parents[2] / "network.json"  # figures of the training
 
 WORDS = {
-    "naive": "every element of a product reads its whole row and column from global memory",
-    "tiled": "a tile's factors come once from global memory, all products from shared memory",
-    "register_blocked": "a word from shared memory serves four to eight products, not one",
-    "fused_bias_relu": "two passes over each layer's output are gone",
-    "fused_pool": "the second layer's output is gone",
-    "fused_case": "the first layer's output is gone; no warp waits for another",
-    "tensor_tf32": "tensor cores instead of float32 units",
-    "tensor_3xtf32": "two or three products by tensor cores for one",
-    "tensor_3xfp16": "the same at twice the rate: two elements a word",
-    "tensor_bf16": "one product, two elements a word",
-    "tensor_fp16": "the same with more bits behind the point, and a smaller range",
+    "naive": "operands from global memory",
+    "tiled": "tiles of operands in shared memory",
+    "register_blocked": "four to eight products per word",
+    "fused_bias_relu": "bias and ReLU in the product",
+    "fused_pool": "without the second layer's output",
+    "fused_case": "without the first layer's output",
+    "tensor_tf32": "tensor cores",
+    "tensor_3xtf32": "two or three products for one",
+    "tensor_3xfp16": "the same, two elements per word",
+    "tensor_bf16": "one product, two elements per word",
+    "tensor_fp16": "the same, more bits behind the point",
 }
 """Change of each variant over its predecessor, in order."""
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     every = measured(study)
-    ladders = [part for case in every for part in _ladder(study, case)]
-    times = [part for case in every for part in beside_paper(case, published)]
-    times += contradictions(published)
     found = []
-    if ladders:
-        found.append(Section(f"{study.name}-ladder", "From naive to best", ladders))
-    if times:
+    if ladder := list(_ladder(study, every)):
+        found.append(Section(f"{study.name}-ladder", "From naive to best", ladder))
+    if times := list(beside_paper(every, published)):
+        title = "Contradictions in the paper"
+        times.append(Fold(title, list(contradictions(published))))
         found.append(Section(f"{study.name}-times", "Times from the host, and the paper's", times))
-    accuracy: list[Block] = [*_data(published)]
-    for case in every:
-        accuracy += [*held_out(case, published), _accuracy(study, case)]
-    found.append(
-        Section(f"{study.name}-accuracy", "Accuracy, and the effect of rounding", accuracy)
+    accuracy: list[Block] = [*_data(published), *_answers(study, every, published)]
+    title = "Accuracy, and the effect of rounding"
+    return [*found, Section(f"{study.name}-accuracy", title, accuracy)]
+
+
+def _ladder(study: StudyData, every: Sequence[Measured]) -> Iterator[Block]:
+    """Fastest time of every variant in the largest batch that naive has on every GPU."""
+    named = {"given": PUBLISHED_INPUT, "memory": "device", "tokens": TOKENS}
+    batches = [set(case.of(**named, variant="naive")["batch"]) for case in every]
+    if not (common := set.intersection(*batches)):
+        return
+    batch = int(max(common))
+    found = {case.gpu: case.fastest(**named, batch=batch) for case in every}
+    first = next(iter(found.values()))
+    fields = [
+        field("variant", lambda name: Cell(name, detail=WORDS[name])),
+        field("between kernels", lambda name: _moved(first.get(name)), wording.number, "GB"),
+    ]
+    for gpu, rows in found.items():
+        fields += grouped(
+            gpu,
+            field("time", partial(_timed, rows), unit="ms", number=True),
+            field("speed-up", partial(_over_naive, rows), _gain, "× naive"),
+        )
+    names = [name for name in WORDS if any(name in rows for rows in found.values())]
+    caption = f"{wording.count(batch)} reviews of {TOKENS} words, {GIVEN[PUBLISHED_INPUT]}"
+    yield table_of(f"{caption} in device memory", fields, names)
+    yield Text(
+        f"Between kernels: bytes written and read again by the fastest run on {every[0].gpu}. "
+        "Variants by tensor cores each replace fused_case.",
+        "note",
     )
-    return found
 
 
-def _largest(case: Measured, **named: object) -> int | None:
-    rows = case.of(tokens=TOKENS, **named)
-    return None if rows.empty else int(rows["batch"].max())
+def _moved(row: Row | None) -> float | None:
+    if row is None:
+        return None
+    tokens = int(str(row["tokens"]))
+    return intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens) / 1e9
 
 
-def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
-    for given in ("tokens", "embeddings"):
-        named = {"given": given, "memory": "device", "tokens": TOKENS}
-        batch = _largest(case, given=given, memory="device")
-        if batch is None:
-            continue
-        fastest = case.fastest(**named, batch=batch)
-        if "naive" not in fastest:
-            continue
-        rows = list(_steps(study, fastest))
-        yield table_of(f"{case.gpu}, {batch} cases as {given}", LADDER, rows)
-        if once := [row["variant"] for row in rows if row["gain"] is None]:
-            yield Text(
-                f"Without a speed-up, as the fastest row of the variant or of naive is of one "
-                f"launch: {wording.listed(once)}.",
-                "note",
-            )
+def _timed(rows: Mapping[str, Row], name: str) -> Cell:
+    if name not in rows:
+        return Cell(MISSING)
+    detail = "one launch" if is_once(rows[name]) else ""
+    return Cell(wording.number(time_of(rows[name]), 4), detail=detail)
 
 
-def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
-    before: str | None = None
-    for name in WORDS:
-        if name not in fastest:
-            continue
-        row, time = fastest[name], time_of(fastest[name])
-        # Variants by tensor cores stand beside each other: each is held against fused_case.
-        reference = "fused_case" if name in TENSOR and "fused_case" in fastest else before
-        tokens = int(str(row["tokens"]))
-        once = is_once(row)
-        problem = {column: row[column] for column in study.problem_columns}
-        flop = float(study.spec.value(study.spec.work.flop, problem, {}))
-        yield {
-            **row,
-            "configuration": wording.configuration(row, study.spec).removeprefix(f"{name} "),
-            "repeated": repeats_of(row),
-            "gain": _ratio(fastest["naive"], row),
-            "reference": reference,
-            "step": None if reference is None else _ratio(fastest[reference], row),
-            "rate": None if once else flop / time / 1e9,
-            "moved": intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens),
-        }
-        before = name
-
-
-def _ratio(before: Row, after: Row) -> float | None:
+def _over_naive(rows: Mapping[str, Row], name: str) -> float | None:
     """Speed-up; None where one of the times is that of one launch."""
-    return None if is_once(before) or is_once(after) else time_of(before) / time_of(after)
+    pair = [rows.get("naive"), rows.get(name)]
+    known = [time_of(row) for row in pair if row is not None and not is_once(row)]
+    return known[0] / known[1] if len(known) == len(pair) else None
 
 
-def _gain(row: Mapping[str, Any]) -> str:
-    return wording.fixed(row["gain"], 2 if row["gain"] is None or row["gain"] <= 2 else 1)
-
-
-LADDER = [
-    field("variant", lambda row: Cell(row["variant"], detail=WORDS[row["variant"]])),
-    field("fastest configuration", "configuration"),
-    field("time", "time_ms", significant(4), "ms"),
-    field("repeats", "repeated", number=True),
-    field("speed-up", _gain, str, "× naive", True),
-    field(
-        "speed-up",
-        lambda row: Cell(wording.fixed(row["step"], 2), detail=row["reference"] or ""),
-        str,
-        "× the step before",
-        True,
-    ),
-    field("rate", "rate", wording.number, "TFLOP/s"),
-    field("between kernels", lambda row: row["moved"] / 1e9, wording.number, "GB"),
-    field("registers", "registers", wording.count),
-    field("occupancy", "occupancy", wording.percent, "%"),
-    field("logit error", "max_error", scientific, "of the largest"),
-]
+def _gain(gain: float | None) -> str:
+    return wording.fixed(gain, 2 if gain is None or gain <= 2 else 1)
 
 
 def _data(published: Mapping[str, Records]) -> Iterator[Block]:
@@ -140,31 +109,31 @@ def _data(published: Mapping[str, Records]) -> Iterator[Block]:
     if "accuracy_percent" not in facts:
         return
     ours = read_json(TRAINED)
-    words = wording.count(ours["words"] - 2)
+    count = wording.count
+    theirs = [
+        count(int(facts[f"reviews_{name}"])) for name in ("of_the_data_set", "trained", "tested")
+    ]
     rows: list[tuple[str, str, str]] = [
         ("reviews", facts["reviews"], "rated snippets of film reviews (Hutto and Gilbert 2014)"),
         (
-            "reviews trained",
-            f"{wording.count(facts['reviews_of_the_data_set'])}; "
-            f"{wording.count(facts['reviews_trained'])} (section 5.1.1)",
-            wording.count(ours["reviews_trained"]),
-        ),
-        (
-            "reviews tested",
-            f"{wording.count(facts['reviews_tested'])} (section 5.1.1); "
-            f"{wording.count(facts['cases'])} (section 6.1)",
-            f"{wording.count(ours['reviews_held_out'])}, held out",
+            "trained; tested",
+            f"{theirs[0]} or {theirs[1]}; {theirs[2]} or {count(int(facts['cases']))}",
+            f"{count(ours['reviews_trained'])}; {count(ours['reviews_held_out'])}",
         ),
         (
             "words per review",
             f"{facts['tokens']}, cut or padded",
-            f"at most {ours['longest']}; timed ones have {TOKENS}, drawn word by word",
+            f"at most {ours['longest']}; timed: {TOKENS}, drawn",
         ),
-        ("embeddings", facts["embeddings"], f"learnt with the network, {words} words"),
+        (
+            "embeddings",
+            facts["embeddings"],
+            f"learnt with the network, {count(ours['words'] - 2)} words",
+        ),
         (
             "classified correctly",
             f"{facts['accuracy_percent']} %",
-            f"{wording.percent(ours['accuracy_held_out'])} % of the held-out reviews "
+            f"{wording.percent(ours['accuracy_held_out'])} % of those held out "
             f"({wording.percent(ours['accuracy_trained'])} % of those trained)",
         ),
     ]
@@ -174,50 +143,61 @@ def _data(published: Mapping[str, Records]) -> Iterator[Block]:
 REFERENCE = "float64"  # row of the reference in ``published/held_out.csv``
 
 
-def held_out(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
-    """A sentence on one GPU, and a table with a row per variant and tool that was compared."""
-    rows = [row for row in published.get("held_out", []) if row["gpu"] == case.gpu]
-    compared = [row for row in rows if row["name"] != REFERENCE]
-    yield Text(sentence(case.gpu, compared, list(case.spec.variants)))
-    if compared:
-        yield table_of(f"Held-out reviews on {case.gpu}", HELD_OUT, rows)
+Figures = Mapping[tuple[str, str], Mapping[str, float]]  # by GPU and variant or tool
 
 
-def sentence(gpu: str, compared: Sequence[Mapping[str, str]], variants: Sequence[str]) -> str:
-    """How many variants were compared, which of them flip a class, and which are missing."""
-    own = [row for row in compared if row["name"] in variants]
-    if not own:
-        return f"No variant was compared with float64 on held-out reviews on {gpu}."
-    flips = {row["name"]: int(row["class_flips"]) for row in own}
-    flipped = [
-        f"{name} ({wording.plural(count, 'review')})" for name, count in flips.items() if count
+def _answers(
+    study: StudyData, every: Sequence[Measured], published: Mapping[str, Records]
+) -> Iterator[Block]:
+    """Answers against float64: of all rows of the sweeps, and on held-out reviews."""
+    drawn = {(case.gpu, name): one for case in every for name, one in _swept(study, case)}
+    told = [one for one in published.get("held_out", []) if one["name"] != REFERENCE]
+    compared = [one for one in told if one["gpu"] in {case.gpu for case in every}]
+    held_out: Figures = {
+        (one["gpu"], one["name"]): {
+            "error": float(one["logit_error"]),
+            "flipped": int(one["class_flips"]),
+        }
+        for one in compared
+    }
+    known = [name for _, name in (*drawn, *held_out)]
+    names = [name for name in study.spec.variants if name in known]
+    fields = [
+        field("answered by", str),
+        field("allowed", partial(_most, drawn, "allowed"), scientific),
     ]
-    said = (
-        f"On {gpu}, {len(own)} of {wording.plural(len(variants), 'variant')} were compared with "
-        f"float64 on {wording.count(int(own[0]['reviews']))} held-out reviews: "
+    for title, figures in (("drawn reviews", drawn), ("held-out reviews", held_out)):
+        fields += grouped(
+            title,
+            field("error", partial(_most, figures, "error"), scientific),
+            field("flipped", partial(_most, figures, "flipped"), wording.count),
+        )
+    fields += grouped("held-out reviews", field("GPUs", partial(_gpus, held_out), wording.count))
+    caption = (
+        "Against float64: largest error of a logit, relative to the largest; most flipped classes"
     )
-    if flipped:
-        said += f"{wording.listed(flipped)} classify some differently, the others none."
-    else:
-        said += "each of them classifies every review as float64 does."
-    if missing := [name for name in variants if name not in flips]:
-        said += f" Not compared: {wording.listed(missing)}."
-    return said
+    yield table_of(caption, fields, [*names, *dict.fromkeys(n for n in known if n not in names)])
+    rows, wrong = (int(sum(one[key] for one in drawn.values())) for key in ("rows", "wrong"))
+    cases = [one["cases"] for one in drawn.values()]
+    least, most = (wording.count(int(end)) for end in (min(cases), max(cases)))
+    said = f"Drawn: {least} to {most} per GPU; {wrong} of {wording.count(rows)} rows wrong."
+    if compared:
+        said += f" Held out: {wording.count(int(compared[0]['reviews']))}."
+    yield Text(said, "note")
 
 
-HELD_OUT = [
-    field("answered by", "name"),
-    field("classified correctly", lambda row: float(row["accuracy"]), wording.percent, "%"),
-    field("classes flipped", lambda row: row["class_flips"] or None, number=True, unit="reviews"),
-    field(
-        "largest logit error", lambda row: row["logit_error"] or None, scientific, "of the largest"
-    ),
-    field("measured", "source"),
-]
+def _most(figures: Figures, figure: str, name: str) -> float | None:
+    """The largest figure of a variant over the GPUs."""
+    found = [one[figure] for (_, own), one in figures.items() if own == name]
+    return max(found) if found else None
 
 
-def _accuracy(study: StudyData, case: Measured) -> Table:
-    rows = []
+def _gpus(figures: Figures, name: str) -> int:
+    return sum(name == own for _, own in figures)
+
+
+def _swept(study: StudyData, case: Measured) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Figures of every variant that a GPU's sweep has verified."""
     for name in study.spec.variants:
         own = case.every[(case.every["variant"] == name) & case.every["max_error"].notna()]
         if own.empty:
@@ -225,34 +205,14 @@ def _accuracy(study: StudyData, case: Measured) -> Table:
         good = own[own["status"].isin(MEASURED)]
         # The same inputs for every configuration of a problem: each problem's worst counts once.
         worst = good.groupby(study.problem_columns)["class_flips"].max()
-        rows.append(
+        yield (
+            name,
             {
-                "variant": name,
-                "answers": len(own),
+                "rows": len(own),
                 "wrong": (own["status"] == "wrong").sum(),
                 "error": good["max_error"].max(),
                 "allowed": own["tolerance"].max(),
                 "flipped": worst.sum(),
                 "cases": sum(worst.index.get_level_values("batch")),
-                "advice": _advice(name, case.exact),
-            }
+            },
         )
-    return table_of(f"Against float64 on {case.gpu}", ACCURACY, rows)
-
-
-ACCURACY = [
-    field("variant", "variant"),
-    field("answers", "answers", wording.count, "rows"),
-    field("wrong", "wrong", wording.count, "rows"),
-    field("largest logit error", "error", scientific, "of the largest"),
-    field("allowed", "allowed", scientific, "of the largest"),
-    field("classes flipped", "flipped", wording.count, "cases"),
-    field("of", "cases", wording.count, "cases"),
-    field("may be recommended", "advice"),
-]
-
-
-def _advice(name: str, candidates: frozenset[str]) -> str:
-    if name in candidates:
-        return "yes"
-    return f"no: {'not what float32 answers' if name in LOOSER else 'not a candidate here'}"
