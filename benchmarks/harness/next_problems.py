@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from harness.ablated import material_of
-from launchwise.learning.design import design
 from launchwise.learning.features import Domain
-from launchwise.learning.kriging import Distances, Kriging, Landscapes
+from launchwise.learning.kriging import Distances, Kriging, Landscapes, design
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, among, case_codes, case_numbers, cases_in
 from launchwise.learning.training_rows import clean

@@ -28,9 +28,17 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.experiment.study import Blind, ProblemSplit, Range, Study
 from launchwise.learning.blind import distinct_problems
-from launchwise.learning.design import ENOUGH, LEAST_GAIN, Ending, Step, design
 from launchwise.learning.features import Domain
-from launchwise.learning.kriging import Distances, Kriging, Landscapes
+from launchwise.learning.kriging import (
+    ENOUGH,
+    LEAST_GAIN,
+    Distances,
+    Ending,
+    Kriging,
+    Landscapes,
+    Step,
+    design,
+)
 from launchwise.learning.splits import Case, asked_about
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema

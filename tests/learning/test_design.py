@@ -6,9 +6,18 @@ import pytest
 from samples import profile
 from spaces import made
 
-from launchwise.learning.design import LEAST_GAIN, design
 from launchwise.learning.features import Domain
-from launchwise.learning.kriging import GPU, NUGGET, RATE, SLOPE, Distances, Kriging, Landscapes
+from launchwise.learning.kriging import (
+    GPU,
+    LEAST_GAIN,
+    NUGGET,
+    RATE,
+    SLOPE,
+    Distances,
+    Kriging,
+    Landscapes,
+    design,
+)
 from launchwise.learning.splits import Case
 
 WIDTHS = [2**power for power in range(12)]
