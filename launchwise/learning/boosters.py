@@ -23,7 +23,7 @@ from pydantic import Field
 from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_bytes
-from launchwise.learning.hyperparameters import Hyperparameters, tried
+from launchwise.learning.recommender import Hyperparameters, tried
 from launchwise.learning.trees import LEAF, Trees, joined
 
 FAST = 4  # Level of deflating: the next ones take twice as long for a tenth

@@ -25,8 +25,7 @@ from pydantic import Field, FiniteFloat
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import Hyperparameters
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.stored import Code, Log

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.learning.hyperparameters import Hyperparameters, tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.search import choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import case_codes

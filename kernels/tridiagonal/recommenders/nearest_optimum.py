@@ -12,8 +12,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import Hyperparameters, tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import fastest_rows
 

@@ -14,8 +14,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import comparable
-from launchwise.learning.hyperparameters import Hyperparameters, tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.trees import LEAF, OfTrees, Trees

@@ -23,8 +23,7 @@ from launchwise.base.typed import Strict
 from launchwise.experiment.study import StudyName
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import Hyperparameters
-from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender
+from launchwise.learning.recommender import FACTS_FILE, Hyperparameters, Judgement, Recommender
 from launchwise.learning.recommenders import (
     COST_MODEL_WITH_TREES,
     MEMBERS,

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from launchwise.base import work
-from launchwise.learning.hyperparameters import tried
+from launchwise.learning.recommender import tried
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.trees import OfTrees, Trees
 

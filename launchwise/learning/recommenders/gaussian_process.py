@@ -18,8 +18,7 @@ from pydantic import Field
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
-from launchwise.learning.hyperparameters import Hyperparameters
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.stored import LARGEST_LOG, Log

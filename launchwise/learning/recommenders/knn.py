@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from launchwise.learning.hyperparameters import tried
+from launchwise.learning.recommender import tried
 from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.tables.rows import row_numbers
 

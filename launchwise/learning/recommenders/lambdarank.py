@@ -10,8 +10,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
-from launchwise.learning.hyperparameters import tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Judgement, Recommender, tried
 from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers

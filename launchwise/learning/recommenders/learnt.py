@@ -14,8 +14,7 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Judgement, Recommender, tried
 from launchwise.learning.row_arrays import FACTS
 from launchwise.learning.trees import OfTrees
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
-from launchwise.learning.hyperparameters import tried
+from launchwise.learning.recommender import tried
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.trees import OfTrees
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base import work
-from launchwise.learning.hyperparameters import tried
+from launchwise.learning.recommender import tried
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.trees import OfTrees, Trees
 

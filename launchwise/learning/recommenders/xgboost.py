@@ -7,7 +7,7 @@ from pydantic import Field
 
 from launchwise.base import work
 from launchwise.learning.boosters import XgboostBooster
-from launchwise.learning.hyperparameters import tried
+from launchwise.learning.recommender import tried
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.trees import OfTrees
 

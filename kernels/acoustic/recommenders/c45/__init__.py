@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.hyperparameters import Hyperparameters, tried
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.row_arrays import configuration_codes, records_of, regrets
 from launchwise.learning.splits import case_numbers
 from launchwise.workloads.space import label

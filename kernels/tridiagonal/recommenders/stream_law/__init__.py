@@ -14,8 +14,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.hyperparameters import Hyperparameters
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import fastest_rows
