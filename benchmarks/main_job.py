@@ -28,7 +28,7 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT, WORKING_TREE, copy_project, keep_studies, snakemake
 
 from launchwise.base.storage import write_json
-from launchwise.learning.one_core import VARIABLES
+from launchwise.base.work import VARIABLES
 
 EVERY_S = 20.0  # seconds from the start of one calibration to that of the next
 

@@ -10,11 +10,11 @@ from samples import STENCIL, measurements, profile
 from threadpoolctl import threadpool_limits
 
 from launchwise.base.errors import UserError
+from launchwise.base.work import VARIABLES, one_thread
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import fitted_to
-from launchwise.learning.one_core import VARIABLES, one_thread
 from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.spec import load_spec
 
@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_fitted_blames_its_settings(domain):
 def test_libraries_that_come_later_are_limited_too():
     code = (
         "import sys, time\n"
-        "from launchwise.learning.one_core import one_thread\n"
+        "from launchwise.base.work import one_thread\n"
         "import numpy as np\n"
         "with one_thread():\n    pass\n"
         # Loaded outside: it takes as many threads as it likes, until the next block.
