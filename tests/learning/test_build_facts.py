@@ -9,7 +9,7 @@ from launchwise.learning.analytical import PARTS
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.recommenders.learnt import BuildFacts
+from launchwise.learning.recommenders._cost_model import BuildFacts
 from launchwise.learning.row_arrays import FACTS
 from launchwise.workloads import space
 from tests.support.samples import profile

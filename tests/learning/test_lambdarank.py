@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stencil import cases, training_rows
 
-from launchwise.learning.recommenders import lambdarank
-from launchwise.learning.recommenders.lambdarank import LambdarankRecommender, grades, lists_of
+from launchwise.learning.recommenders import _boosted as lambdarank
+from launchwise.learning.recommenders._boosted import LambdarankRecommender, grades, lists_of
 from launchwise.learning.splits import among, case_numbers
 
 GPU = "card.sm72"

@@ -1,8 +1,8 @@
-"""Recommenders that learn: one module per kind, found by its name.
+"""Recommenders that learn: a module per kind, found by its name, or per family of kinds.
 
-``models.<name>.kind`` in the settings names a module of this package, or one in the folder
-``recommenders`` of a study's workload. Modules are imported when they are asked for, so that a job
-loads the one library that it needs.
+``models.<name>.kind`` in the settings names a module of this package, a kind of :data:`FAMILIES`,
+or a module in the folder ``recommenders`` of a study's workload. Modules are imported when they are
+asked for, so that a job loads the one library that it needs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,19 @@ SIMPLE_RULES = (
 """Names of heuristics without learning (:mod:`launchwise.learning.baselines`), in the order of the
 report."""
 
+FAMILIES = {
+    **dict.fromkeys(("analytical", "learnt", "roofline"), "_cost_model"),
+    **dict.fromkeys(("lambdarank", "lightgbm", "xgboost"), "_boosted"),
+    **dict.fromkeys(("best_tree", "forest", "tree"), "_decision_trees"),
+}
+"""Kinds that share a module of this package: its name, which is none of a kind."""
+
 OWN = "recommenders"  # Folder of a workload with its own kinds
 
 
 def kinds(workload: Path | None = None) -> list[str]:
     """Kinds of recommenders that exist, for any workload or also for the one in this folder."""
-    return sorted({*_modules(FOLDER), *(_modules(workload / OWN) if workload else [])})
+    return sorted({*_modules(FOLDER), *FAMILIES, *(_modules(workload / OWN) if workload else [])})
 
 
 def _modules(folder: Path) -> list[str]:
@@ -66,7 +73,7 @@ def source(kind: str, workload: Path | None = None) -> Path:
     if workload is not None and is_own(kind, workload):
         path = workload / OWN / kind
         return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return FOLDER / f"{kind}.py"
+    return FOLDER / f"{FAMILIES.get(kind, kind)}.py"
 
 
 def members_of(parameters: Mapping[str, Any], models: Collection[str]) -> list[str]:
@@ -106,12 +113,15 @@ def recommender_class(
     if workload is not None and is_own(kind, workload):
         module = import_from(workload, f"{OWN}.{kind}")
     else:
-        module = import_module(f"{__name__}.{kind}")
+        module = import_module(f"{__name__}.{FAMILIES.get(kind, kind)}")
     found = [
         member
         for _, member in inspect.getmembers(module, inspect.isclass)
         if issubclass(member, Recommender) and member.__module__ == module.__name__
     ]
+    if kind in FAMILIES:
+        own_name = f"{kind.replace('_', '')}recommender"
+        found = [member for member in found if member.__name__.lower() == own_name]
     if len(found) != 1:
         message = f"must hold one Recommender, holds {len(found)}"
         raise UserError(source(kind, workload), "", message)

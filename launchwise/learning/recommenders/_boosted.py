@@ -1,4 +1,7 @@
-"""Learning to rank: gradient-boosted trees that order configurations (Burges, 2010)."""
+"""Gradient-boosted trees: of times (Chen and Guestrin, 2016; Ke et al., 2017), and that rank.
+
+Learning to rank orders configurations (Burges, 2010).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,70 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
-from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
+from launchwise.learning.boosters import (
+    BoostingParameters,
+    LightgbmBooster,
+    XgboostBooster,
+    boosted,
+)
 from launchwise.learning.recommender import Judgement, Recommender, tried
-from launchwise.learning.regression import MeanRegret
+from launchwise.learning.regression import MeanRegret, TimeRegressor
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.trees import OfTrees
+
+
+class LightgbmRecommender(OfTrees, TimeRegressor):
+    """LightGBM, deterministic and on one thread, stored as its own text."""
+
+    kept_as = LightgbmBooster
+
+    class Parameters(TimeRegressor.Parameters, BoostingParameters):
+        focus: float = tried(2.0, 0.0, 6.0, ge=0)
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Fit the boosted trees. Shapes: features (rows, features), float32; target and weights
+        (rows,), float64."""
+        self.trees = boosted(
+            self.parameters, features, target, weights, min_sum_hessian_in_leaf=1e-3
+        )
+
+
+class XgboostRecommender(OfTrees, TimeRegressor):
+    """XGBoost's ``hist`` trees on one thread, stored as its JSON."""
+
+    kept_as = XgboostBooster
+
+    class Parameters(TimeRegressor.Parameters):
+        rounds: int = Field(100, ge=1)
+        eta: float = tried(0.2, 0.05, 0.3, log=True, gt=0, le=1)
+        max_depth: int = tried(7, 4, 10, ge=0)
+        min_child_weight: float = tried(1.0, 0.1, 10.0, log=True, ge=0)
+        subsample: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+        colsample_bytree: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+        focus: float = tried(2.0, 0.0, 6.0, ge=0)
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Fit the boosted trees. Shapes: features (rows, features), float32; target and weights
+        (rows,), float64."""
+        import xgboost
+
+        work.count(work.FITTED, len(target) * self.parameters["rounds"])
+        names = ("eta", "max_depth", "min_child_weight", "subsample", "colsample_bytree", "seed")
+        data = xgboost.QuantileDMatrix(features, target, weight=weights, nthread=1)
+        fitted = xgboost.train(
+            {name: self.parameters[name] for name in names}
+            | {"tree_method": "hist", "nthread": 1, "verbosity": 0},
+            data,
+            num_boost_round=self.parameters["rounds"],
+        )
+        self.trees = XgboostBooster(fitted)
+
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 """Log time relative to the best of the case below which a row gains one more grade."""

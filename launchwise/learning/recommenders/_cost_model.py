@@ -1,4 +1,7 @@
-"""Corrects the cost model with gradient-boosted trees."""
+"""Predictors without training (a roofline, the cost model), and trees that correct the cost model.
+
+The roofline is that of Williams, Waterman and Patterson (2009).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,41 @@ from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender, tried
-from launchwise.learning.row_arrays import FACTS
+from launchwise.learning.row_arrays import FACTS, limits_ms
 from launchwise.learning.trees import OfTrees
+
+
+class RooflineRecommender(Recommender):
+    """Time of a problem's least bytes or of its FLOP, whichever is longer, and one launch. It knows
+    nothing of configurations: all of a problem get the same time, and the baseline is
+    recommended."""
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; the baseline comes first in ties."""
+        times = limits_ms(rows, self.domain.spec, self.domain.profiles)["roofline"]
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """Inputs of the predictor, for the report."""
+        spec = self.domain.spec
+        return {"features": ["gpu", *spec.problem_columns], "features_dropped": []}
+
+
+class AnalyticalRecommender(Recommender):
+    """Time by ``cost.yaml`` and the GPU's profile (:mod:`launchwise.learning.analytical`)."""
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; the baseline comes first in ties."""
+        times = self.domain.cost_model.estimate(rows).time_ms
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """Inputs of the predictor, for the report."""
+        spec = self.domain.spec
+        return {
+            "features": ["gpu", *spec.problem_columns, *spec.tunable_columns],
+            "features_dropped": [],
+        }
 
 
 class LearntRecommender(OfTrees, Recommender):
