@@ -29,7 +29,7 @@ from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline, feasible, gpu_facts, used
+from launchwise.workloads.space import baseline, feasible, gpu_facts, plain, used
 from launchwise.workloads.spec import Spec
 
 CASES_AT_ONCE = 64
@@ -101,7 +101,7 @@ def answers(
     measured = _measured_rows(final, defaults)
     found = []
     for case in cases:
-        default = used(_plain(defaults[case.key], final.spec.tunable_columns), final.spec)
+        default = used(plain(defaults[case.key], final.spec.tunable_columns), final.spec)
         if known := measured.get(case.key):
             found.append(_of_measured(case, known, default, final.spec, top, least_gain))
         else:
@@ -265,7 +265,7 @@ def _measured_one(
     spec: Spec,
 ) -> Suggestion:
     """A measured row as a suggestion; ``usual`` and ``baseline_row`` are None without a time."""
-    own = used(_plain(row, spec.tunable_columns), spec)
+    own = used(plain(row, spec.tunable_columns), spec)
 
     def over(other: Mapping[str, Any] | None) -> float | None:
         return None if other is None else float(other["time_ms"] / row["time_ms"])
@@ -310,7 +310,7 @@ def _of_model(
 
 
 def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec) -> Suggestion:
-    own = used(_plain(row, spec.tunable_columns), spec)
+    own = used(plain(row, spec.tunable_columns), spec)
     return Suggestion(
         rank=int(row["rank"]),
         configuration=own,
@@ -361,11 +361,6 @@ def _held(
     if known is None:
         return limits
     return stretched(limits, np.where(situations == CALIBRATED, known["stretch"], 1.0))
-
-
-def _plain(row: Any, columns: list[str]) -> dict[str, Value]:
-    values = {name: row[name] for name in columns}
-    return {name: each if isinstance(each, str) else int(each) for name, each in values.items()}
 
 
 def _number(value: Any) -> float | None:

@@ -14,7 +14,7 @@ from launchwise.learning.blind import Frozen, problem_of, whole
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.workloads.metrics import MEASURED
-from launchwise.workloads.space import Configuration, baseline
+from launchwise.workloads.space import Configuration, baseline, plain
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
@@ -143,11 +143,6 @@ def contest_of(problem: Configuration, listed: Listed, most: int) -> Contest:
 def configurations_in(rows: pd.DataFrame, domain: Domain) -> list[Configuration]:
     """Configurations of rows, in order, as JSON holds them."""
     return [plain(row, domain.spec.tunable_columns) for _, row in rows.iterrows()]
-
-
-def plain(row: pd.Series, columns: list[str]) -> Configuration:
-    """Values of a row in ``columns``, as JSON holds them."""
-    return {name: value if isinstance(value := row[name], str) else int(value) for name in columns}
 
 
 def check_peers(study: str, peers: Sequence[str], workload: Workload) -> None:

@@ -24,12 +24,20 @@ from launchwise.learning.conformal import FEWEST, Known, calibration, gain_limit
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import case_columns, cases_in
 from launchwise.learning.stored import Calibration, Offsets, read_product_facts
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
 from launchwise.workloads.sampling import LISTABLE, Draws
-from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
+from launchwise.workloads.space import (
+    Configuration,
+    Problem,
+    baseline,
+    feasible,
+    gpu_facts,
+    plain,
+)
 from launchwise.workloads.spec import Spec
 
 FACTS_FILE = "final.json"
@@ -190,12 +198,8 @@ def recommended_guesses(
     else:
         table = recommender.rank(_sample(domain, gpu, problem))
     found: list[Configuration] = []
-    for values in table[columns].itertuples(index=False, name=None):
-        # Plain numbers, which JSON can hold.
-        named = {
-            name: value if isinstance(value, str) else int(value)
-            for name, value in zip(columns, values, strict=True)
-        }
+    for row in records_of(table[columns]):
+        named = plain(row, columns)
         # A recommendation may be the baseline whatever the constraints say; a guess may not.
         if len(found) < count and feasible(domain.spec, problem, named, facts):
             found.append(named)

@@ -184,6 +184,7 @@ def _facts(
         {"split": fold.split, "fold": fold.fold, **facts}
         for fold, facts in zip(folds, own, strict=bool(own))
     ]
+    dropped = {each for facts in own for each in facts.get("features_dropped", ())}
     return {
         "model": name,
         "kind": one.entry.kind if one else name,
@@ -193,7 +194,7 @@ def _facts(
         "cases": sum(len(fold.test) for fold in folds),
         "seconds_to_train": seconds[0],
         "seconds_to_recommend": seconds[1],
-        "features_dropped": sorted({each for facts in own for each in facts["features_dropped"]}),
+        "features_dropped": sorted(dropped),
         "versions": provenance.versions(),
         "made_from": origin_of(asked, name),
         CANDIDATES: made_from,
@@ -215,7 +216,7 @@ def _of_fold(asked: Learning, fold: Fold, methods: Sequence[str]) -> tuple[pd.Da
     for name in methods:
         if name in BASELINES:
             rule = BASELINES[name](domain).fit(every)
-            found[name] = _asked_of(rule, choices, {"features_dropped": []})
+            found[name] = _asked_of(rule, choices, {})
             continue
         if prepared is None:
             prepared = domain.keeping_features(learnt), domain.keeping_features(choices)
@@ -253,7 +254,7 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
         times = {each: learnt.times_ms(each)[places] for each in members}
         chosen = {each: learnt.first(each)[places] for each in CONTENDERS}
         found = judged(losses, times, chosen, rows, domain, trained_on[fold], caution)
-        _, rank = ranked(case_numbers(rows, domain.spec), found.scores)
+        _, rank = ranked(case_numbers(rows, domain.spec), *found.scores.T)
         assert found.gains is not None
         parts.append(said(rank, found.predicted_ms, np.full(len(rows), np.nan), found.gains))
     known = [learnt.facts[each] for each in members]

@@ -19,6 +19,7 @@ from launchwise.learning.splits import Case
 from launchwise.tables.files import table_of
 from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
+from launchwise.workloads.space import plain
 from launchwise.workloads.spec import Spec
 
 WIDEST = 0.1  # Half the width of an interval, relative to its gain, above which it is inconclusive
@@ -40,14 +41,8 @@ def drawn_answers(
     rows = own if len(own) else measured
     listed = sorted(set(rows[columns].itertuples(index=False, name=None)), key=str)
     random.Random(seed).shuffle(listed)
-    problems = [
-        {
-            name: value if isinstance(value, str) else int(value)
-            for name, value in zip(columns, values, strict=True)
-        }
-        for values in listed
-    ]
-    found = answers(final, [Case(gpu, problem) for problem in problems], least_gain=least_gain)
+    asked = [Case(gpu, plain(dict(zip(columns, each, strict=True)), columns)) for each in listed]
+    found = answers(final, asked, least_gain=least_gain)
     found.sort(key=lambda each: each.suggestions[0].is_usual)
     return found[:number]
 

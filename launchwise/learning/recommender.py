@@ -23,6 +23,7 @@ from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import first_problem, validated
 from launchwise.base.work import one_thread
 from launchwise.learning.features import Domain, without_features
+from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
@@ -236,7 +237,7 @@ class Recommender(ABC):
     def ranking(self, rows: pd.DataFrame) -> Ranking:
         """Rank of every row among those of its case, and predicted times."""
         judgement = self.judged(rows)
-        order, rank = ranked(case_numbers(rows, self.domain.spec), judgement.scores)
+        order, rank = ranked(case_numbers(rows, self.domain.spec), *judgement.scores.T)
         return Ranking(order, rank, judgement.predicted_ms, judgement.gains)
 
     @property
@@ -310,21 +311,6 @@ class Recommender(ABC):
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         return found
-
-
-def ranked(cases: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows by case, then score, and the rank of each row in its case, from 1: int64, (rows,) each.
-
-    ``cases``: number of each row's case: int64, shape (rows,). ``scores``: as
-    :attr:`Judgement.scores`; ties stay in the order of the rows.
-    """
-    # lexsort compares its last key first.
-    order = np.lexsort((*scores.T[::-1], cases))
-    starts = np.flatnonzero(np.diff(cases[order], prepend=-1))
-    lengths = np.diff(np.append(starts, len(order)))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
-    return order, rank
 
 
 def _own_files(folder: Path) -> list[Path]:

@@ -73,6 +73,21 @@ def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     return logs - least_by(codes, logs)[codes]
 
 
+def ranked(groups: np.ndarray, *criteria: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows by group, then by criteria, and the rank of each row in its group, from 1.
+
+    Both int64, shape (rows,). ``groups``: number of each row's group: int64, shape (rows,).
+    ``criteria``: compared from the first, shape (rows,) each; ties stay in the order of the rows.
+    """
+    # lexsort compares its last key first.
+    order = np.lexsort((*criteria[::-1], groups))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    lengths = np.diff(np.append(starts, len(order)))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+    return order, rank
+
+
 def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> np.ndarray:
     """Number each row's values in some tunables, the same way in every table.
 

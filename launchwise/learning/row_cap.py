@@ -17,6 +17,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
+from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import case_codes
 
 KEY = "max_rows_per_fit"  # Key of the settings
@@ -100,9 +101,9 @@ def _places(rows: pd.DataFrame, codes: np.ndarray, draws: np.ndarray, domain: Do
     row: shape (rows,).
     """
     times = rows["time_ms"].to_numpy(dtype=float)
-    first = _ranks(codes, (draws, times)) < FASTEST
+    first = ranked(codes, times, draws)[1] <= FASTEST
     first |= domain.is_usual(rows) | domain.is_baseline(rows)
-    return _ranks(codes, (draws, ~first))
+    return ranked(codes, ~first, draws)[1] - 1
 
 
 def told(rows: int) -> str:
@@ -131,16 +132,8 @@ def in_turn(keys: Sequence[tuple[Any, ...]], seed: int) -> tuple[np.ndarray, int
     problems = _numbers([key[1:] for key in keys])
     many, count = int(gpus.max()) + 1, int(problems.max()) + 1
     places = np.random.default_rng(seed).permutation(count)[problems]
-    turns = _ranks(gpus, ((places - gpus * count // many) % count,))
+    _, turns = ranked(gpus, (places - gpus * count // many) % count)
     return np.lexsort((gpus, turns)), many
-
-
-def _ranks(groups: np.ndarray, by: Sequence[np.ndarray]) -> np.ndarray:
-    """Rank of each element within its group, from 0; the last of ``by`` counts most."""
-    order = np.lexsort((*by, groups))
-    found = np.empty(len(groups), dtype=np.int64)
-    found[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
-    return found
 
 
 def _numbers(values: Sequence[Any]) -> np.ndarray:

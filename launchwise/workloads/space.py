@@ -235,6 +235,11 @@ class Growth:
         return found
 
 
+def plain(row: Any, columns: Iterable[str]) -> dict[str, Value]:
+    """Values of a mapping or a row in some columns, such as a problem's, as JSON holds them."""
+    return {name: value if isinstance(value := row[name], str) else int(value) for name in columns}
+
+
 def feasible(
     spec: Spec,
     problem: Mapping[str, Any],

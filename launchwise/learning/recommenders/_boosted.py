@@ -22,7 +22,7 @@ from launchwise.learning.boosters import (
 )
 from launchwise.learning.recommender import Judgement, Recommender, tried
 from launchwise.learning.regression import MeanRegret, TimeRegressor
-from launchwise.learning.row_arrays import regrets
+from launchwise.learning.row_arrays import ranked, regrets
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.trees import OfTrees
 
@@ -127,7 +127,6 @@ class LambdarankRecommender(OfTrees, Recommender):
         """Features used."""
         return {
             "features": [*self.domain.spec.features, *self.domain.gpu_features],
-            "features_dropped": [],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -147,7 +146,5 @@ def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
     sizes = np.bincount(cases)
     parts = -(-sizes // LONGEST_LIST)
     first = np.cumsum(parts) - parts
-    order = np.lexsort((np.random.default_rng(seed).random(len(cases)), cases))
-    place = np.empty(len(cases), dtype=np.int64)
-    place[order] = np.arange(len(cases)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(first[cases] + place % parts[cases])
+    _, rank = ranked(cases, np.random.default_rng(seed).random(len(cases)))
+    return np.asarray(first[cases] + (rank - 1) % parts[cases])

@@ -35,7 +35,7 @@ class RooflineRecommender(Recommender):
     def summary(self) -> dict[str, Any]:
         """Inputs of the predictor, for the report."""
         spec = self.domain.spec
-        return {"features": ["gpu", *spec.problem_columns], "features_dropped": []}
+        return {"features": ["gpu", *spec.problem_columns]}
 
 
 class AnalyticalRecommender(Recommender):
@@ -51,7 +51,6 @@ class AnalyticalRecommender(Recommender):
         spec = self.domain.spec
         return {
             "features": ["gpu", *spec.problem_columns, *spec.tunable_columns],
-            "features_dropped": [],
         }
 
 
@@ -110,7 +109,7 @@ class LearntRecommender(OfTrees, Recommender):
         names = [*self.domain.spec.features, *self.domain.gpu_features]
         shares = [f"{name}_share" for name in PARTS]
         learnt_from = [*names, *FACTS, *shares, "log_estimate"]
-        return {"features": learnt_from, "features_dropped": []}
+        return {"features": learnt_from}
 
     def save_model(self, folder: Path) -> None:
         """Write the trees and ``builds.json``."""

@@ -139,7 +139,6 @@ class BestTreeRecommender(OfTrees, Recommender):
         """Features, and the number of leaves."""
         return {
             "features": self.domain.problem_features,
-            "features_dropped": [],
             "leaves": self.trees.leaves,
         }
 

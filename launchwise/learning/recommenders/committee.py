@@ -30,6 +30,7 @@ from launchwise.learning.recommenders import (
     members_of,
     recommender_class,
 )
+from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import Count
 
@@ -104,9 +105,8 @@ def consensus(
 def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
     """Row that comes first in each case, criterion by criterion the smallest, then in their order.
     int64, shape (cases,); ``cases`` and each criterion have shape (rows,)."""
-    # lexsort is stable and compares its last key first.
-    order = np.lexsort((*reversed(criteria), cases))
-    return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
+    order, rank = ranked(cases, *criteria)
+    return order[rank[order] == 1]
 
 
 ANYWHERE = "best_on_average"
@@ -187,7 +187,6 @@ class CommitteeRecommender(Recommender):
         """Members and caution."""
         return {
             "features": [],
-            "features_dropped": [],
             "members": list(self._members),
             "caution": self.parameters["caution"],
         }

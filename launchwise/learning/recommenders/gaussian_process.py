@@ -207,7 +207,7 @@ class GaussianProcessRecommender(Recommender):
 
     def summary(self) -> dict[str, Any]:
         """Features that vary in training."""
-        return {"features": [*self.fitted.columns, "variant"], "features_dropped": []}
+        return {"features": [*self.fitted.columns, "variant"]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Insist on the domain's features, and on scales of the points."""

@@ -14,7 +14,7 @@ import pandas as pd
 
 from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.measuring.telemetry import HINDERED, reasons_in
-from launchwise.workloads.space import baseline
+from launchwise.workloads.space import baseline, plain
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, usual_configuration
 
@@ -76,7 +76,7 @@ def _changed(
     where that did not run. Where nothing usual ran before either, the baseline stands in for it, as
     it did then."""
     for _, members in pairs.groupby(["gpu", *spec.problem_columns], sort=False):
-        problem = {name: _plain(members[name].iloc[0]) for name in spec.problem_columns}
+        problem = plain(members.iloc[0], spec.problem_columns)
         usual = usual_configuration(rules, problem, spec) or baseline(spec)
         is_present = pd.Series(True, index=members.index)
         for name in spec.tunable_columns:
@@ -85,10 +85,6 @@ def _changed(
         if (had == is_present).all() or not (had.any() or is_present.any()):
             continue
         yield members, next(iter(members.index[is_present]), None)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def ratio_of_rounds(
