@@ -19,11 +19,11 @@ from launchwise.exporting.building import answer_table
 from launchwise.exporting.table import write_answer_table
 from launchwise.learning.evaluation import write_evaluation
 from launchwise.learning.features import Domain, read_domain
+from launchwise.learning.fitting import RowCap
 from launchwise.learning.learn import Asked, Learning, learn, origin
 from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
 from launchwise.learning.predicting import predict_published
 from launchwise.learning.product import fit_answering, learnt_from, write_product
-from launchwise.learning.row_cap import RowCap
 from launchwise.learning.splits import read_folds
 from launchwise.learning.training_rows import prepared
 from launchwise.learning.truth import Truth
@@ -52,7 +52,7 @@ class StudySettings(Strict):
     described: dict[str, str]  # datasheet-only GPUs to their cards
     blamed: dict[str, list[str]]  # split to the file that holds it and its key there
     # Search of hyper-parameters; seed of all; parameters of
-    # :class:`launchwise.learning.row_cap.RowCap`.
+    # :class:`launchwise.learning.fitting.RowCap`.
     search: dict[str, Any]
     seed: int
     cap: dict[str, Any]

@@ -26,7 +26,7 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
-from launchwise.learning.fitting import cross_validation, fitted_to
+from launchwise.learning.fitting import RowCap, cross_validation, fitted_to, told
 from launchwise.learning.learnt import (
     CANDIDATES,
     read_learnt,
@@ -43,7 +43,6 @@ from launchwise.learning.recommenders.committee import (
     Experience,
     judged,
 )
-from launchwise.learning.row_cap import RowCap, told
 from launchwise.learning.splits import ALL, Fold, case_numbers
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.files import read_facts

@@ -37,11 +37,11 @@ from launchwise.learning.final import (
     Final,
     calibrate,
 )
+from launchwise.learning.fitting import ALL_ROWS, RowCap
 from launchwise.learning.learn import Learning, origin_of
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
-from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
 from launchwise.learning.stored import Offsets, Situation
 from launchwise.learning.training_rows import clean

@@ -10,9 +10,9 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
 from launchwise.learning.features import Domain
 from launchwise.learning.final import MODEL_FOLDER
+from launchwise.learning.fitting import ALL_ROWS
 from launchwise.learning.learn import Asked, Learning
 from launchwise.learning.product import fit_answering, learnt_from, write_product
-from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.times import judged_times
 

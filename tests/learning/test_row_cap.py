@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.row_cap import ALL_ROWS, FASTEST, FEWEST, RowCap, in_turn, quota
+from launchwise.learning.fitting import ALL_ROWS, FASTEST, FEWEST, RowCap, in_turn, quota
 from launchwise.learning.splits import case_numbers
 from tests.support.samples import measurements, profile
 

@@ -14,10 +14,10 @@ from launchwise.experiment.study import Fences, ModelEntry, Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
+from launchwise.learning.fitting import ALL_ROWS, RowCap
 from launchwise.learning.learn import Asked, Learning
 from launchwise.learning.product import fit_answering, learnt_from, write_product
 from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of
-from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import Fold
 from launchwise.learning.training_rows import TrainingRows, clean
 from launchwise.tables.times import judged_times

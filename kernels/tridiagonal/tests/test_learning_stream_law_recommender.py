@@ -33,9 +33,9 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
+from launchwise.learning.fitting import ALL_ROWS
 from launchwise.learning.learn import Asked, Learning, learn
 from launchwise.learning.learnt import read_learnt
-from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.workloads import space
