@@ -31,9 +31,9 @@ from harness.projects import (
 
 from launchwise.base.storage import read_json, write_json
 from launchwise.exporting.entries import read_stored
+from launchwise.learning.evaluation import ALL_GPUS, HEURISTICS, WORTH_PERCENT
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.splits import case_columns
-from launchwise.learning.summary import ALL_GPUS, HEURISTICS, WORTH_PERCENT
 from launchwise.workloads.spec import Spec, load_spec
 
 ANSWERING, ORACLE = "chosen", "oracle"

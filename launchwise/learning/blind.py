@@ -25,11 +25,11 @@ from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning import merit
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
+from launchwise.learning.evaluation import HARMFUL_BELOW, quality, without_nan
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.merit import resampled_means
 from launchwise.learning.splits import Case
-from launchwise.learning.summary import HARMFUL_BELOW, quality, without_nan
 from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
@@ -335,8 +335,8 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     """Figures of a blind test.
 
     Returns what was asked and when; ``new_gpu``: whether the product had no row of the GPU;
-    ``problems``; what :func:`launchwise.learning.summary.quality` gives; ``fraction_interval``, 95
-    % (bootstrap over problems); ``improvement_geometric_mean`` over the baseline; ``slower``:
+    ``problems``; what :func:`launchwise.learning.evaluation.quality` gives; ``fraction_interval``,
+    95 % (bootstrap over problems); ``improvement_geometric_mean`` over the baseline; ``slower``:
     harmed answers whose interval of the gain lies below 1 as well; ``times_covered`` of ``times``:
     expected times, and ``time_error_percent``, their median error. ``rows``: what :func:`score`
     gives.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.evaluation import HEURISTICS
 from launchwise.learning.recommenders import COMMITTEE
-from launchwise.learning.summary import HEURISTICS
 from launchwise.report import wording
 from launchwise.report.fields import decimals, field, grouped
 from launchwise.report.numbers import records

@@ -9,7 +9,7 @@ import pytest
 from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, WITH_JAVA, result_of, start
 
 from launchwise.base.storage import read_json
-from launchwise.learning.summary import HEURISTICS
+from launchwise.learning.evaluation import HEURISTICS
 
 
 def test_every_benchmark_is_started_by_a_test():

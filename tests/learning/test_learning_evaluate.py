@@ -14,13 +14,12 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, reached
-from launchwise.learning.evaluation import evaluate, write_evaluation
+from launchwise.learning.evaluation import evaluate, figures, summarise, write_evaluation
 from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, learn
 from launchwise.learning.learnt import read_learnt
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
-from launchwise.learning.summary import figures, summarise
 from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import curves_schema, evaluation_schema

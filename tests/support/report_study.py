@@ -13,9 +13,9 @@ import pandas as pd
 
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.learning.evaluation import summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import prediction_errors
-from launchwise.learning.summary import summarise
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec

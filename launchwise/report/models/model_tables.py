@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.evaluation import WORTH_PERCENT
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
-from launchwise.learning.summary import WORTH_PERCENT
 from launchwise.learning.truth import SHORT_LISTS
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
