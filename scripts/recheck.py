@@ -21,7 +21,7 @@ def main(
     ``before``: pairs that were measured before; None without any.
     """
     from launchwise.base.storage import read_json
-    from launchwise.learning.rechecking import verdicts
+    from launchwise.learning.contests import verdicts
     from launchwise.tables.files import read_table, write_table
     from launchwise.tables.measurements import measurement_schema, pairs_schema, recheck_schema
     from launchwise.workloads.spec import load_spec

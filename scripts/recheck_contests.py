@@ -28,10 +28,9 @@ def main(
     """
     from launchwise.base.storage import write_json
     from launchwise.experiment.method import Contests, write_contests
-    from launchwise.learning.contests import contests_of_answers
+    from launchwise.learning.contests import contests_of_answers, drawn_answers, expectation
     from launchwise.learning.features import read_domain
     from launchwise.learning.final import read_final
-    from launchwise.learning.rechecking import drawn_answers, expectation
 
     domain = read_domain(folder, gpus, profiles, question)
     spec, product = domain.spec, read_final(final.parent, domain)

@@ -74,6 +74,10 @@ class Answer:
     outside: float = 1.0
 
     @property
+    def is_measured(self) -> bool:
+        return self.basis == MEASURED
+
+    @property
     def percent(self) -> int:
         """Percent of the intervals."""
         return percent_of(self.basis)

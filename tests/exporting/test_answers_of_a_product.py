@@ -14,9 +14,9 @@ from launchwise.exporting.entries import named_answers
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED
+from launchwise.learning.contests import drawn_answers
 from launchwise.learning.final import FACTS_FILE, read_final
 from launchwise.learning.product import fastest_measured
-from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
 from launchwise.tables.times import judged_times
 

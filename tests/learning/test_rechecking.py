@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.rechecking import Gain, verdict, verdicts
+from launchwise.learning.contests import Gain, verdict, verdicts
 from launchwise.tables.measurements import recheck_schema
 from launchwise.workloads.space import baseline, configurations
 
