@@ -29,13 +29,19 @@ from launchwise.experiment.study import Study
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.answering import why_none
-from launchwise.learning.answers import BASES, MEASURED, NEW_GPU, Answer, Suggestion
+from launchwise.learning.answers import (
+    BASES,
+    MEASURED,
+    NEW_GPU,
+    Answer,
+    Suggestion,
+    read_product_facts,
+)
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
-from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.launch_shapes import launch_shapes

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.typed import Strict
+from launchwise.learning.answers import Code, Count
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import SIMPLE_RULES
 from launchwise.learning.regression import UNMEASURED_REGRET, MeanRegret, distances
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
-from launchwise.learning.stored import Code, Count
 
 
 def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.answers import SITUATIONS, Calibration, Offsets, Situation
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.stored import SITUATIONS, Calibration, Offsets, Situation
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 

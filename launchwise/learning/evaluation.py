@@ -17,6 +17,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
 from launchwise.learning import merit
+from launchwise.learning.answers import Offsets, Situation
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.conformal import Errors, with_limits
 from launchwise.learning.curves import learning_curves, reached
@@ -24,7 +25,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.learnt import Learnt
 from launchwise.learning.prediction_errors import errors_of_cases, prediction_errors
 from launchwise.learning.splits import Fold, case_codes
-from launchwise.learning.stored import Offsets, Situation
 from launchwise.learning.truth import EXPECTED, ORACLE, SHORT_LISTS, Truth
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import curves_schema, evaluation_schema

@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.learning.answers import Calibration, Offsets, read_product_facts
 from launchwise.learning.conformal import FEWEST, Known, calibration, gain_limits, time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import case_columns, cases_in
-from launchwise.learning.stored import Calibration, Offsets, read_product_facts
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
 from launchwise.workloads.sampling import LISTABLE, Draws

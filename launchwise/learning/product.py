@@ -27,6 +27,7 @@ from launchwise.base.storage import (
     write_sealed_json,
 )
 from launchwise.experiment.study import Study
+from launchwise.learning.answers import Offsets, Situation
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.final import (
@@ -43,7 +44,6 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
-from launchwise.learning.stored import Offsets, Situation
 from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema

@@ -22,10 +22,10 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import first_problem, validated
 from launchwise.base.work import one_thread
+from launchwise.learning.answers import AnyState, read_recommender_facts
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import Case, case_numbers
-from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
 
 TRIED = "tried"  # Mark of a field that a search tries

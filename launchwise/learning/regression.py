@@ -24,11 +24,11 @@ from pydantic import Field, FiniteFloat
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
+from launchwise.learning.answers import Code, Log
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.stored import Code, Log
 
 RESOLUTION = 0.002
 """Predicted log times closer than this tie: sweeps are not measured more precisely."""

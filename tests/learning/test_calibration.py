@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
 
+from launchwise.learning.answers import Offsets
 from launchwise.learning.conformal import FEWEST, gain_limits, stretched, time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.final import calibrate
 from launchwise.learning.splits import cases_in
-from launchwise.learning.stored import Offsets
 from launchwise.tables.times import judged_times
 
 GPU = "card"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stencil import slice_of_card
 
+from launchwise.learning.answers import Offsets
 from launchwise.learning.conformal import (
     SPREAD_FLOOR,
     Errors,
@@ -17,7 +18,6 @@ from launchwise.learning.conformal import (
 )
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.stored import Offsets
 
 SIZES = list(range(100, 1100, 10))
 SPREAD = 0.04

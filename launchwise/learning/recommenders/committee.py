@@ -21,6 +21,7 @@ from pydantic import ConfigDict, Field
 
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import StudyName
+from launchwise.learning.answers import Count
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import FACTS_FILE, Hyperparameters, Judgement, Recommender
@@ -32,7 +33,6 @@ from launchwise.learning.recommenders import (
 )
 from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import Case, case_numbers
-from launchwise.learning.stored import Count
 
 LARGEST_LOSS = 3.0
 """Predicted log time relative to the usual choice above which more makes no difference."""

@@ -18,10 +18,10 @@ from pydantic import Field
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
+from launchwise.learning.answers import LARGEST_LOG, Log
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets
-from launchwise.learning.stored import LARGEST_LOG, Log
 
 JITTER = 1e-10  # Added to the variance of every point: equal points would make a singular matrix
 
