@@ -12,7 +12,6 @@ import launchwise
 from launchwise.base.errors import UserError, out_of
 from launchwise.cli.answer_commands import export, plan, predict, recheck, recommend, tune
 from launchwise.cli.check.command import check
-from launchwise.cli.new.command import new
 from launchwise.cli.sweep_commands import (
     compare,
     data,
@@ -20,6 +19,7 @@ from launchwise.cli.sweep_commands import (
     import_,
     import_shipped,
     init,
+    new,
 )
 
 NAME = "launchwise"

@@ -18,10 +18,10 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.base.typed import read_yaml, validated
+from launchwise.cli.check.command import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
-from launchwise.cli.check.steps import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
 from launchwise.cli.studies import problems_of
 from launchwise.cpu.toolchain import private_folder
 from launchwise.experiment import checking
