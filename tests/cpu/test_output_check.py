@@ -11,10 +11,10 @@ import pytest
 
 from launchwise.base.places import ROOT
 from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.comparison import DIGEST_BUILD, largest_difference
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Allocations, LaunchFailed
-from launchwise.workloads.results.comparison import DIGEST_BUILD, largest_difference
-from launchwise.workloads.results.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
+from launchwise.workloads.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.comparison import SPAN, Expected, largest_difference
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
-from launchwise.workloads.results.comparison import SPAN, Expected, largest_difference
-from launchwise.workloads.results.output_check import OutputCheck, Poison, poisoned, wrong_element
+from launchwise.workloads.output_check import OutputCheck, Poison, poisoned, wrong_element
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
     [math.inf, -math.inf, math.nan]

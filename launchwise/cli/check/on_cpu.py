@@ -24,8 +24,8 @@ from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.rows import complaint
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
+from launchwise.workloads.output_check import NEVER_WRITTEN
 from launchwise.workloads.parts import UNKNOWN_GPU
-from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 

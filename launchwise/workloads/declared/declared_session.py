@@ -16,6 +16,7 @@ from launchwise.base.errors import Misfit, UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.comparison import Untouched, Zone, guarded
 from launchwise.workloads.declared.content import Content, shape_of
 from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
@@ -30,8 +31,7 @@ from launchwise.workloads.device import (
     closed_on_error,
 )
 from launchwise.workloads.launch_shapes import Planned, evaluated, planned, swapped_in
-from launchwise.workloads.results.comparison import Untouched, Zone, guarded
-from launchwise.workloads.results.output_check import (
+from launchwise.workloads.output_check import (
     BYTE,
     OutputCheck,
     Poison,

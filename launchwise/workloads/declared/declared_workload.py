@@ -13,13 +13,13 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build
+from launchwise.workloads.comparison import DIGEST_BUILD
 from launchwise.workloads.declared.content import Content, Source, nbytes_of
 from launchwise.workloads.declared.declared_session import DeclaredSession
 from launchwise.workloads.declared.expected import Outputs, OwnReference
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.device import Device
-from launchwise.workloads.results.comparison import DIGEST_BUILD
-from launchwise.workloads.results.output_check import compare_build
+from launchwise.workloads.output_check import compare_build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.triton_builds import triton_build
@@ -136,7 +136,7 @@ class DeclaredWorkload(Workload):
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """Nothing to compare: inputs and reference are made on the host alone. How a device
         compares is checked by each session (see
-        :class:`launchwise.workloads.results.output_check.OutputCheck`)."""
+        :class:`launchwise.workloads.output_check.OutputCheck`)."""
         return ""
 
     def open(

@@ -1,1 +1,0 @@
-"""What is right about a launch: outputs beside expected ones, memory that must stay."""
