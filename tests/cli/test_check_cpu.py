@@ -10,9 +10,10 @@ from test_check import EXAMPLES, written
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import cpu_runs, steps
+from launchwise.cli.check import cpu_runs
 from launchwise.cli.check.cases import MEMORY_BYTES, Cases
 from launchwise.cli.check.checking import listed_problems
+from launchwise.cli.check.command import Step, summary
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.spec import load_spec
 
@@ -220,10 +221,10 @@ def test_runs_that_were_not_tried_are_counted_with_their_own_reason(sums, capsys
 
 def test_reasons_are_counted_apart():
     told = [
-        steps.Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
-        steps.Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),
-        steps.Step("cpu", "left out", "13 runs from n=9 on: not tried: time limit", runs=13),
+        Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
+        Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),
+        Step("cpu", "left out", "13 runs from n=9 on: not tried: time limit", runs=13),
     ]
-    assert steps.summary(told) == (
+    assert summary(told) == (
         "14 of 15 runs are left out: 13: not tried: time limit; 1: did not finish within 5 s"
     )

@@ -113,7 +113,6 @@ def check(
     """
     from launchwise.base.work import usable_cores
     from launchwise.cli.check.checking import checked
-    from launchwise.cli.check.command import LEFT_OUT, summary, verdict
     from launchwise.cli.options import workload_folder
 
     folder = workload_folder(workload)
