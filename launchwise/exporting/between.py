@@ -132,7 +132,8 @@ def _scaled(own: Sequence[Entry], table: AnswerTable) -> tuple[list[Entry], list
     if not known:
         return list(own), []
     sizes = [[each for each in one.problem if not isinstance(each, str)] for one in known]
-    logs = np.log(np.array(sizes, dtype=float).reshape(len(known), -1) + 1)
+    plain = np.array(sizes, dtype=float).reshape(len(known), -1)
+    logs = np.where(plain < 0, -1, 1) * np.log(np.abs(plain) + 1)
     times = np.log(np.array([one.time_ms for one in known], dtype=float))
     texts = ["", *table.formulas.work]
     problems = [table.problem(one.problem) for one in known]

@@ -29,7 +29,7 @@ from launchwise.workloads.parts import Value
 
 def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
     """Distance of two problems: infinite where texts differ, 1 of equal ones. The product over
-    integers of (larger + 1) / (smaller + 1)."""
+    integers of (larger + 1) / (smaller + 1), of larger - smaller + 1 where one is negative."""
     found = 1.0
     for one, other in zip(asked, known, strict=True):
         if isinstance(one, str) or isinstance(other, str):
@@ -41,7 +41,7 @@ def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
 
 def _ratio(one: int, other: int) -> float:
     low, high = sorted((one, other))
-    return (high + 1) / (low + 1)
+    return (high + 1) / (low + 1) if low >= 0 else high - low + 1
 
 
 def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:

@@ -349,13 +349,9 @@ def read_answer_table(path: Path, domain: Domain) -> AnswerTable:
     if any(kind_of(text, kinds) != "number" for both in stored.features for text in both):
         raise UserError(path, "features", "are of another workload")
     table = table_of(domain, path.stem, stored)
-    texts = [name in table.texts for name in stored.parameters]
     for one in stored.entries:
-        strange = [
-            value
-            for value, text in zip(one.problem, texts, strict=True)
-            if isinstance(value, str) != text or (not text and int(value) < 0)
-        ]
+        problem = table.problem(one.problem)
+        strange = [value for name, value in problem.items() if spec.problem[name].check(value)]
         if strange or not 0 <= one.scale <= len(table.formulas.work):
             raise UserError(path, "entries", f"are of another workload: {one.problem}")
     return table

@@ -129,7 +129,7 @@ inline constexpr entry entries[] = {
 constexpr double ratio(std::int64_t one, std::int64_t other) {
     const double high = static_cast<double>(one > other ? one : other) + 1;
     const double low = static_cast<double>(one > other ? other : one) + 1;
-    return high / low;
+    return low >= 1 ? high / low : high - low + 1;
 }
 
 constexpr double distance(const problem &one, const problem &other) {

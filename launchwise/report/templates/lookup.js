@@ -58,7 +58,10 @@
     return names;
   };
 
-  const ratio = (one, other) => (Math.max(one, other) + 1) / (Math.min(one, other) + 1);
+  const ratio = (one, other) => {
+    const [low, high] = [Math.min(one, other), Math.max(one, other)];
+    return low >= 0 ? (high + 1) / (low + 1) : high - low + 1;
+  };
   const distance = (asked, known) => asked.reduce((product, each, place) => {
     if (typeof each === "string") return each === known[place] ? product : Infinity;
     return product * ratio(each, known[place]);
