@@ -157,7 +157,7 @@ def free_card(
     ``gpu``, ``wanted``: its name in the settings, and what fits in words, for the message.
     ``folder``: where the lock files lie: one that every job on this machine shares (:data:`LOCKS`).
     ``present``: cards of this machine where they are known (:func:`cards`).
-    Raises UserError when no card of this machine fits.
+    Raises UserError when no card of this machine fits, or a lock file cannot be opened.
     """
     from filelock import FileLock, Timeout
 
@@ -166,15 +166,17 @@ def free_card(
     if not fitting:
         message = f"source is live and needs {wanted}, but this machine has {in_words(present)}"
         raise UserError("config.yaml", f"gpus.{gpu}", message)
-    folder = folder or LOCKS
     while True:
         for card in fitting:
             # Readable by everyone: users of one machine share its cards.
-            lock = FileLock(folder / f"launchwise-card-{card.mark}.lock", mode=0o666)
+            lock = FileLock((folder or LOCKS) / f"launchwise-card-{card.mark}.lock", mode=0o666)
             try:
                 lock.acquire(timeout=0)
             except Timeout:
                 continue
+            except OSError as error:
+                why = f"locks {gpu} and cannot be opened: {error.strerror}; its owner removes it"
+                raise UserError(lock.lock_file, "", why) from error
             try:
                 yield card
             finally:
