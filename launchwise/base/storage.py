@@ -7,19 +7,19 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import shutil
-import signal
 import stat
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.numbers import LARGEST, whole
 
 RESULTS = "results"
 """Folder of everything that a run makes, in the folder that it runs in. It may be a link."""
@@ -183,12 +183,18 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file. Raises UserError when it is missing, too long or no JSON, gives a key
-    twice, or holds NaN or an infinity."""
+    twice, or holds NaN, an infinity or an integer beyond 64 bits."""
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_int=_integer,
+            parse_float=_real,
+        )
     except RecursionError as error:
         raise UserError(path, "", "is not JSON: nested too deep") from error
     except ValueError as error:
@@ -211,6 +217,21 @@ def given_twice(pairs: Iterable[tuple[str, Any]]) -> ValueError:
 
 def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _integer(text: str) -> int:
+    # Fewer digits than those of the largest one.
+    number = int(text) if len(text) < 19 else whole(text)
+    if number is None or abs(number) > LARGEST:
+        raise ValueError(f"{text[:20]}... is no integer up to {LARGEST}")
+    return number
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is larger than any number")
+    return number
 
 
 def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
@@ -305,20 +326,3 @@ def read_records(
         if None in record or None in record.values():
             raise UserError(path, f"line {line}", f"must have {len(columns)} fields")
     return found, records
-
-
-@contextmanager
-def cpu_limit(seconds: float, where: str | Path) -> Iterator[None]:
-    """Limit of the CPU time of a block, in the main thread; ``seconds`` of the whole process.
-    Raises UserError when the block, which reads the file ``where``, takes longer."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise UserError(where, "", f"takes more than {seconds:g} s of CPU time to read")
-
-    previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)

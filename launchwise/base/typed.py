@@ -23,13 +23,14 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.numbers import LARGEST
 from launchwise.base.storage import read_text
 
 
 class Strict(BaseModel):
     """Immutable model that rejects unknown keys; a text below a field is its description."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -244,7 +245,6 @@ def models_in(annotation: Any) -> list[Any]:
 MOST_BYTES = 4 << 20  # Longest YAML file, bytes
 MOST_VALUES = 200_000  # Most keys and values of a YAML file, with those that aliases stand for
 MOST_LEVELS = 50  # Most mappings and lists inside each other
-LARGEST = 2**63 - 1  # Largest magnitude of an integer
 
 
 class BeyondLimitError(yaml.MarkedYAMLError):

@@ -11,6 +11,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import assigned, named_values
+from launchwise.base.numbers import whole
 from launchwise.base.typed import laid_over, read_yaml_mapping
 from launchwise.experiment.discovery import problems_in
 from launchwise.experiment.experiment import Experiment
@@ -200,10 +201,9 @@ def _value(spec: Spec, name: str, text: str, word: str, command: str) -> Any:
     parameter = spec.problem[name]
     value: Any = text
     if parameter.type == "integer":
-        try:
-            value = int(text)
-        except ValueError:
-            raise UserError(command, word, f"{text!r} is not an integer") from None
+        value = whole(text)
+        if value is None:
+            raise UserError(command, word, f"{text!r} is not an integer")
     if said := spec.check_value(name, value):
         raise UserError(command, word, said)
     return value

@@ -16,6 +16,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.numbers import real
 from launchwise.base.places import here_or_shipped, shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
@@ -60,10 +61,7 @@ def percent(text: str | None) -> float | None:
     and 100."""
     if text is None:
         return None
-    try:
-        number = float(text.strip().removesuffix("%"))
-    except ValueError:
-        number = 0.0
+    number = real(text.strip().removesuffix("%")) or 0.0
     if not 0 < number < 100:
         raise UserError("--within", "", f"{text!r} is no percentage above 0 and below 100")
     return number

@@ -183,7 +183,7 @@ def _is_usual(node: Node, size: int) -> bool:
     layout = [each for each in node.children if each.type in _LAYOUT]
     following = node.next_sibling
     asked = [text_of(each.named_children[0]) for each in layout if each.named_children]
-    plain = all(each.isdigit() and int(each) and size % int(each) == 0 for each in asked)
+    plain = all(each.isdecimal() and int(each) and size % int(each) == 0 for each in asked)
     return plain and len(asked) == len(layout) and getattr(following, "type", "") not in _LAYOUT
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 
 from launchwise.base.errors import Misfit, UserError, check_known, unknown
 from launchwise.base.names import inside
+from launchwise.base.numbers import real, whole
 from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.storage import read_records as read_rows
 from launchwise.base.typed import Strict, read_yaml, validated
@@ -68,10 +69,8 @@ def read_records(path: Path) -> Records:
 
 def is_number(text: str) -> bool:
     """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    number = real(text)
+    return number is not None and math.isfinite(number)
 
 
 def facts_of(published: Mapping[str, Records]) -> dict[str, str]:
@@ -326,7 +325,8 @@ class _Table:
         if not text:
             raise UserError(self.path, where, f"is empty, and {name} needs it")
         named = self.series.names.get(name, {})
-        value = named.get(text, int(text) if text.isdigit() else text)
+        size = whole(text)
+        value = named.get(text, text if size is None else size)
         if complaint := self._complaint(name, value):
             raise UserError(self.path, where, complaint)
         return value

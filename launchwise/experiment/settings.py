@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.base.errors import UserError
+from launchwise.base.numbers import whole
 from launchwise.base.typed import Strict, read_yaml
 from launchwise.experiment.method import Confirmation, ProblemBlock, Recheck
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName
@@ -309,8 +310,9 @@ class Sources:
 def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
     """Number of leading ``parts`` of a dotted key that exist in ``node``, and the value there.
     Names may have dots themselves (``h200.sm72``): the longest name that fits is taken."""
-    if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
-        found, inner = _follow(node[int(parts[0])], parts[1:])
+    place = whole(parts[0]) if isinstance(node, list) and parts else None
+    if place is not None and 0 <= place < len(node):
+        found, inner = _follow(node[place], parts[1:])
         return found + 1, inner
     if isinstance(node, Mapping):
         names = {str(name): name for name in node}

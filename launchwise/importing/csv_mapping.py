@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.numbers import real, whole
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME
@@ -139,12 +140,7 @@ def rows_of_tuner(text: str) -> list[dict[str, Any]] | None:
 
 
 def _cell(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return next((one for one in (whole(text), real(text)) if one is not None), text)
 
 
 def _records(
@@ -184,7 +180,7 @@ def _left_out(rows: Sequence[Row], mapped: Mapped) -> list[str]:
     return [f"{count} rows lack some of their repeats"] if count else []
 
 
-_NUMBER = re.compile(r"[+-]?[.,]?[0-9]")
+_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
 
 def _time(text: str, mapped: Mapped, where: str, column: str) -> float | None:
@@ -193,12 +189,9 @@ def _time(text: str, mapped: Mapped, where: str, column: str) -> float | None:
     time = as_time(plain)
     if time is not None:
         return time * TO_MS[mapped.unit]
-    try:
-        float(plain)
-    except ValueError:
-        if _NUMBER.match(text):
-            message = f"{text!r} is no number with the decimal sign {mapped.decimal!r}"
-            raise UserError(where, column, message) from None
+    if real(plain) is None and _NUMBER.match(text):
+        message = f"{text!r} is no number with the decimal sign {mapped.decimal!r}"
+        raise UserError(where, column, message)
     return None
 
 

@@ -63,8 +63,12 @@ MEGABYTE = 10**6
 
 MOST_BYTES = 128 * MEGABYTE  # Most bytes that are unpacked from a file, unless `--max-mb` says more
 
+MEMORY = 8  # Most memory that reading a file takes, in units of the most bytes that are unpacked
+
 BYTES_PER_VALUE = 16
 """Share of these bytes for each value: an empty one takes less in a file and more in memory."""
+
+RAISE = ": raise the limit by --max-mb"
 
 MOST_MEMBERS = 1_000  # Most files in a zip
 
@@ -74,19 +78,18 @@ _UNPACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 def too_long(path: str | Path, most: int) -> UserError:
     """Error for a file that holds more than ``most`` bytes."""
-    message = f"holds more than {most // MEGABYTE} MB, unpacked: raise the limit by --max-mb"
-    return UserError(path, "", message)
+    return UserError(path, "", f"holds more than {most // MEGABYTE} MB, unpacked{RAISE}")
 
 
 def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
-    """Name and content of each file in a zip, or the one file itself with an empty name. Raises
-    UserError when it is missing, is packed in a way that cannot be read, or unpacks to more than
-    ``most`` bytes."""
+    """Name and content of each file in a zip, or the one file itself with an empty name, each
+    unpacked by its first bytes, whatever its name. Raises UserError when it is missing, is packed
+    in a way that cannot be read, is cut off, or unpacks to more than ``most`` bytes in all."""
     content = first_bytes(path, most + 1)
     if len(content) > most:
         raise too_long(path, most)
     if not content.startswith((ZIP, EMPTY_ZIP)):
-        return [("", content)]
+        return [("", _unpacked(content, path, most))]
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             return _members(packed, path, most)
@@ -110,6 +113,8 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
             raise NotImplementedError(f"{member.filename} is neither stored nor deflated")
         with packed.open(member) as file:
             content = file.read(left + 1)
+        if len(content) <= left:
+            content = _unpacked(content, path, left)
         left -= len(content)
         if left < 0:
             raise too_long(path, most)
@@ -117,10 +122,8 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
     return found
 
 
-def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
-    """Text of a file's bytes, unpacked by its first bytes, whatever its name. Raises UserError when
-    it is cut off, is no text, or unpacks to more than ``most`` bytes or to more values than such a
-    file has."""
+def _unpacked(content: bytes, path: str | Path, most: int) -> bytes:
+    """Content of a packed file, at most one byte more than ``most``; of another the bytes."""
     for first, (packer, opened) in UNPACKERS.items():
         if content.startswith(first):
             try:
@@ -128,6 +131,12 @@ def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
                     content = packed.read(most + 1)
             except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise UserError(path, "", f"is not a complete {packer} file: {error}") from error
+    return content
+
+
+def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
+    """Text of a file's bytes. Raises UserError when it is no text, or holds more than ``most``
+    bytes or more values than such a file has."""
     if len(content) > most:
         raise too_long(path, most)
     for first, what in OTHERS.items():
@@ -141,8 +150,7 @@ def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
     except UnicodeDecodeError as error:
         raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
     if sum(map(text.count, ",;|\t\n[{")) > most // BYTES_PER_VALUE:
-        message = f"holds more than {most // BYTES_PER_VALUE:,} values: raise the limit by --max-mb"
-        raise UserError(path, "", message)
+        raise UserError(path, "", f"holds more than {most // BYTES_PER_VALUE:,} values{RAISE}")
     return text
 
 
@@ -206,8 +214,9 @@ def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
     raise UserError(path, "", f"is not JSON: {problem}")
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\]]', re.DOTALL)
-"""A text (also one that the end of the file cuts) or a bracket."""
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
+"""A text (also one that the end of the file cuts) or a bracket. Nothing is tried twice: a
+regular expression would keep state for each letter otherwise."""
 
 ENTRY_DEPTH = 2
 """Brackets that are open around an entry: the file's object, and the object or list of entries."""

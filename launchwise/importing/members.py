@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,26 +14,25 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
-from launchwise.base.expressions import FUNCTIONS
+from launchwise.base.limits import memory_limit
 from launchwise.base.names import GPU, assigned
+from launchwise.base.numbers import real
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
-from launchwise.importing.files import MOST_BYTES
+from launchwise.importing.files import MEMORY, MOST_BYTES, RAISE
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
 from launchwise.tables.measurements import measured_table
 from launchwise.tables.rows import IMPORTED
-from launchwise.workloads.checks.spec_checks import MOST_NAMES
-from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
+from launchwise.workloads.checks.spec_checks import MOST_NAMES, RESERVED
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-TAKEN = {
-    *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),
-    *("variant", "only", "constraints", "stated_ms", "and", "or", "not", "in", "if", "else", "is"),
-}
-"""Names that a parameter of a spec may not have."""
+STATED = "stated_ms"
+"""Column with the time that a file states; ``time_ms`` is the median of the repeats, as in every
+sweep."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def _read_files(
             raise UserError("import", name, unknown("file", name, {Path(p).name for p in files}))
     found = []
     for path in files:
-        for sweep in read_sweeps(path, asked.space, asked.columns, asked.max_bytes):
+        with memory_limit(path, MEMORY * asked.max_bytes, RAISE):
+            sweeps = read_sweeps(path, asked.space, asked.columns, asked.max_bytes)
+        for sweep in sweeps:
             device = _named(asked.devices, path) or sweep.device_name
             if not device:
                 message = f"states no device: name it, such as --device {Path(path).name}=NAME"
@@ -190,7 +192,7 @@ def _same_tunables(sweeps: Iterable[ForeignSweep]) -> list[str]:
 
 def own_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Names of a file to names that a spec may have, no two alike."""
-    used, found = {*TAKEN, *taken}, {}
+    used, found = {*RESERVED, *keyword.kwlist, STATED, *taken}, {}
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         if not re.match(r"[A-Za-z]", plain):
@@ -247,10 +249,8 @@ def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
 
 def _is_endless(text: str) -> bool:
     """Whether a text is a number without a value: NaN, an infinity, or one too large."""
-    try:
-        return not math.isfinite(float(text))
-    except ValueError:
-        return False
+    number = real(text)
+    return number is not None and not math.isfinite(number)
 
 
 def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:
@@ -261,10 +261,6 @@ def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:
         for each in problems
     ]
 
-
-STATED = "stated_ms"
-"""Column with the time that a file states; ``time_ms`` is the median of the repeats, as in every
-sweep."""
 
 FORMAT_KEY = "foreign"
 """Key of a table's facts: the names that the files have for what the columns hold."""

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.numbers import whole
 from launchwise.base.storage import read_json_object, read_text, write_text
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -92,15 +93,15 @@ def shipped_choices(
         if VERSION in content:
             versions[str(content[VERSION])] = None
         of_file = [
-            f"({text}) == {value if value.isdecimal() else repr(value)}"
+            f"({text}) == {repr(value) if whole(value) is None else value}"
             for text, value in values.items()
         ]
         by_size = _by_size(content, mapping, path)
         for condition, size in _intervals(list(by_size), mapping):
-            whole = [*of_file, condition, *([mapping.where] if mapping.where != ALWAYS else [])]
+            every = [*of_file, condition, *([mapping.where] if mapping.where != ALWAYS else [])]
             rules.append(
                 Usual(
-                    when=" and ".join(f"({each})" for each in whole),
+                    when=" and ".join(f"({each})" for each in every),
                     reason=f"shipped in {path.name} for {size}",
                     configuration={
                         "variant": name,
@@ -144,11 +145,12 @@ def _by_size(
     for key, value in content.items():
         if key == VERSION or key in mapping.head:
             continue
-        if not key.isdecimal():
+        size = whole(key)
+        if size is None or size < 0:
             raise UserError(path, key, "is no size: head of the mapping names other keys")
         if not isinstance(value, Mapping):
             raise UserError(path, key, "must be a configuration: names to values")
-        found[int(key)] = value
+        found[size] = value
     if not found:
         raise UserError(path, "", "holds no configuration")
     return found

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.numbers import LARGEST, real, whole
 from launchwise.workloads.parts import Value
 
 TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # Unit of a time to milliseconds
@@ -86,7 +87,6 @@ NO_TIME = 1e20
 """Times from this on stand for failures: of old Kernel Tuner, or the largest number of a type."""
 
 SHORTEST = 1e-12  # Shortest time of a launch, in whatever unit a file has: a picosecond of seconds
-LARGEST = 2**63 - 1  # Largest integer of a table; those beyond stay texts
 NO_TIME_STATED = "no time"  # Reason of a row without a time and without words of a failure
 
 ONE_TIME = "one time per configuration: its repeats are not in the file"
@@ -211,8 +211,8 @@ def as_mapping(content: object) -> Mapping[str, Any]:
 
 
 def as_value(value: object) -> Value:
-    """A tunable's or problem's value as launchwise has it: an integer, else a text. Integers come
-    as texts, floats and booleans in real files."""
+    """A tunable's or problem's value as launchwise has it: an integer of 64 bits, else a text.
+    Integers come as texts, floats and booleans in real files."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
@@ -220,27 +220,22 @@ def as_value(value: object) -> Value:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= LARGEST else repr(value)
     text = str(value).strip()
-    try:
-        whole = int(text)
-        return whole if abs(whole) <= LARGEST else text
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
+    if (integer := whole(text)) is not None:
+        return integer if abs(integer) <= LARGEST else text
+    number = real(text)
+    if number is None or not number.is_integer() or abs(number) >= 2**53:
         return text
-    return int(number) if number.is_integer() and abs(number) < 2**53 else text
+    return int(number)
 
 
 def as_time(value: object) -> float | None:
     """Time from :data:`SHORTEST` to below :data:`NO_TIME`; None for all else (a failure, NaN)."""
     if isinstance(value, bool) or value is None:
         return None
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    number = real(value.strip()) if isinstance(value, str) else value
+    if not isinstance(number, int | float):
         return None
-    return number if math.isfinite(number) and SHORTEST <= number < NO_TIME else None
+    return float(number) if SHORTEST <= number < NO_TIME else None
 
 
 def as_times(values: object, to_ms: float = 1.0) -> tuple[float, ...]:

@@ -17,7 +17,8 @@ from simpleeval import EvalWithCompoundTypes, InvalidExpression
 from launchwise.base.arithmetic import OPERATORS
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
-from launchwise.importing.files import MOST_BYTES, parse_json, read_text
+from launchwise.base.limits import memory_limit
+from launchwise.importing.files import MEMORY, MOST_BYTES, RAISE, parse_json, read_text
 from launchwise.importing.sweep import as_value, problem_of
 from launchwise.workloads.parts import Value
 
@@ -83,7 +84,8 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
 def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
     """Space in a T1 file of at most ``most`` bytes, unpacked. Raises UserError when it is no T1, or
     a list of values is none that can be read."""
-    content, _ = parse_json(read_text(path, most), path)
+    with memory_limit(path, MEMORY * most, RAISE):
+        content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
         raise UserError(path, "ConfigurationSpace", "is missing: not a T1 file")
     return Space(content, path)

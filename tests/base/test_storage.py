@@ -149,7 +149,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
 JSON = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(-(2**63 - 1), 2**63 - 1)
     | st.text()
     | st.floats(allow_nan=False).filter(lambda value: abs(value) < 1e300),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

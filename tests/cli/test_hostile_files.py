@@ -25,8 +25,8 @@ from samples import ROOT
 
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
+from launchwise.base.limits import cpu_limit
 from launchwise.base.scripting import running
-from launchwise.base.storage import cpu_limit
 from launchwise.cli.studies import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table
@@ -77,6 +77,15 @@ def packed_zip(member, method=zipfile.ZIP_DEFLATED):
     return target.getvalue()
 
 
+def zip_of_gzips(count):
+    """A zip whose members are packed, 120 MB each."""
+    target, member = io.BytesIO(), gzip.compress(b'{"a": 1' + b" " * 120_000_000)
+    with zipfile.ZipFile(target, "w") as archive:
+        for number in range(count):
+            archive.writestr(f"{number}.json.gz", member)
+    return target.getvalue()
+
+
 def imported():
     """Name to a file for ``launchwise import`` and what is said of it."""
     part, large = b"[" * 1_500_000, "holds more than 128 MB, unpacked: raise .* --max-mb"
@@ -93,6 +102,14 @@ def imported():
         "a.json.xz": (lzma.compress(part, preset=0) * 12, less),
         "a.zip": (packed_zip(part * 12), less),
         "bzip2.zip": (packed_zip(part, zipfile.ZIP_BZIP2), "neither stored nor"),
+        # A zip of packed files is one file: 60 times 120 MB.
+        "gzips.zip": (zip_of_gzips(60), large),
+        # 127 MB of one text without an end, in 124 KB; four times that where a letter is wide.
+        "endless.json.gz": (gzip.compress(b'{"a": "' + b"x" * 127_000_000), "is of no known for"),
+        "wide.json.gz": (
+            gzip.compress(b' {"a": "' + b"x" * 127_000_000 + "\U0001f600".encode()),
+            "takes more than 1024 MB of memory to read: raise the limit by --max-mb",
+        ),
         "deep.json": (part, "nested too deep"),
         "lists.json": (b"[" + b"[]," * 5_000_000 + b"[]]", "more than 8,000,000 values"),
         "fields.csv": (b"a,b\n" + b"," * 9_000_000, "more than 8,000,000 values"),
@@ -237,6 +254,13 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path):
         lines.append(["new", "made", "--from", name])
         wanted.append((name, said))
     (tmp_path / "one.cu").write_text("__global__ void k(float *x, int n) { x[n] = 1; }")
+    # Sources over which regular expressions take long: check has the limit of a draft.
+    folder = tmp_path / "raw" / STRANGER.name
+    shutil.copytree(STRANGER, folder)
+    with open(next(folder.glob("*.cu")), "a") as source:
+        source.write('R"a(' * 100_000 + "\n")
+    lines.append(["check", str(folder)])
+    wanted.append(("raw texts", r"threshold_mask: takes more than 6 s of CPU time to read"))
     for words, said in long_names():
         lines.append(words)
         wanted.append((words[0], said))
@@ -263,11 +287,11 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path):
 def test_reading_ends_after_a_limit_of_cpu_time():
     with (
         pytest.raises(UserError, match=r"slow\.cu: takes more than 0\.05 s of CPU time to read"),
-        cpu_limit(0.05, "slow.cu"),
+        cpu_limit("slow.cu", 0.05),
     ):
         for _ in range(10**9):
             pass
-    with cpu_limit(5, "quick.cu"):
+    with cpu_limit("quick.cu", 5):
         pass
 
 

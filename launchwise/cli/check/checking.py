@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.limits import cpu_limit
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
@@ -208,7 +209,9 @@ def checked(
     Raises UserError at the first mistake that later steps cannot do without: file, key and what is
     wrong, in one line.
     """
-    spec = load_spec(folder)
+    with cpu_limit(folder):
+        spec = load_spec(folder)
+        check_signatures(folder, spec)
     given = problems_of(spec, words, "check") if words else None
     known, listed = yield from _of_files(folder, spec)
     workload = load_workload(folder, spec)
@@ -250,7 +253,6 @@ def _of_files(
     folder: Path, spec: Spec
 ) -> Generator[Step, None, tuple[list[Problem], list[Problem] | None]]:
     """Steps that read files alone; gives corner problems, and those of ``sweep.yaml`` if any."""
-    check_signatures(folder, spec)
     variants = f"{len(spec.variants)} variant{'s' * (len(spec.variants) > 1)}"
     yield Step("spec", OK, f"{variants}, {spec.size} configurations, constraints aside")
     if questions := open_questions(folder):

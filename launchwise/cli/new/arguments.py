@@ -168,7 +168,7 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
     def expand(node: Node, _: bool) -> Polynomial | None:
         values = [str(fixed.get(text_of(node), ""))]
         values = values if values != [""] else host.value(text_of(node), place)
-        return {(): int(values[0])} if len(values) == 1 and values[0].isdigit() else None
+        return {(): int(values[0])} if len(values) == 1 and values[0].isdecimal() else None
 
     numbers = [read(expression(text), expand) for text in host.sides(block, place)]
     threads = [number.get((), 0) if set(number) <= {()} else None for number in numbers]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from launchwise.base.numbers import whole
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, parse, text_of, walk
 from launchwise.cuda_text.types import is_type
@@ -124,7 +125,7 @@ def read(node: Node, expand: Expand, in_divisor: bool = False, depth: int = 0) -
     operator = text_of(child(node, "operator"))
     if node.type == "number_literal":
         text = text_of(node).rstrip("uUlL").replace("'", "")
-        number = int(text) if text.isdigit() else None
+        number = whole(text)
         return {(f"? {text_of(node)}",): 1} if number is None else {(): number} if number else {}
     if node.type == "unary_expression" and operator in ("+", "-"):
         return multiply(of("argument"), {(): -1 if operator == "-" else 1})

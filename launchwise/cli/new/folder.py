@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.limits import cpu_limit
 from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
-from launchwise.base.storage import cpu_limit, read_bytes, write_bytes, write_text
+from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import extension_remark, remarks
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.python.facts import Code, Facts
@@ -24,8 +25,6 @@ from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES
 from launchwise.workloads.usual import USUAL_FILE
 
-MOST_SECONDS = 6  # Most CPU time for reading a file and guessing its spec
-
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     """Write the spec of a kernel, and copy its file; what was done, one line each.
@@ -35,7 +34,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     left out. Raises UserError when no spec can be made of the file, or something of that name is in
     the folder already.
     """
-    with cpu_limit(MOST_SECONDS, file):
+    with cpu_limit(file):
         check_folder_name(folder.resolve())
         if file.suffix == TRITON:
             made = _of_triton(folder, file, name) or _of_cupy(folder, file, name)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from launchwise.base.numbers import whole
 from launchwise.cli.new.arguments import HostLaunch
 from launchwise.cli.new.body import Polynomial, coefficient, names_of, written
 from launchwise.cli.new.indices import AXES, Indices
@@ -99,7 +100,7 @@ def _side(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> str:
     steps = [step for name, step in indices.steps.items() if indices.started_by(name) == {axis}]
     for every in (indices.sides()[axis], steps):
         found = {written(one) for one in every if names_of(one) <= own}
-        known = {one for one in found if one in own or (one.isdigit() and 1 < int(one) <= 1024)}
+        known = {one for one in found if one in own or 1 < (whole(one) or 0) <= 1024}
         if len(known) == 1:
             return known.pop()
     return ""

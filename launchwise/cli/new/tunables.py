@@ -9,6 +9,7 @@ from typing import Any
 
 from tree_sitter import Node
 
+from launchwise.base.numbers import whole
 from launchwise.cli.new.body import names_of
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.signature import Kernel, Parameter, Source
@@ -206,7 +207,7 @@ def constants(source: Source) -> dict[str, tuple[int, bool]]:
 
 def _integer(text: str) -> int | None:
     text = text.strip("(){} ").rstrip("uUlL")
-    return int(text) if text.isdigit() else {"true": 1, "false": 0}.get(text)
+    return {"true": 1, "false": 0}.get(text, whole(text))
 
 
 _BLOCK = re.compile(

@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
+from launchwise.base.numbers import whole
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import draft_arguments, host_launch, shared_bytes
 from launchwise.cli.new.body import Body, axes_in, names_of
@@ -50,7 +51,7 @@ class _Draft:
         numbers = fixed_numbers(source)
         no_tunables = compiled_in(needs, RESERVED)
         self.macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
-        given = {name: int(text) for name, text in self.macros.items() if text.isdigit()}
+        given = {name: n for name, text in self.macros.items() if (n := whole(text)) is not None}
         fixed = numbers | given
         body = Body(source, kernel, numbers)
         indices, accesses = Indices(body), Accesses(body)

@@ -31,6 +31,16 @@ from launchwise.workloads.spec_fields import SpecFields
 
 MOST_NAMES = 250  # Most parameters, tunables, variants or other names of one kind in a spec
 
+RESERVED = {
+    **dict.fromkeys((*MEASURED_COLUMNS, "variant"), "a name that every sweep has"),
+    **dict.fromkeys(LATER_COLUMNS, "a column of later tables"),
+    **dict.fromkeys(GPU_NAMES, "a fact of the GPU"),
+    **dict.fromkeys(FUNCTIONS, "a function"),
+    **dict.fromkeys(("only", "constraints"), "a key of sweep.yaml"),
+}
+"""Names that no parameter, tunable or derived name may have, beside :data:`keyword.kwlist`, to what
+they are."""
+
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
@@ -146,11 +156,7 @@ def _check_reference(spec: SpecFields) -> None:
 
 
 def _check_own_names(spec: SpecFields) -> None:
-    taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
-    taken |= dict.fromkeys(LATER_COLUMNS, "a column of later tables")
-    taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
-    taken |= {name: "a function" for name in FUNCTIONS}
-    taken |= dict.fromkeys(("only", "constraints"), "a key of sweep.yaml")
+    taken = dict(RESERVED)
     for part in ("problem", "tunables", "derived"):
         for name in getattr(spec, part):
             if keyword.iskeyword(name):
