@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from launchwise.cpu.device import ORDERS
-from launchwise.cpu.toolchain import CannotCompile, CannotRun
-from launchwise.workloads.builds import Build, split_kernel
+from launchwise.cpu.toolchain import CannotCompile
+from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.element_types import element_type
 from tests.cpu.runs import KERNELS, device_for, launch
@@ -256,56 +256,6 @@ def test_a_missing_barrier_of_a_warp_is_found(device, tmp_path):
     assert not any(right(wrong) for _ in ORDERS)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "cg::this_grid().sync();",
-            "f.cu:3: the CPU device cannot run a group of the whole grid .*no launch is coop",
-        ),
-        ("cg::this_cluster().sync();", "f.cu:3: the CPU device cannot run thread block clusters"),
-        ("cg::tiled_partition<64>(cg::this_thread_block());", "f.cu:3: .*of more than 32 threads"),
-        ("if (threadIdx.x < 9) cg::this_thread_block().sync();", r"f.cu:4: sync\(\) in divergent"),
-    ],
-)
-def test_groups_that_the_cpu_has_not_are_named(tmp_path, text, said):
-    source = f"""#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
-__global__ void f(int *out) {{ {text}
-    cg::sync(cg::this_thread_block()); }}
-"""
-    device = device_for(tmp_path, {"f.cu": source})
-    with pytest.raises(LaunchFailed, match=said):
-        launch(device, Build.of("f.cu", {}, ["f"]), "f", ONE, (32, 1, 1), [np.zeros(1, np.int32)])
-
-
-COPY = """
-__global__ void copy(float *out, const float *in, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i];
-}
-"""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "struct __builtin_align__(8) Pair { float x; int y; }; __device__ Pair first;",
-        "struct alignas(8) Pair { float x; int y; }; __device__ Pair first;",
-        "#include <cooperative_groups/reduce.h>\n__device__ __nv_bfloat162 a; __device__ half2 b;",
-        '#include "cublas_v2.h"\ncublasHandle_t handle;',
-        '#include "cublas_v2.h"\nstatic cublasHandle_t *own[2]; enum Kept { A = sizeof(own) };',
-        '#include "cublas_v2.h"\nclass Solver { cublasHandle_t own; public: void run(); };',
-        '#include "cublas_v2.h"\nusing Handle = cublasHandle_t; void run(Handle handle) {}',
-    ],
-)
-def test_what_nvcc_compiles_beside_a_kernel_is_compiled_or_left_out(tmp_path, text):
-    header = "struct cublasContext;\ntypedef struct cublasContext *cublasHandle_t;\n"
-    device = device_for(tmp_path, {"k.cu": f"{text}\n{COPY}", "cublas_v2.h": header})
-    device.prepare(Build.of("k.cu", {}, ["copy"]))
-
-
 def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path):
     source = "__global__ void f(int *out) { *out = threadIdx.x; }"
     device = device_for(tmp_path, {"f.cu": source})
@@ -353,34 +303,6 @@ def test_types_of_template_arguments_are_known(device, kernel):
     assert found.tolist() == [0, 0, 0, 0, 1]
 
 
-def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_path):
-    source = "\ntemplate <int N>\n__global__ void f(int *out) { *out = N; }\n"
-    device = device_for(tmp_path, {"f.cu": source})
-    for kernel, expected in (("f<3>", 3), ("f< 2 + 2 >", 4)):
-        build = Build.of("f.cu", {}, [kernel])
-        assert launch(device, build, kernel, ONE, ONE, [np.zeros(1, np.int32)])[0] == expected
-    assert split_kernel("f< 2 + 2 >") == ("f", "2 + 2")
-    build = Build.of("f.cu", {}, ["f<float>"])
-    with pytest.raises(CannotCompile, match=r"^f\.cu:3: "):
-        launch(device, build, "f<float>", ONE, ONE, [np.zeros(1, np.int32)])
-
-
-def test_a_kernel_that_cannot_run_keeps_no_other_from_running(tmp_path):
-    source = """#include <mma.h>
-cublasHandle_t handle;
-namespace { __device__ int lane() { int id; asm("mov.u32 %0, %%laneid;" : "=r"(id)); return id; } }
-__device__ int plain() { return 4; }
-template <typename T> __global__ void g(T *out) { nvcuda::wmma::fill_fragment(out, 0); }
-__global__ void f(int *out) { *out = plain(); }
-__global__ void h(int *out) { *out = lane(); }
-"""
-    device = device_for(tmp_path, {"f.cu": source})
-    build = Build.of("f.cu", {}, ["f"])
-    assert launch(device, build, "f", ONE, ONE, [np.zeros(1, np.int32)])[0] == 4
-    with pytest.raises(CannotRun, match=r"^f\.cu:3: the CPU device cannot run inline PTX"):
-        launch(device, Build.of("f.cu", {}, ["h"]), "h", ONE, ONE, [np.zeros(1, np.int32)])
-
-
 def test_builds_are_compiled_before_they_are_launched(tmp_path):
     source = "__global__ void f(int *out) { *out = N; }"
     device = device_for(tmp_path, {"f.cu": source})
@@ -388,15 +310,3 @@ def test_builds_are_compiled_before_they_are_launched(tmp_path):
     with pytest.raises(CannotCompile, match=r"^f\.cu:1: 'typo' was not declared"):
         device.prepare(*builds)
     assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
-
-
-def test_device_code_that_needs_host_code_is_told(tmp_path):
-    source = """
-int devices() { int n; cudaGetDeviceCount(&n); return n; }
-__global__ void f(int *out) {
-    *out = devices();
-}
-"""
-    device = device_for(tmp_path, {"f.cu": source})
-    with pytest.raises(CannotRun, match=r"^f\.cu:4: the CPU device cannot run devices\(\)"):
-        launch(device, Build.of("f.cu", {}, ["f"]), "f", ONE, ONE, [np.zeros(1, np.int32)])

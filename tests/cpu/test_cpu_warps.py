@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+import yaml
 
 from launchwise.cpu.device import ORDERS
 from launchwise.workloads.builds import Build
@@ -87,42 +88,13 @@ DEEP = """__device__ int deep(int n) {
     return n ? deep(n - 1) + x[n % 9] : 0;
 }"""
 
-AFTER = "    out[0] = 1;\n    __syncthreads();"
-DIVERGENT = {
-    "half a warp": (f"if (threadIdx.x < 16) __syncthreads();\n{AFTER}", r"\(\) in divergent code"),
-    "a warp of two": (
-        f"if (threadIdx.x < 32) __syncthreads();\n{AFTER}",
-        r"\(\) in divergent code",
-    ),
-    "a barrier against a shuffle": (
-        "if (threadIdx.x < 16) __syncthreads();\n    else __shfl_sync(0xffffffffu, 1, 0);",
-        r"__syncthreads\(\) in divergent code: 16 of the 32 threads .* others in __shfl_sync\(\)",
-    ),
-    "a shuffle of half a warp": (
-        "if (threadIdx.x < 16) __shfl_sync(0xffffffffu, 1, 0);\n    else __syncwarp();",
-        r"with mask 0xffffffff in divergent code: lane \d+ of the mask waits in __s",
-    ),
-    "a mask without the caller": (
-        "__ballot_sync(0x0000ffffu, true);",
-        r"lane \d+ calls __ballot_sync\(\) with mask 0x0000ffff, which does not name it",
-    ),
-    "a width of 12": ("__shfl_sync(0xffffffffu, 1, 0, 12);", "width 12, which is no power of 2"),
-    "assert": ("assert(threadIdx.x < 40);", r"assertion fails: threadIdx.x < 40 .*thread [456]\d,"),
-    "trap": ("if (threadIdx.x == 5) __trap();", r"__trap\(\) is called .*thread 5, 0, 0"),
-    "null": ("int *null = out - (size_t)out / 4; null[1] = 2;", "accesses memory at 0x4"),
-    "zero": ("out[0] = 7 / (out[0] * 0);", "divides an integer by zero"),
-    "recursion": ("out[0] = deep(1 << 30); __syncthreads();", "needs more than 252 KiB"),
-    "too little shared memory": (
-        "extern __shared__ int own[]; own[threadIdx.x + 8] = 1;\n    __syncthreads();",
-        "writes beyond the 256 bytes of dynamic shared memory",
-    ),
-}
+DIVERGENT = yaml.safe_load((KERNELS.parent / "data" / "divergent.yaml").read_text())
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("mistake", DIVERGENT)
 def test_what_would_hang_or_crash_is_an_error_in_words(tmp_path_factory, mistake, order):
-    text, said = DIVERGENT[mistake]
+    text, said = DIVERGENT[mistake].values()
     source = f"#include <assert.h>\n{DEEP}\n__global__ void f(int *out) {{\n    {text}\n}}\n"
     folder = tmp_path_factory.getbasetemp() / f"mistake-{list(DIVERGENT).index(mistake)}"
     device = device_for(folder, {"f.cu": source}, orders=(order,))
