@@ -1,4 +1,4 @@
-"""``launchwise check --cpu``: which runs it makes, and what ends them."""
+"""``launchwise check --cpu``: which runs it makes; what it says of mistakes is in test_check.py."""
 
 import json
 import shutil
@@ -6,12 +6,11 @@ import shutil
 import pytest
 import yaml
 from mistakes import planted
-from test_check import EXAMPLES, written
+from test_check import DATA, written
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import cpu_runs
-from launchwise.cli.check.cases import MEMORY_BYTES, Cases
+from launchwise.cli.check.cases import MEMORY_BYTES, MOST_OF_MACROS, Cases
 from launchwise.cli.check.checking import listed_problems
 from launchwise.cli.check.command import Step, summary
 from launchwise.workloads.parts import UNKNOWN_GPU
@@ -30,26 +29,6 @@ def folder(tmp_path, without_nvcc):
 def sums(tmp_path, without_nvcc):
     """Sums of rows by blocks of eight warps."""
     return written({"of": "sums"}, tmp_path)
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    """Runs have half a second each, and the first that does not end is the last."""
-    for name, value in {"SILENCE_S": 0.5, "WIDE_S": 0.5, "MOST_DEATHS": 1}.items():
-        monkeypatch.setattr(cpu_runs, name, value)
-
-
-def change(folder, old, new):
-    """Replace a part of the kernel."""
-    planted(folder, f"{folder.name}.cu", old, new)
-
-
-def waits(folder, condition):
-    """Let a kernel never end where a condition holds."""
-    change(folder, SUM, f"{SUM}    for (volatile int x = 0; {condition} && x < 1;);\n")
-
-
-SUM = "    float sum = 0;\n"
 
 
 @pytest.mark.usefixtures("in_one_process")
@@ -73,54 +52,6 @@ def test_a_right_kernel_passes_at_odd_sizes(folder, capsys):
         "tiled tile=16 at rows=14, cols=301",
     ]
     assert all("largest error 0, allowed 1e-05" in said for said in runs)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_kernel_that_never_ends_is_ended(folder, capsys):
-    change(folder, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
-    assert main(["check", str(folder), "--cpu"]) == 2
-    said = capsys.readouterr().err
-    assert "failed on the CPU: did not finish within 0.5 s (tiled tile=8 at rows=1, cols=1)" in said
-
-
-@pytest.mark.usefixtures("in_one_process")
-def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(folder, capsys):
-    change(folder, "__syncthreads();", '__syncthreads();\n    asm volatile("bar.sync 0;");')
-    assert main(["check", str(folder), "--cpu"]) == 1
-    said = capsys.readouterr()
-    lines = [line for line in said.out.splitlines() if "cpu: " in line]
-    # What is left out for one reason is told once, and counted.
-    first, last = lines
-    assert first.startswith("left out cpu: tiled tile=8 at rows=1, cols=1: turn.cu:8")
-    assert "cpu: 10 of 10 runs are left out: turn.cu:8" in last
-    # Nothing verified is no success.
-    assert said.err.startswith(
-        "launchwise: nothing was verified on the CPU, 10 of 10 runs are left out:"
-    )
-    assert "turn.cu:8" in said.err
-
-
-def test_every_configuration_is_run_and_told(folder, capsys):
-    # Blocks of 16 compute nonsense, and one of 8 at the odd size crashes.
-    crash = "if (tile == 8 && rows == 14 && cols < 99) __trap();"
-    change(folder, "= input[row", "= (tile == 16) + input[row")
-    change(folder, "    int row", f"    {crash}\n    int row")
-    assert main(["check", str(folder), "--cpu"]) == 2
-    said = capsys.readouterr()
-    statuses = [line[:8].strip() for line in said.out.splitlines() if " cpu: " in line]
-    assert statuses == ["ok", "wrong", "failed", "wrong", *["ok", "wrong"] * 3]
-    assert said.err.count("\n") == 1
-    assert "wrong on the CPU: output" in said.err
-    assert "(tiled tile=16 at rows=1, cols=1); 5 others are wrong or fail" in said.err
-
-
-@pytest.mark.usefixtures("in_one_process")
-def test_host_code_runs_on_the_cpu_too(capsys):
-    assert main(["check", str(EXAMPLES / "saxpy"), "--cpu"]) == 0
-    runs = [line for line in capsys.readouterr().out.splitlines() if " cpu: " in line]
-    # The smallest problem of its sweep.yaml, of each type.
-    assert any("dtype=float64" in line for line in runs)
-    assert all(line.startswith("ok") for line in runs)
 
 
 def test_small_problems_are_small():
@@ -166,57 +97,7 @@ def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(sums, problem
     raw["arguments"]["columns"]["value"] = columns
     raw["variants"]["plain"]["grid"] = [rows]
     path.write_text(yaml.safe_dump(raw, sort_keys=False))
-    spec = load_spec(sums)
-    cases = Cases(spec, UNKNOWN_GPU)
-    cases.plan()
-    assert [one.problem for one in cases.runs if one.wide] == wide
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_size_above_a_block_that_takes_too_long_is_left_out(sums, capsys):
-    waits(sums, "columns == 1069")
-    assert main(["check", str(sums), "--cpu"]) == 0
-    said = capsys.readouterr().out
-    reason = "did not finish within 0.5 s: too much work for the CPU device"
-    assert f"left out cpu: plain at rows=14, columns=1069: {reason}" in said
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_ones(sums, capsys):
-    sizes = {"problems": [{"rows": [300], "columns": [1000]}, {"rows": [301], "columns": [1000]}]}
-    (sums / "sweep.yaml").write_text(yaml.safe_dump(sizes))
-    waits(sums, "columns == 1000")
-    assert main(["check", str(sums), "--cpu"]) == 0
-    said = capsys.readouterr().out
-    reason = "did not finish within 0.5 s: too much work for the CPU device"
-    assert f"left out cpu: plain at rows=300, columns=1000: {reason}" in said
-    assert "ok       cpu: plain at rows=1, columns=4: largest error" in said
-    # One that never ends does not end at the smallest size either.
-    change(sums, "columns == 1000", "columns > 0")
-    assert main(["check", str(sums), "--cpu"]) == 2
-    said = capsys.readouterr().err
-    assert "failed on the CPU: did not finish within 0.5 s (plain at rows=1, columns=4)" in said
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_named_problem_that_takes_too_long_is_left_out_alone(sums, capsys):
-    waits(sums, "columns > 0")
-    assert main(["check", str(sums), "rows=300", "columns=1000", "--cpu"]) == 1
-    said = capsys.readouterr().err
-    assert "1 of 1 runs are left out: did not finish within 0.5 s: too much work" in said
-    assert main(["check", str(sums), "rows=3", "columns=10", "--cpu"]) == 2
-
-
-@pytest.mark.usefixtures("in_one_process")
-def test_runs_that_were_not_tried_are_counted_with_their_own_reason(sums, capsys, monkeypatch):
-    monkeypatch.setattr(cpu_runs, "TOTAL_S", -1.0)
-    assert main(["check", str(sums), "--cpu"]) == 1
-    said = capsys.readouterr()
-    (line,) = [one for one in said.out.splitlines() if one.startswith("left out cpu: ")]
-    count = int(line.split()[3])
-    assert count > 1
-    assert line.startswith(f"left out cpu: {count} runs from rows=1, columns=4 on: not tried: ")
-    assert f"cpu: {count} of {count} runs are left out: not tried: time limit" in said.out
+    assert [one.problem for one in planned(load_spec(sums)).runs if one.wide] == wide
 
 
 def test_reasons_are_counted_apart():
@@ -228,3 +109,81 @@ def test_reasons_are_counted_apart():
     assert summary(told) == (
         "14 of 15 runs are left out: 13: not tried: time limit; 1: did not finish within 5 s"
     )
+
+
+@pytest.fixture
+def pair(tmp_path, in_one_process):
+    """Two launches in a row, each with a size of its own."""
+    return written({"of": "pair"}, tmp_path)
+
+
+PAIR = yaml.safe_load(DATA["bases"]["pair"]["spec.yaml"])
+
+
+def write(folder, **changes):
+    """The spec of the two launches with some keys changed."""
+    (folder / "spec.yaml").write_text(yaml.safe_dump({**PAIR, **changes}, sort_keys=False))
+    return load_spec(folder)
+
+
+def planned(spec):
+    """Runs of a specification without a sweep."""
+    cases = Cases(spec, UNKNOWN_GPU)
+    cases.plan()
+    return cases
+
+
+def test_pairs_of_listed_values_run(pair):
+    flags = {name: {"type": "integer", "values": [0, 1]} for name in ("negate", "twice")}
+    cases = planned(write(pair, problem={**PAIR["problem"], **flags}))
+    larger = [one.problem for one in cases.runs if one.problem["n"] != 1]
+    assert {(one["negate"], one["twice"]) for one in larger} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(pair):
+    variant = {**PAIR["variants"]["both"], "constraints": ["SIDE == 32 or rows <= 2 * SIDE"]}
+    spec = write(
+        pair,
+        variants={"both": variant},
+        tunables={"SIDE": {"kind": "build", "values": [512, 32]}},
+        baseline={"variant": "both", "SIDE": 32},
+    )
+    rows = [int(each["rows"]) for each in planned(spec).drawn()]
+    assert any(512 < each <= 1024 for each in rows)
+
+
+def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(pair):
+    spec = write(pair, constraints=["n >= 2 * rows"])
+    cases = Cases(spec, UNKNOWN_GPU)
+    cases.add_wide([{"n": 2, "rows": 1, "negate": 0}])
+    wide = next(one.problem for one in cases.runs if one.problem["rows"] != 1)
+    assert int(wide["rows"]) > 64
+    assert int(wide["n"]) > 2 * int(wide["rows"])
+
+
+def test_each_value_of_a_macro_that_is_a_condition_runs(pair, capsys):
+    large = {"type": "integer", "minimum": 1, "maximum": 1 << 26}
+    macros = {"EVEN": "1 if rows % SIDE == 0 else 0", "WHOLE": "1 - (n % 64 > 0)"}
+    spec = write(pair, macros=macros, problem={**PAIR["problem"], "n": large})
+    assert not any(int(each["rows"]) % 32 == 0 for each in planned(spec).drawn())
+    planted(pair, "pair.cu", "numbers[i] = i;", "numbers[i] = i + EVEN * (i == 40);")
+    assert main(["check", str(pair), "--cpu"]) == 2
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
+    # A loop over whole blocks has two steps.
+    assert wrong
+    assert all(int(line.split("rows=")[1].split(",")[0]) % 32 == 0 for line in wrong)
+
+
+def test_conditions_cost_few_runs(pair):
+    names = [f"n % {2**power} == 0" for power in range(8, 14)]
+    spec = write(
+        pair,
+        macros={f"EVEN_{place}": text for place, text in enumerate(names)},
+        constraints=["n % 256 == 0"],
+    )
+    cases = planned(spec)
+    few = len(planned(write(pair, constraints=["n % 256 == 0"])).runs)
+    assert 0 < len(cases.runs) - few <= MOST_OF_MACROS
+    # Listed values have runs, or a line, of their own.
+    plain = planned(write(pair))
+    assert planned(write(pair, macros={"FLIP": "1 if negate else 0"})).runs == plain.runs

@@ -1,4 +1,4 @@
-"""Sizes that must meet conditions, through ``launchwise check --cpu`` and ``launchwise tune``."""
+"""Sizes that meet conditions are drawn, swept and tuned; what is said of others: test_check.py."""
 
 import re
 import shutil
@@ -6,6 +6,7 @@ import shutil
 import pytest
 import yaml
 from samples import ROOT
+from test_check import DATA, written
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
@@ -21,35 +22,7 @@ from launchwise.workloads.space import baseline, feasible
 from launchwise.workloads.spec import load_spec
 
 GUIDE = ROOT / "docs" / "how-to" / "add_a_kernel.md"
-SPEC = {
-    "workload": "vec",
-    "title": "twice a vector, four numbers per thread",
-    "problem": {"n": {"type": "integer", "minimum": 1000, "maximum": 1048576}},
-    "tunables": {"block_size_x": {"kind": "launch", "values": [32, 64]}},
-    "arguments": {
-        "out": {"type": "float32", "shape": ["n"], "role": "output"},
-        "array": {"type": "float32", "shape": ["n"], "fill": "normal"},
-    },
-    "reference": {"file": "reference.py:expected"},
-    "variants": {
-        "vec": {
-            "source": "vec.cu",
-            "kernel": "vec",
-            "tunables": ["block_size_x"],
-            "grid": ["n // (4 * block_size_x)"],
-            "block": ["block_size_x"],
-        }
-    },
-    "baseline": {"variant": "vec", "block_size_x": 64},
-}
-KERNEL = """\
-__global__ void vec(float4 *out, const float4 *in)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float4 v = in[i];
-    out[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);
-}
-"""
+SPEC = yaml.safe_load(DATA["bases"]["vec"]["spec.yaml"])
 OWN = "n % (4 * block_size_x) == 0"
 """Condition of the variant."""
 
@@ -60,11 +33,7 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 def folder(tmp_path, in_one_process, monkeypatch):
     """A kernel that is right for multiples of 256 only."""
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "vec"
-    path.mkdir()
-    (path / "vec.cu").write_text(KERNEL)
-    (path / "reference.py").write_text("def expected(array, **others):\n    return 2 * array\n")
-    return path
+    return written({"of": "vec"}, tmp_path)
 
 
 def write(folder, variant=None, **changes):
@@ -94,14 +63,6 @@ def sizes(**limits):
     }
 
 
-def said(capsys, *words):
-    """The one line of a command that refuses."""
-    assert main([str(word) for word in words]) == 2
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1, line
-    return line
-
-
 def tuned(folder, *words):
     """Problems of ``launchwise tune``, without the run."""
     project = prepared(Question(str(folder), words, cores=1, dry_run=True), "sm_90")
@@ -129,20 +90,6 @@ def test_drawn_sizes_keep_multiples(folder, place, capsys):
     assert all(problem["n"] % 256 == 0 for problem in problems)
 
 
-def test_a_size_that_breaks_a_constraint_is_refused_where_it_stands(folder, capsys):
-    write(folder, constraints=["n % 256 == 0"])
-    line = said(capsys, "tune", folder, "n=2048,2000", "--dry-run")
-    assert "tune: n=2048,2000: n % 256 == 0 does not hold" in line
-    assert "the nearest size that fits is n=2048" in line
-    (folder / "sweep.yaml").write_text("problems:\n  - {n: [1024, 5000]}\n")
-    line = said(capsys, "check", folder, "--cpu")
-    assert "sweep.yaml: problems: n=5000: n % 256 == 0 does not hold" in line
-    assert "fits is n=5120" in line
-    line = said(capsys, "tune", folder, "--dry-run")
-    assert "n=5000: n % 256 == 0 does not hold" in line
-    assert tuned(folder, "n=2048,4096") == [{"n": 2048}, {"n": 4096}]
-
-
 def test_a_study_names_sizes_that_fit(folder, capsys):
     spec = write(folder, constraints=["n % 256 == 0"])
     assert spec.check_value("n", 1024) is None
@@ -151,18 +98,6 @@ def test_a_study_names_sizes_that_fit(folder, capsys):
     study = derived_study(spec, problems_in(derived_sweep(spec).problems))
     split = study.splits["interpolation"]
     assert all(n % 256 == 0 for part in (split.train, split.test) for n in part["n"])
-
-
-def test_nothing_runs_against_its_constraints(folder, capsys):
-    # No size is a multiple of 256: nothing is feasible at any.
-    spec = write(folder, [OWN, "block_size_x == 64"], problem=sizes(n=(1025, 1100)))
-    assert [chosen(spec, problem) for problem in drawn(spec)] == [[], []]
-    assert main(["check", str(folder), "--cpu"]) == 2
-    out = capsys.readouterr()
-    assert "constraints: no configuration of vec may run: " in out.err
-    assert f"{OWN} never holds" in out.err
-    assert "cpu" not in out.out
-    assert "no configuration satisfies the constraints for n=" in said(capsys, "tune", folder)
 
 
 def test_another_configuration_runs_where_the_baseline_may_not(folder):
@@ -251,13 +186,6 @@ def test_odd_sizes_remain_odd_multiples_and_apart(folder):
     assert all(int(value) < 100 for value in odd.values())
 
 
-def test_several_parameters_are_refused_together(folder, capsys):
-    write(folder, problem=sizes(n=(1, 4096), k=(1, 64)), constraints=["n % k == 0"])
-    line = said(capsys, "tune", folder, "n=1000", "k=7")
-    assert "tune: problem: n=1000, k=7: n % k == 0 does not hold" in line
-    assert "fits is n=1001, k=7" in line
-
-
 def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder):
     spec = write(folder, constraints=["n % 256 == 0"])
     assert problem_of(spec, ["n=2048"], "recommend") == {"n": 2048}
@@ -265,14 +193,6 @@ def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder):
         problem_of(spec, ["n=2000"], "recommend")
     assert str(refused.value).startswith("recommend: n=2000: n % 256 == 0 does not hold")
     assert str(refused.value).endswith("fits is n=2048")
-
-
-@pytest.mark.parametrize("words", [["check"], ["check", "--cpu"], ["tune", "--dry-run"]])
-def test_a_constraint_that_nothing_meets_is_told(folder, words, capsys):
-    write(folder, constraints=["n % 7 == 8"])
-    line = said(capsys, words[0], folder, *words[1:])
-    assert "spec.yaml: constraints: no size was found that meets n % 7 == 8" in line
-    assert "n from 1000 to 1048576" in line
 
 
 def test_a_constraint_of_tunables_is_none_of_the_problem(folder):
