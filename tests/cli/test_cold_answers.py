@@ -128,6 +128,8 @@ def test_a_product_without_its_table_is_one_line(project, capsys):
 
 
 def test_a_question_about_a_study_reads_no_other(project, capsys):
+    assert main(["recommend", STUDY, *MEASURED]) == 2
+    assert f"recommend: --gpu: choose one: {STUDY} measured {GPU}, " in capsys.readouterr().err
     assert main(["recommend", "stencil_blocks", *MEASURED]) == 2
     assert "unknown study 'stencil_blocks', did you mean 'stencil_block'?" in (
         capsys.readouterr().err

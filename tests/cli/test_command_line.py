@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import complaint, launchwise
+from command_line import launchwise
 from samples import ROOT
 from typer.main import get_command
 
@@ -35,23 +35,6 @@ def test_every_command_has_help(command):
     done = launchwise(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"Usage: launchwise {command} ")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["predikt"], "No such command 'predikt'. Did you mean 'predict'? (see launchwise --help)"),
-        (["--verbos"], "No such option: --verbos"),
-        (["predict"], "predict: Missing argument"),
-        (["predict", "--tob", "3"], "predict: No such option: --tob"),
-        (["predict", "a", "b", "n=3", "--top", "many"], "predict: Invalid value for '--top'"),
-        (["export", "a", "--format", "py"], "export: Invalid value for '--format': 'py' is not"),
-        (["export", "no.study", "--format", "T4"], "export: unknown study 'no.study'"),
-        (["import-shipped", "a", "b.json"], "import-shipped: Missing option '--mapping'"),
-    ],
-)
-def test_a_wrong_word_is_told_in_one_line(words, said):
-    assert complaint(launchwise(*words)).startswith(said)
 
 
 def test_commands_and_options_are_completed_in_bash():

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import complaint, launchwise, line_of
+from command_line import complaint, launchwise
 from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
@@ -18,8 +18,6 @@ from launchwise.workloads.spec import load_spec
 
 GPU, WORKLOAD = "test", SPEC.workload
 OWN = [f"--workloads={folder.parent}" for folder in (SAXPY, STENCIL)]
-OLD = "OLD"
-"""Stands for the folder of :func:`old`."""
 
 
 @cache
@@ -218,31 +216,6 @@ def test_public_sweeps_are_compared_without_options():
         pytest.skip("the tests run outside a repository")
     assert "pnpoly on rtx3090: 4092 rows in both" in done.stdout
     assert done.returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nothing", OLD], "nothing: is missing: neither a folder nor a file"),
-        (["README.md", OLD], "README.md: is not a complete Parquet file"),
-        (["docs", OLD], "docs: holds no sweep"),
-        ([OLD, "data/public/gpus"], "compare: no sweep in common"),
-        ([OLD, OLD, "--gpu", "h200"], "compare: --gpu: 'h200' is not OLD=NEW"),
-        ([OLD, OLD, "--gpu", "a=b"], "compare: --gpu: OLD: unknown GPU 'a'"),
-        ([OLD, OLD, "--gpu", "a=c", "--gpu", "b=c"], "compare: --gpu: 'b=c' names a GPU twice"),
-        ([OLD, OLD, "--only", "saxp"], "compare: --only: unknown workload 'saxp'"),
-        ([OLD, OLD, "--workloads", "nothing"], "compare: --workloads: no folder 'nothing'"),
-        ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none exclu"),
-        ([OLD, OLD, "--fail-on", "everything"], "compare: Invalid value for '--fail-on'"),
-        ([OLD, OLD, "--confidence", "100"], "compare: Invalid value for '--confidence'"),
-        ([OLD, OLD, "--only", WORKLOAD, "--csv", "README.md/rows.csv"], "README.md/rows.csv"),
-        ([OLD], "compare: Missing argument 'NEW'"),
-    ],
-)
-def test_mistakes_are_one_line(words, said, old, capsys):
-    asked = [old if word == OLD else word for word in words]
-    line = line_of(capsys, "compare", *asked, *OWN)
-    assert line.startswith(said.replace("OLD:", f"{old}:"))
 
 
 def test_a_mistake_is_one_line_of_the_process(old):

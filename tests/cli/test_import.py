@@ -103,27 +103,8 @@ def test_a_sweep_goes_out_and_comes_back(here, capsys, kind):
     assert capsys.readouterr().out.splitlines()[0] == "a4000: 2 failed, 13 ok"
 
 
-def test_what_cannot_be_imported_is_one_line(here, capsys):
-    (here / "none.json").write_text('{"a": 1}')
-    (here / "empty.json").write_text("")
-    for words, said in [
-        (["none.json", "--as", "blur"], "none.json"),
-        (["empty.json", "--as", "blur"], "empty.json"),
-        (["missing.json", "--as", "blur"], "missing.json"),
-        (["a4000.json.gz", "--as", "Blur-1"], "--as: must match"),
-        (["a4000.json.gz", "--as", "blur", "--device", "x"], "--device: must be NAME=VALUE"),
-        (["a4000.json.gz"], "Missing option '--as'"),
-    ]:
-        assert said in line_of(capsys, "import", *words)
-    words = ["export-sweep", "none.parquet", "out.json", "--workload", "nothing"]
-    assert "nothing" in line_of(capsys, *words)
-    assert not (here / "kernels").exists()
-
-
 def test_files_of_other_programs(here, capsys):
     foreign.write(here / "results.json", foreign.results())
-    said = line_of(capsys, "import", "results.json", "--as", "cb")
-    assert "states no device: name it, such as --device results.json=NAME" in said
     known = ["--device", f"results.json={DEVICES['a4000']}", "--problem", "n=4096"]
     assert main(["import", "results.json", "--as", "blur", *known]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -182,12 +182,7 @@ def nothing(here):
 @pytest.mark.parametrize(
     ("edit", "words", "said"),
     [
-        (nothing, ["saxpy_blocks"], "plan: unknown study 'saxpy_blocks', did you mean"),
-        (nothing, [STUDY, "--gpu", "locla"], "plan: --gpu: unknown GPU or card 'locla'"),
-        (nothing, [STUDY, "--gpu", "a100"], "plan: --gpu: a100 is known from its datasheet alone"),
         (nothing, [STUDY, "--minutes", "0.02"], "0.02 min are too few: the shortest problem takes"),
-        (nothing, [STUDY, "--minutes", "0"], "plan: Invalid value for '--minutes'"),
-        (nothing, [STUDY, "--minutes", "inf"], "plan: Invalid value for '--minutes'"),
         (
             changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
             [STUDY, "--gpu", "local"],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from command_line import launchwise, line_of
+from command_line import launchwise
 from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
@@ -164,29 +164,6 @@ def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys):
 def test_gpus_have_the_names_of_their_devices(words, gpu, own, capsys):
     assert main(["predict", ASKED[0], words, *ASKED[2:], *own, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gpu"] == gpu
-
-
-@pytest.mark.usefixtures("at_root")
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([ASKED[0], "a10", *ASKED[2:]], "unknown GPU or card 'a10', did you mean 'a100'?"),
-        ([ASKED[0], "RTX 30", *ASKED[2:]], "unknown GPU or card 'RTX 30'"),
-        ([ASKED[0], "titan", *ASKED[2:]], "'titan' fits titan_black, titan_rtx, titan_v, titan_x"),
-        ([ASKED[0], "NVIDIA", *ASKED[2:]], "unknown GPU or card 'NVIDIA'"),
-        ([*ASKED[:2], "n=5", *ASKED[3:]], "n=5: 5 is below the minimum 20"),
-        ([*ASKED[:2], "n=many", *ASKED[3:]], "n=many: 'many' is not an integer"),
-        (ASKED[:4], "order: needs a value"),
-        ([*ASKED, "m=3"], "unknown problem parameter 'm'"),
-        ([*ASKED, "n=3"], "n=3: n is given twice"),
-        ([*ASKED, "fast"], "fast: must be NAME=VALUE"),
-        ([*ASKED, "--top", "0"], "--top: must be at least 1"),
-        ([*ASKED, "--configfile", "nothing.yaml"], "nothing.yaml"),
-        (["stencil_bloc", *ASKED[1:]], "predict: unknown study 'stencil_bloc', did you mean"),
-    ],
-)
-def test_bad_questions_are_one_line(arguments, said, own, capsys):
-    assert said in line_of(capsys, "predict", *arguments, *own)
 
 
 HOST_BOUND = [

@@ -18,7 +18,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from command_line import line_of
 from fake_cluster import CARD, of_cards
 from forks import Fork, forked, run_launchwise, run_snakemake
 from mistakes import planted
@@ -395,20 +394,6 @@ def test_a_workload_of_the_project_leaves_its_studies_out(tune, tmp_path):
     assert not (tmp_path / "here" / "tuned" / "acoustic" / "results" / "sweeps").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["w"], "'w'|w: must be NAME=VALUE"),
-        (["w=32,8", "h=16"], "8 is below the minimum 16"),
-    ],
-)
-def test_a_problem_that_is_none_is_told(workload, tmp_path, monkeypatch, capsys, words, said):
-    monkeypatch.chdir(tmp_path)
-    found = line_of(capsys, "tune", str(workload), *words)
-    assert any(each in found for each in said.split("|")), found
-    assert not (tmp_path / "tuned").exists()
-
-
 def test_settings_of_somebody_else_stay(tune, workload, tmp_path):
     own = tmp_path / "here" / "own" / "config.yaml"
     own.parent.mkdir()
@@ -492,31 +477,3 @@ def test_everything_is_measured_where_that_takes_less_than_a_minute(tune, tmp_pa
     asked, said = planned(*large, "--evaluations", "20")
     assert asked == {"kind": "transfer", "budget": 20}
     assert "launchwise: searches" not in said
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--all", "--minutes", "3"], "--all: measures every configuration: leave --minutes out"),
-        (["--within", "none"], "--within: 'none' is no percentage above 0 and below 100"),
-        (["--within", "0"], "--within: '0' is no percentage above 0 and below 100"),
-        (["--known", "nowhere"], "nowhere: holds no sweep of convolution; expected one of: "),
-        (["--known", "cache.json"], "cache.json: is not named convolution.parquet, as a sweep of"),
-        (["--known", "odd"], "is of another space: tunable 'tile_size_y' is missing"),
-        (["--known", "broken"], "broken/convolution.parquet: is no Parquet file"),
-        (["--evaluations", "0"], "Invalid value for '--evaluations'"),
-    ],
-)
-def test_bad_searches_are_one_line(tune, workload, tmp_path, words, said):
-    here = tmp_path / "here"
-    (here / "cache.json").write_text("{}")
-    for name in ("odd", "broken"):
-        (here / name).mkdir()
-    columns = ["block_size_x", "block_size_y", "tile_size_x", "variant", "w", "h"]
-    row = [32, 4, 1, "tiled", 32, 16]
-    pd.DataFrame([row], columns=columns).to_parquet(here / "odd" / "convolution.parquet")
-    (here / "broken" / "convolution.parquet").write_text("no table")
-    done = tune(workload, "w=32", "h=16", *words)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -100,24 +100,3 @@ def test_nothing_is_written_outside_of_data(tmp_path, here, capsys):
             packed.writestr(name, b"x")
         assert name in line_of(capsys, "data", str(tmp_path / "bad.zip"))
     assert not list(here.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("source", "wanted"),
-    [
-        ("none.zip", "is no file, no folder and no address"),
-        ("ftp://example.org/a.zip", "is no address that begins with https://"),
-        ("http://127.0.0.1:9/a.zip", "cannot be fetched"),
-        (".", "holds no sweeps in data/recorded or data/public/gpus"),
-    ],
-)
-def test_a_wrong_source_is_one_line(source, wanted, here, capsys):
-    assert wanted in line_of(capsys, "data", source)
-
-
-def test_a_zip_of_something_else_is_one_line(tmp_path, here, capsys):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
-        packed.writestr("a", "b")
-    assert f"holds no {MANIFEST}" in line_of(capsys, "data", str(tmp_path / "a.zip"))
-    (tmp_path / "b.zip").write_text("no zip")
-    assert "is damaged" in line_of(capsys, "data", str(tmp_path / "b.zip"))

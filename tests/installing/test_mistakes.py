@@ -1,7 +1,7 @@
 """Mistakes of installing and running that a new user makes: each is one line that says what to do.
 
-Those of one command alone are in tests/cli, of `make` in test_clone.py, of `launchwise data` in
-test_data.py, of modules and versions in test_other_folders.py, and of settings in tests/experiment.
+Those of a command line are in tests/cli/data/complaints.yaml, of `make` in test_clone.py, of modules
+and versions in test_other_folders.py, and of settings in tests/experiment.
 All run in one project, which `launchwise init` made.
 """
 
@@ -28,34 +28,6 @@ def here(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     shutil.copytree(SMOOTH, folder / "project" / "smooth")
     return folder / "project"
-
-
-COMMANDS = {
-    "a workload that is nowhere": (["tune", "nothing"], "neither a folder with spec.yaml nor a"),
-    "a kernel in place of a workload": (
-        ["tune", "smooth/smooth.cu"],
-        "is no workload: launchwise new smooth --from smooth/smooth.cu makes one",
-    ),
-    "a folder that is used": (["init", "smooth"], "smooth: is not empty: name a new folder"),
-    "a file for a folder": (["init", "config.yaml"], "config.yaml: is a file: name a new folder"),
-    "a folder below a file": (["init", "config.yaml/x"], "cannot be written: Not a directory"),
-    "an answer before a product": (
-        ["recommend", "saxpy_block", "--gpu", "local", *SAXPY],
-        "is missing: make it with snakemake --cores all -- final_saxpy_block",
-    ),
-    "a recheck before a product": (["recheck"], "no study has recommendations yet: make them with"),
-}
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_mistake_of_a_command(name, here):
-    words, wanted = COMMANDS[name]
-    done = launchwise(*words, folder=here, **NO_GPU)
-    said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
-    assert done.returncode in (1, 2)
-    assert len(said) == 1, done.stderr
-    assert wanted in said[0]
-    assert "Traceback" not in done.stderr
 
 
 def test_a_workload_of_the_project_is_found_by_its_name(here):

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from benchmark_runs import run_script
-from command_line import complaint, launchwise
+from command_line import launchwise
 from forks import forked
 from samples import ROOT, copy_project
 
@@ -288,21 +288,6 @@ def test_the_study_answers_on_the_command_line(study):
 def acoustic_variants(study):
     spec = yaml.safe_load((study.folder / "kernels" / "acoustic" / "spec.yaml").read_text())
     return list(spec["variants"])
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("acoustic_tile", "n=400"), "recommend: --gpu: choose one: acoustic_tile measured h200, "),
-        (("acoustic_tile", "--gpu", "h2000", "n=400"), "recommend: gpu: unknown GPU or card"),
-        (
-            ("acoustic_tile", "--gpu", "h200", "n=400"),
-            "recommend: dtype: needs a value, such as dtype=float32",
-        ),
-    ],
-)
-def test_a_wrong_question_is_one_line(study, words, said):
-    assert complaint(launchwise("recommend", *words, folder=study.folder)).startswith(said)
 
 
 def test_the_answers_leave_the_project(study, tmp_path):
