@@ -1,15 +1,21 @@
 """``launchwise new``: what it writes for kernels in many styles, and what a person edits."""
 
 import difflib
+import tempfile
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import launchwise, line_of
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
+from launchwise.cli.new.signature import choose, read_source
+from launchwise.cli.new.writing import spec_text
 from launchwise.workloads.arguments import TYPES
 from launchwise.workloads.declared.content import Source, shape_of
 from launchwise.workloads.declared.expected import called
@@ -89,8 +95,6 @@ def refused(tmp_path, monkeypatch, capsys):
     return partial(line_of, capsys)
 
 
-FIRST = "__global__ void first(int *x) {}\n"
-SECOND = "__global__ void second(int *x) {}\n"
 SEVERAL = """
 template <typename... T> __global__ void general(T *...x) {}
 __global__ void first(float *x, int n) { x[threadIdx.x] = BLOCK_SIZE; }
@@ -110,58 +114,27 @@ def test_of_several_kernels_all_are_listed_and_the_first_is_taken(tmp_path, caps
     assert set(other["tunables"]) == {"block_size_x"}
 
 
-REFUSED = [
-    (SEVERAL, "--kernel frst", "--kernel: unknown kernel 'frst', did you mean 'first'?"),
-    (SEVERAL, "--kernel general", "general: its template parameter"),
-    (SEVERAL, "--kernel third", "third: 'float **y' is a pointer to pointers"),
-    ("int main() {}", "", "has no kernel"),
-    ("// __global__ void k(float *x) {}", "", "has no kernel"),
-    ("__global__ void KERNEL(k)(float *x) {}", "", "KERNEL(k): its name is made by a macro"),
-    ("__global__ void k(float &x) {}", "", "k: 'float &x' is neither"),
-    ("__global__ void k(const int &n) {}", "", "k: 'const int &n' is neither a number nor a"),
-    ("__global__ void k(int a) {} __global__ void k(float a) {}", "", "k: is defined several"),
-    (
-        "struct S { int a[2]; }; __global__ void k(S s) {}",
-        "",
-        "k: 'S s' is passed by value and not",
-    ),
-    ("__global__ void k(cudaTextureObject_t t) {}", "", "k: 'cudaTextureObject_t t' is passed"),
-    (
-        "template <class F> __global__ void k(F f) { f(1); }",
-        "",
-        "k: its parameter 'f' is a function",
-    ),
-    ("template <typename... A> __global__ void k(A... a) {}", "", "k: its template parameter 'typ"),
-    (
-        f"#define H\n#ifndef H\n{FIRST}#endif\n{SECOND}",
-        "--kernel first",
-        "--kernel: first stands un",
-    ),
-    (
-        f"#if 0\n{FIRST}#else\n#endif\n{SECOND}",
-        "--kernel first",
-        "--kernel: first stands under #if 0\n",
-    ),
-    (
-        "__global__ void first(int *x) { x[0] = _SIDE_; }\n" + SECOND,
-        "",
-        "first: needs _SIDE_, and no name of a spec begins with an underscore: rename it\n",
-    ),
-    (
-        "#define A x x x x\n#define B A A A A A A A A\n#define C B B B B B B B B\n"
-        "#define D C C C C C C C C C C C C\n#define E D D D D D D D D D D\n"
-        "__global__ void first(int *x) { E; }\n" + SECOND,
-        "",
-        "has an expression of more than 20,000 characters\n",
-    ),
-]
+KERNEL = "'extern \"C\" __global__ void k(float *x, int n) { x[blockIdx.x * B] = n; }'"
+REFUSED = read_yaml(DATA / "refused.yaml")
+DEEP = {
+    "brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
+    "operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),
+    "a chain": ("k = 1" + " + 1" * 60_000, "cannot be read as Python: nested too deep"),
+    "CUDA": (f"k = cp.RawKernel('__global__ void k() {{{'(' * 300}}}', 'k')", "line 1: (: is"),
+    "a huge file": ("x = 1\n" * 50_000, "is longer than 262,144 bytes"),
+}
+REFUSED["py"] |= {name: {"text": text, "said": said} for name, (text, said) in DEEP.items()}
 
 
-@pytest.mark.parametrize(("text", "options", "said"), REFUSED)
-def test_what_cannot_be_described_is_told_in_one_line(text, options, said, refused):
-    Path("k.cu").write_text(text)
-    told = refused("new", "mine", "--from", "k.cu", *options.split()) + "\n"
-    assert told.startswith(f"k.cu: {said}")
+EVERY = {f"{kind}: {name}": case for kind, cases in REFUSED.items() for name, case in cases.items()}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_cannot_be_described_is_told_in_one_line(name, refused):
+    case, file = EVERY[name], f"kernel.{name.partition(':')[0]}"
+    Path(file).write_text(case["text"].replace("(KERNEL", f"({KERNEL}"))
+    told = refused("new", "mine", "--from", file, *case.get("words", "").split()) + "\n"
+    assert told.startswith(f"{file}: {case['said']}")
     assert not Path("mine").exists()
 
 
@@ -290,3 +263,31 @@ def test_an_extension_of_pytorch_is_told_with_what_to_cut(make, capsys):
     said = capsys.readouterr().out
     assert "mine/kernel.cu is an extension of PyTorch" in said
     assert "cut lines 2, 3 and the host code that names torch::" in said
+
+
+PIECES = st.sampled_from(
+    [
+        *("__global__ ", "void ", "k", "(", ")", "{", "}", "[", "]", "<", ">", ";", ",", "*", "&"),
+        *("float ", "int ", "x", "=", '"', "'", "/*", "*/", "//", "\n", "#define A ", "#if "),
+        *("#ifndef A", "#endif\n", "template <typename T>", "__constant__ ", "typedef ", "using "),
+        *("namespace a ", 'extern "C" ', "enum ", "1", "::", "...", "\\\n"),
+        *("k<<<", ">>>(", "dim3 ", "blockIdx.x ", "threadIdx.x ", "if (x < 1)", "atomicAdd(&x"),
+    ]
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(PIECES, max_size=40).map("".join))
+@example("__constant__ __global__ __global__ ,;")
+def test_whatever_a_file_holds_is_read_or_refused_in_words(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.cu"
+        path.write_text(text + "\n__global__ void last(float *x) {}")
+        try:
+            source = read_source(path)
+            kernel = choose(source, None, path)
+        except UserError:
+            return
+        spec = Path(folder) / "spec.yaml"
+        spec.write_text(spec_text("mine", "k.cu", source, kernel))
+        assert read_yaml(spec)["variants"]

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from command_line import complaint, launchwise
 
 from launchwise.base.typed import read_yaml
@@ -48,71 +47,6 @@ def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path):
     assert spec["baseline"]["block_size_x"] == 24
     assert spec["baseline"]["block_size_y"] == 4
     assert "compiler_options" not in spec
-
-
-def of_options(options):
-    """A call with options of the compiler."""
-    return f"k = cp.RawKernel({KERNEL}, 'k', options={options})"
-
-
-TRITON = "import triton\n\n\n@triton.jit\ndef f(n):\n    pass\n"
-REFUSED = {
-    "no such function": (TRITON, "--kernel: unknown @triton.jit function 'g'", "--kernel", "g"),
-    "a function below other code": (
-        "if True:\n    @triton.jit\n    def f(x):\n        pass\n",
-        "line 3: a @triton.jit function below other code is not read: move it to the left",
-    ),
-    "a function without arrays": (TRITON, "line 5: f loads and stores nothing"),
-    "no Python": ("k = (\n1 +\n", "line 1: no Python: '(' was never closed"),
-    "no call": ("import cupy\ncode = 'x'\n", "has no @triton.jit function and no call of cupy.Raw"),
-    "no kernel": ("\nk = cupy.RawKernel('float x;', 'k')", "line 2: code has no kernel: "),
-    "an f-string": (
-        "def f(n):\n    cp.RawKernel(f'{n}', 'k')",
-        "line 2: code is made of n, which is",
-    ),
-    "a text that is computed": ("k = cp.RawKernel('a' * 3, 'k')", "line 1: code has no kernel: "),
-    "a number": ("k = cp.RawKernel(3, 'k')", "line 1: code is no text, but 3"),
-    "a parameter": (
-        "def f(t): return cp.RawKernel(t, 'k')",
-        "line 1: code is t, which is known only",
-    ),
-    "names that stand for each other": ("a = b\nb = a\nk = cp.RawKernel(a, 'k')", "line 3: code"),
-    "an unknown option": (of_options("('-DB=2', '-I/usr')"), "line 1: unknown option '-I/usr'"),
-    "a macro of two lines": (
-        of_options(r"('-DB=2\n#include <x>',)"),
-        "line 1: unknown option '-DB=2",
-    ),
-    "options that are computed": (of_options("tuple(o)"), "line 1: o is known only when it runs"),
-    "a module of a file": ("m = cp.RawModule(path='k.cu')", "line 1: path names a file: give that"),
-    "a launch of all blocks at once": (
-        f"k = cp.RawKernel({KERNEL}, 'k', enable_cooperative_groups=True)",
-        "line 1: kernels are never launched cooperatively",
-    ),
-    "a half of a character": (f"k = cp.RawKernel({KERNEL} '\\ud800', 'k')", "line 1: code holds"),
-    "a kernel that is none": (
-        "\n\nk = cp.RawKernel('__global__ void k(float **x) {}', 'k')",
-        "line 3: 'float **x' is a pointer to pointers",
-    ),
-    "deep brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
-    "deep operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),
-    "a chain": ("k = 1" + " + 1" * 60_000, "cannot be read as Python: nested too deep"),
-    "deep CUDA": (f"k = cp.RawKernel('__global__ void k() {{{'(' * 300}}}', 'k')", "line 1: (: is"),
-    "a huge file": ("x = 1\n" * 50_000, "is longer than 262,144 bytes"),
-    "a zero byte": ("x = '\0'", ""),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_taken_is_one_line(name, tmp_path, capfd):
-    text, told, *options = REFUSED[name]
-    file = tmp_path / "kernel.py"
-    file.write_text(text)
-    assert main(["new", str(tmp_path / "mine"), "--from", str(file), *options]) == 2
-    said = capfd.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert said.err.startswith(f"launchwise: {file}: {told}")
-    assert not (tmp_path / "mine").exists()
 
 
 def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path):
