@@ -3,12 +3,14 @@
 import copy
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 from command_line import line_of
 from products import STUDY, stencil_project
 
 from launchwise.base.storage import read_sealed_json, write_sealed_json
+from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 
 MEMBERS = "gaussian_process, knn, forest, lightgbm, xgboost, nearest_size"
@@ -19,6 +21,7 @@ STRANGE = (
     *(None, True, -1, 0.5, 1e308, 10**40, "x", "", "\n", [], {}, [[1]], [None], {"x": None}),
 )
 EDITS = 24
+RESEALED = read_yaml(Path(__file__).parent / "data" / "resealed.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -60,77 +63,12 @@ def edited(content, way, strange):
     return changed
 
 
-@pytest.mark.parametrize(
-    ("name", "way", "strange", "said"),
-    [
-        ("", ("time_intervals",), [1], "time_intervals: must be"),
-        ("", ("time_intervals",), {"problems": 30, "covered": 1, "stretch": 1e308}, "stretch: "),
-        ("", ("gpus",), ["card.sm16"], "gpus: must be a mapping"),
-        ("", ("gpus",), {"card.sm99": "x"}, "unknown GPU or card 'card.sm99'"),
-        ("", ("kind",), "oracle", "kind: unknown kind of model 'oracle'"),
-        ("", ("measurements", "card.sm16", "days"), 7, "measurements.card.sm16.days: must be"),
-        ("recommender", ("parameters",), [], "parameters: must be a mapping"),
-        ("recommender", ("state", "kinds", "knn"), "oracle", "unknown kind of model 'oracle'"),
-        ("recommender", ("parameters", "caution"), -1, "parameters.caution: must be"),
-        ("recommender", ("parameters", "folds"), 1, "parameters.folds: unknown key 'folds'"),
-        ("recommender", ("state", "experience", "problems"), -1, "experience.problems: must be"),
-        ("recommender", ("state", "experience", "gpus"), 7, "experience.gpus: must be"),
-        ("recommender/lightgbm", ("state", "columns"), ["n"], "was fitted to"),
-        ("recommender/xgboost", ("state", "columns"), ["n"], "was fitted to"),
-        ("recommender/forest", ("state", "columns"), ["n"], "was fitted to"),
-        ("recommender/knn", ("state", "columns"), ["n"], "was fitted to"),
-        ("recommender/knn", ("state", "constant", "color"), 1.0, "'color' is no feature of"),
-        ("recommender/knn", ("state", "levels", "levels"), [1.0], "other numbers of columns"),
-        ("recommender/gaussian_process", ("state", "scales"), [1.0], "are not those of its points"),
-        ("recommender/best_on_average", ("state", "columns"), ["color"], "'color' is no tunable"),
-        ("recommender/best_on_average", ("state", "regrets"), {"x": 1.0}, "regrets.x: "),
-    ],
-)
-def test_what_no_product_holds_is_named_with_its_file(
-    product,
-    capsys,
-    name,
-    way,
-    strange,
-    said,
-):
-    path = product / (f"{name}/recommender.json" if name else "final.json")
+@pytest.mark.parametrize(("name", "way", "strange", "said"), RESEALED)
+def test_what_no_product_holds_is_named_with_its_file(product, capsys, name, way, strange, said):
+    path = table_of(product) if name == "lookup" else product / f"{name}.json"
     write_sealed_json(path, edited(read_sealed_json(path), way, strange))
-    line = line_of(capsys, *BETWEEN)
-    assert str(path.relative_to(product)) in line
-    assert said in line
-
-
-@pytest.mark.parametrize(
-    ("way", "strange", "said"),
-    [
-        (("workload",), "saxpy", "workload: is of saxpy, not of stencil"),
-        (("parameters",), ["n"], "entries: are of other devices or parameters"),
-        (("entries", 0, "device"), 7, "entries: are of other devices or parameters"),
-        (("entries", 0, "choice"), 10**6, "configurations: some are missing"),
-        (("entries", 0, "basis"), "guessed", "entries: 'guessed' is no basis"),
-        (("entries", 0, "problem"), [-1, "float32", 8], "entries: are of another workload"),
-        (("entries", 0, "scale"), 9, "entries: are of another workload"),
-        (("configurations", 0, "variant"), "x", "configurations: are of another workload"),
-        (("features", 0), ["color", "1"], "features: are of another workload"),
-        (("features", 0), ["n / 2", "1"], "features: are of another workload"),
-        (("devices", 1, "facts"), [1], "devices: card.sm72: needs"),
-        (("devices", 1, "judge", "left"), [0], "devices: card.sm72: its trees have other nodes"),
-        (("devices", 1, "judge", "left", 0), 0, "devices: card.sm72: its trees have other nodes"),
-        (("devices", 1, "judge", "feature", 0), 99, "card.sm72: its trees have other nodes"),
-    ],
-)
-def test_what_no_table_of_answers_holds_is_named_with_its_file(
-    product,
-    capsys,
-    way,
-    strange,
-    said,
-):
-    path = table_of(product)
-    write_sealed_json(path, edited(read_sealed_json(path), way, strange))
-    line = line_of(capsys, *MEASURED)
-    assert f"results/lookup/{STUDY}.json" in line
+    line = line_of(capsys, *(MEASURED if name == "lookup" else BETWEEN))
+    assert (f"results/lookup/{STUDY}.json" if name == "lookup" else f"{name}.json") in line
     assert said in line
 
 
