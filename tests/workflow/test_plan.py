@@ -1,11 +1,13 @@
 """What the Snakefile asks: files that a script stands on, their digest, shards, wildcards."""
 
+import json
 import os
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -84,61 +86,56 @@ def test_imports_inside_functions_count(tmp_path, monkeypatch):
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 
-RULE = re.compile(
-    r"^(?:rule (\w+)|use rule (\w+) as (\w+) with):\n((?:[ \t].*\n|\n)*)", re.MULTILINE
-)
-RULE_FILES = [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]
-BODIES = {}
-"""Rule that is written out to its text."""
-INHERITED = {}
-"""Rule that inherits to the one that it inherits from."""
-for path in RULE_FILES:
-    for name, base, heir, body in RULE.findall(path.read_text()):
-        BODIES[name or heir] = body
-        INHERITED |= {heir: base} if heir else {}
-SCRIPTED = {name: body for name, body in BODIES.items() if "    script:\n" in body}
 ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which nothing must run again: answers come before measurements."""
 
 
-def test_rules_that_run_once_match_missing_files_alone():
-    once = set()
-    for name, body in BODIES.items():
-        if kind := re.search(r'\*\*contests\.untested\("(.*)"\)', body):
-            once.add(name)
-            assert f"/{{study}}.{kind[1]}" in body.split("output:")[1].split("log:")[0]
-    assert once == ONCE
+def print_rules(words):
+    """Print each rule with a script as Snakemake reads it: its code as the files that it names, and
+    the kind of file that a rule that runs once waits to miss."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.types import OutputSettings, Quietness, ResourceSettings
+
+    from launchwise.workflow.contests import Contests
+    from launchwise.workflow.plan import Code
+
+    Code.__call__ = lambda code, *files: " ".join(map(str, files))
+    Contests.untested = lambda contests, kind: {"kind": kind}
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        cores = ResourceSettings(cores=1)
+        read = api.workflow(resource_settings=cores, snakefile=ROOT / "Snakefile")._workflow
+        for rule in (each for each in read.rules if each.script):
+            code = getattr(rule.params, "code", None)
+            code = code(SimpleNamespace(study="granger_time")) if callable(code) else code
+            script = Path(rule.script).name
+            kind = rule.wildcard_constraints.get("kind", "") if rule.name in ONCE else ""
+            is_local = rule.name in read._localrules
+            print(json.dumps([rule.name, script, code, kind, is_local, str(rule.output[0])]))
 
 
-def test_every_script_belongs_to_a_rule_that_has_its_code():
-    texts = [path.read_text() for path in RULE_FILES]
-    named = [each for text in texts for each in re.findall(r'"\.\./(scripts/\w+\.py)"', text)]
-    assert set(SCRIPTS) <= {*named}
-    # Also of rules that are made in a loop.
-    coded = [each for text in texts for each in re.findall(r'\bcode\(\s*"(scripts/[^"]+)"', text)]
-    once = [name for name in SCRIPTED if name in ONCE]
-    assert len(coded) == len(named) - len(once) > 20
-    for name, body in SCRIPTED.items():
-        (script,) = re.findall(r'script:\n        "\.\./(scripts/\w+\.py)"', body)
-        code = re.search(r"^        code=.*?\n(?=        \w+=|    script:)", body, re.M | re.S)
-        assert (code is None) == (name in ONCE), name
+@pytest.mark.workloads
+def test_every_rule_has_the_code_of_its_script_unless_it_runs_once():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = forked(print_rules, [], ROOT, environment, seconds=60)
+    assert done.returncode == 0, done.stderr
+    local, scripts = {}, set()
+    for line in done.stdout.splitlines():
+        name, script, code, kind, is_local, output = json.loads(line)
+        local.setdefault(script, set()).add(is_local)
+        scripts.add(f"scripts/{script}")
+        # Each of those that run once matches its own missing file alone.
+        assert (code is None) == bool(kind) == (name in ONCE), name
+        assert not kind or output.endswith(f".{kind}"), name
         if code is not None:
-            assert re.search(rf'\bcode\(\s*"{re.escape(script)}"', code[0]), name
+            first, *others = code.split()
+            assert Path(first).name == script, name
             # Processes of their own that a script starts are code of the rule, too.
-            for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / script).read_text()):
-                assert f'"{module.replace(".", "/")}.py"' in code[0], name
-
-
-def test_a_rule_that_inherits_is_local_as_its_base_and_has_code_unless_it_runs_once():
-    local = {name: "localrule: True" in body for name, body in BODIES.items()}
-    assert {"blind_pairs", "recheck_pairs"} <= INHERITED.keys()
-    for name, base in INHERITED.items():
-        assert base in SCRIPTED, name
-        # Else it becomes a job of the cluster.
-        assert local[name] or not local[base], name
-        assert ("        code=None,\n" in BODIES[name]) == (name in ONCE), name
-        # The script of both is the one whose code the first names.
-        assert name in ONCE or "code=" not in BODIES[name], name
+            for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / first).read_text()):
+                assert f"{module.replace('.', '/')}.py" in others, name
+    assert scripts >= {*SCRIPTS}
+    # A rule that inherits becomes a job of the cluster, unless it says as its base that it is none:
+    # pairs alone are measured by jobs of both kinds.
+    assert {script for script, both in local.items() if len(both) > 1} == {"confirm.py"}
 
 
 def experiment(root=ROOT, **gpus):
