@@ -12,7 +12,7 @@ from launchwise import __version__
 from launchwise.cli.app import app
 
 COMMANDS = sorted(get_command(app).commands)
-HEAVY = ("numpy", "pandas", "pydantic", "rich", "sklearn", "yaml", "launchwise.experiment")
+HEAVY = {"numpy", "pandas", "pydantic", "rich", "sklearn", "yaml", "launchwise.experiment"}
 """What neither help nor completion may wait for."""
 
 
@@ -47,11 +47,22 @@ def test_commands_and_options_are_completed_in_bash():
     assert completed("launchwise predict --le") == ["--learnt"]
 
 
-def test_help_imports_nothing_heavy():
-    code = "import sys, launchwise.cli.app as app; app.main(['--help']); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    modules = set(done.stdout.splitlines()[-1].split())
-    assert "typer" in modules
-    assert modules.isdisjoint(HEAVY)
+TABLES = {"pandas", "pyarrow", "scipy", "optuna"}
+MODELS = {"pycuda", "sklearn", "xgboost", "lightgbm", "optuna", "plotly", "snakemake"}
+STARTS = {
+    "launchwise.cli.app as app; app.main(['--help'])": HEAVY,
+    "launchwise.cli.stages": TABLES,
+    "launchwise.cuda.child": TABLES,
+    "launchwise.workflow.targets": MODELS,  # what the Snakefile imports
+}
+"""What a process imports first, and what that must not load."""
+
+
+@pytest.mark.parametrize("imported", STARTS)
+def test_a_start_loads_no_library_that_it_does_not_need(imported):
+    code = f"import sys, {imported}; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = {*done.stdout.splitlines()[-1].split()}
+    assert "launchwise" in modules
+    assert modules.isdisjoint(STARTS[imported])

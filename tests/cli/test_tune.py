@@ -4,124 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shlex
-import shutil
 import signal
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from fake_cluster import CARD, of_cards
-from forks import Fork, forked, run_launchwise, run_snakemake
+from fake_cluster import CARD
 from mistakes import planted
 from samples import ROOT
 
 from launchwise.cli.app import main
 from launchwise.cli.tuning import HEADER
 from launchwise.measuring.journal import read_journal
-
-CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
-NARROW = {
-    "block_size_x": [16, 32],
-    "block_size_y": [4, 8],
-    "tile_size_x": [1],
-    "tile_size_y": [1, 2],
-}
-"""Values that make eight configurations."""
-
-
-@pytest.fixture
-def workload(tmp_path):
-    """The convolution in one file, in a folder without anything else of the project."""
-    folder = Path(shutil.copytree(CONVOLUTION, tmp_path / "mine" / "convolution"))
-    path = folder / "spec.yaml"
-    raw = yaml.safe_load(path.read_text())
-    for name, values in NARROW.items():
-        raw["tunables"][name]["values"] = values
-    raw["variants"]["tiled"]["constraints"] = ["block_size_x * block_size_y >= 64"]
-    raw["baseline"] |= {"block_size_y": 8}
-    path.write_text(yaml.safe_dump(raw, sort_keys=False))
-    return folder
-
-
-@dataclass(frozen=True)
-class Tune:
-    """``launchwise tune`` in a folder of its own, on a machine with one made-up card."""
-
-    folder: Path
-    kernel_cache: Path
-
-    @contextmanager
-    def started(self, *words, cards=None, inside=""):
-        """A command of launchwise, in the background; it ends with the block at the latest."""
-        environment = of_cards(cards or self.folder / "cards.json", self.kernel_cache)
-        environment |= {"XDG_CACHE_HOME": str(self.folder / "kept")}
-        with (self.folder / "out").open("w") as out, (self.folder / "said").open("w") as said:
-            here = self.folder / "here" / inside
-            process = Fork(run_launchwise, [*map(str, words)], here, environment, out, said)
-        try:
-            yield process
-        finally:
-            process.kill()
-
-    def said(self):
-        """Standard error of the last command."""
-        return (self.folder / "said").read_text()
-
-    def __call__(self, *words, cards=None):
-        """Run ``launchwise tune`` to its end."""
-        return self.command("tune", *words, cards=cards)
-
-    def ok(self, *words, cards=None):
-        """Run ``launchwise tune`` to its end, which is a success."""
-        done = self(*words, cards=cards)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done
-
-    def command(self, *words, cards=None, inside=""):
-        """Run a command in a folder to its end."""
-        with self.started(*words, cards=cards, inside=inside) as process:
-            code = process.wait(200)
-        out = (self.folder / "out").read_text()
-        return subprocess.CompletedProcess([*map(str, words)], code, out, self.said())
-
-
-@pytest.fixture
-def tune(tmp_path, kernel_cache):
-    """See :class:`Tune`."""
-    (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
-    (tmp_path / "here").mkdir()
-    return Tune(tmp_path, kernel_cache)
-
-
-@pytest.fixture
-def snakemake(tmp_path, kernel_cache):
-    """Ask Snakemake what it would do for a line that ``launchwise tune`` printed, or run it."""
-
-    def run(line, *options):
-        _, *words = shlex.split(line)
-        quiet, end = words.index("--quiet"), words.index("--")
-        return forked(
-            run_snakemake,
-            [*words[:quiet], *(options or ["--dry-run"]), *words[end:]],
-            tmp_path / "here",
-            of_cards(tmp_path / "cards.json", kernel_cache),
-            seconds=100,
-        )
-
-    return run
-
-
-def settings(folder):
-    """Settings that were written into a folder."""
-    return yaml.safe_load((folder / "config.yaml").read_text())
 
 
 def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workload, tmp_path):
@@ -132,7 +28,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workloa
 
     found = json.loads(done.stdout)
     (answer,) = found["answers"]
-    assert "strategy" not in settings(here / "tuned/convolution")["sweeps"]["convolution"]
+    assert "strategy" not in tune.settings()["sweeps"]["convolution"]
     sweep = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
     ok = sweep[sweep["status"] == "ok"]
     best = ok.loc[ok["time_ms"].idxmin()]
@@ -339,53 +235,10 @@ def _answers_are_measured(tune, project):
     assert other.stderr.startswith("launchwise: recommend: --measure: this machine has Made-up")
 
 
-def test_limited_time_tries_what_it_can_and_goes_on_with_more(tune, workload, tmp_path):
-    here = tmp_path / "here"
-    cards = tmp_path / "slow.json"
-    cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.2}]}))
-    first = tune.ok(workload, "w=32", "h=16", "--minutes", "0.03", "--json", cards=cards)
-    assert settings(here / "tuned/convolution")["sweeps"]["convolution"]["strategy"] == {
-        "kind": "transfer",
-        "minutes": 0.03,
-    }
-    tried = sum(json.loads(first.stdout)["answers"][0]["statuses"].values())
-    assert 1 <= tried < 8
-    # All that is left.
-    second = tune.ok(workload, "w=32", "h=16", "--minutes", "5", "--json")
-    assert sum(json.loads(second.stdout)["answers"][0]["statuses"].values()) == 8
-
-
-@pytest.mark.parametrize("module", ["launchwise.cli.stages", "launchwise.cuda.child"])
-def test_the_start_loads_no_library_that_it_does_not_need(module):
-    code = f"import sys, {module}; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert not {"pandas", "pyarrow", "scipy", "optuna"} & set(done.stdout.split())
-
-
-@pytest.mark.workloads
-def test_recorded_gpus_are_where_a_search_starts(tune, tmp_path):
-    words = ["acoustic", "n=512", "dtype=float32", "order=8", "--within", "2%", "--dry-run"]
-    done = tune.ok(*words)
-    # Slices were measured before some variants were there: what they lack has its neutral value.
-    known = {"h100", "h200", "h200.sm16"}
-    (line,) = (each for each in done.stderr.splitlines() if "starts from rows of" in each)
-    assert known <= set(line.partition(" of ")[2].split(", "))
-    assert known <= {
-        *settings(tmp_path / "here/tuned/acoustic")["sweeps"]["acoustic"]["strategy"]["known"]
-    }
-    assert "prior" in done.stdout + done.stderr
-
-
 @pytest.mark.workloads
 def test_a_workload_of_the_project_leaves_its_studies_out(tune, tmp_path):
     done = tune.ok("acoustic", "n=20", "dtype=float32", "order=2", "-n")
-    found = settings(tmp_path / "here" / "tuned" / "acoustic")
+    found = tune.settings("tuned/acoustic")
     assert found["studies"] == {"acoustic_kernels": None, "acoustic_tile": None}
     assert found["sweeps"]["acoustic"]["problems"] == [
         {"n": [20], "dtype": ["float32"], "order": [2]}
@@ -405,7 +258,7 @@ def test_settings_of_somebody_else_stay(tune, workload, tmp_path):
     assert own.read_text() == "seed: 1\n"
     own.write_text(HEADER)
     tune.ok(workload, "w=32", "h=16", "--folder", "own", "-n")
-    assert settings(own.parent)["gpus"] == {
+    assert tune.settings("own")["gpus"] == {
         "local": {"source": "live", "workloads": ["convolution"], "shards": 1}
     }
 
@@ -428,52 +281,3 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(tune, workload, tmp_path):
     preview = tune.ok(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr
     assert "sweep" in preview.stderr
-
-
-@pytest.mark.slow
-def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
-    tune, snakemake, workload, tmp_path
-):
-    tune.ok(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
-    asked = [workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "4"]
-    done = tune.ok(*asked, "--within", "1%", "--json")
-    assert "launchwise: starts from rows of elsewhere" in done.stderr
-    (line,) = [each for each in done.stderr.splitlines() if each.startswith("snakemake ")]
-    (answer,) = json.loads(done.stdout)["answers"]
-    # The baseline, then what was fastest elsewhere.
-    assert 1 < sum(answer["statuses"].values()) <= 4
-    assert answer["search"]["within_percent"] == 1
-    assert 0 < answer["search"]["chance_left"] < 1
-    assert answer["search"]["seconds_per_row"] > 0
-    assert answer["search"]["started_from"] == 1
-    # Its stages are those of Snakemake's rules.
-    assert "Nothing to be done" in snakemake(line).stdout
-    again = tune(*asked, "--within", "1%")
-    assert "Nothing to be done" in again.stderr
-    assert "measured by no other GPU" not in done.stderr
-    other = tune(workload, "w=40", "h=16", "--known", "earlier", "--evaluations", "2")
-    assert "1 of 1 problems were measured by no other GPU: rows of the nearest one" in other.stderr
-    more = tune(workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "6")
-    assert "chance that another is faster by more than 2 %" in more.stdout
-    # With --within alone a search goes on until it is sure, or nothing is left.
-    sure = tune(workload, "w=32", "h=16", "--known", "earlier", "--within", "50%", "--json")
-    (answer,) = json.loads(sure.stdout)["answers"]
-    assert answer["search"]["chance_left"] <= 0.1
-
-
-def test_everything_is_measured_where_that_takes_less_than_a_minute(tune, tmp_path):
-    def planned(*words):
-        done = tune.ok(CONVOLUTION, *words, "--dry-run")
-        sweep = settings(tmp_path / "here/tuned/convolution")["sweeps"]["convolution"]
-        return sweep.get("strategy", {}), done.stderr
-
-    large = "w=16384,20000,24000", "h=16384,20000,24000"
-    searched, said = planned(*large)
-    assert searched == {"kind": "transfer", "budget": 10_000, "stop_below_percent": 2.0}
-    assert "launchwise: searches, since all 2106 configurations would take about 3 min" in said
-    assert said.count("--all measures all") == 1
-    assert planned(*large, "--all")[0] == {}
-    # What is asked for is not explained.
-    asked, said = planned(*large, "--evaluations", "20")
-    assert asked == {"kind": "transfer", "budget": 20}
-    assert "launchwise: searches" not in said

@@ -60,7 +60,7 @@ def of_smaller(line):
 
 
 def test_from_an_empty_folder_to_the_answer(here):
-    new, check, check_cpu, tune, _ = commands()
+    new, check, check_cpu, tune, tune_three = commands()
     shutil.copy(EXAMPLE / "smooth.cu", here)
     run(new, here)
     made = (here / "smooth" / "spec.yaml").read_text()
@@ -81,19 +81,8 @@ def test_from_an_empty_folder_to_the_answer(here):
     assert "  fastest  " in said
     assert "  macros   -Dblock_size_x=" in said
     assert "page: tuned/smooth/results/answers/local/smooth.html" in said
-
-
-@pytest.mark.slow
-def test_three_sizes_of_the_tutorial_make_its_report(here):
-    *_, tune_three = commands()
-    shutil.copytree(EXAMPLE, here / "smooth")
-    narrow(here)
-    said = run(of_smaller(tune_three), here)
-    assert said.count("  fastest  ") == 3
-    for line in said.splitlines():
-        if line.startswith("page: "):
-            assert (here / line.removeprefix("page: ")).is_file()
-    assert "page: tuned/smooth/results/report/index.html" in said
+    # What a run of three sizes makes is tested in test_tune.py.
+    run(f"{of_smaller(tune_three)} --dry-run", here)
 
 
 def test_what_pages_include_is_there_and_written_as_the_site_reads_it():

@@ -1,7 +1,7 @@
 """Mistakes of installing and running that a new user makes: each is one line that says what to do.
 
-Those of a command line are in tests/cli/data/complaints.yaml, of `make` in test_clone.py, of modules
-and versions in test_other_folders.py, and of settings in tests/experiment.
+Those of a command line are in tests/cli/data/complaints.yaml, of `make` in test_clone.py, of
+modules and versions in test_other_folders.py, and of settings in tests/experiment.
 All run in one project, which `launchwise init` made.
 """
 

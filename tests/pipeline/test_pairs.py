@@ -216,15 +216,6 @@ def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project):
     assert drawn.read_text() == first
 
 
-def test_every_study_has_a_target_for_its_live_gpus(project):
-    more = project.project.folder / "t4.yaml"
-    more.write_text("gpus: {t4: {source: live, arch: sm_75}}\n")
-    configured = ("--configfile", "config.yaml", more.name)
-    said = project.run("-n", "--quiet", "host", *configured, "--", f"recheck_{STUDY}")
-    for gpu in ("h200", "t4"):
-        assert f"results/recheck/{gpu}/{STUDY}.parquet" in said
-
-
 def test_a_machine_without_the_gpu_says_so(project):
     done = recheck(project, STUDY, "--gpu", "h20")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

@@ -110,7 +110,8 @@ def print_rules(words):
             script = Path(rule.script).name
             kind = rule.wildcard_constraints.get("kind", "") if rule.name in ONCE else ""
             is_local = rule.name in read._localrules
-            print(json.dumps([rule.name, script, code, kind, is_local, str(rule.output[0])]))
+            files = [str(rule.output[0]), *map(str, rule.input)]
+            print(json.dumps([rule.name, script, code, kind, is_local, files]))
 
 
 @pytest.mark.workloads
@@ -120,7 +121,7 @@ def test_every_rule_has_the_code_of_its_script_unless_it_runs_once():
     assert done.returncode == 0, done.stderr
     local, scripts = {}, set()
     for line in done.stdout.splitlines():
-        name, script, code, kind, is_local, output = json.loads(line)
+        name, script, code, kind, is_local, (output, *inputs) = json.loads(line)
         local.setdefault(script, set()).add(is_local)
         scripts.add(f"scripts/{script}")
         # Each of those that run once matches its own missing file alone.
@@ -132,6 +133,9 @@ def test_every_rule_has_the_code_of_its_script_unless_it_runs_once():
             # Processes of their own that a script starts are code of the rule, too.
             for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / first).read_text()):
                 assert f"{module.replace('.', '/')}.py" in others, name
+        if name == "describe":
+            kernels = {path.name for path in ROOT.glob("launchwise/cuda/*.cu")}
+            assert {Path(path).name for path in inputs} >= kernels
     assert scripts >= {*SCRIPTS}
     # A rule that inherits becomes a job of the cluster, unless it says as its base that it is none:
     # pairs alone are measured by jobs of both kinds.
@@ -219,22 +223,6 @@ def test_sources_are_what_kernels_are_made_from():
     assert "kernels/common/largest.cuh" in found
     assert "kernels/common/bulk_copy.cuh" not in found
     assert found == sorted(found)
-
-
-def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need():
-    program = (
-        "import sys, launchwise.workflow.targets, launchwise.workflow.targets\n"
-        "heavy = {'pycuda', 'sklearn', 'xgboost', 'lightgbm', 'optuna', 'plotly', 'snakemake'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.stdout == "[]\n"
 
 
 DATA = "scripts/data.py"

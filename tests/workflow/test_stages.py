@@ -161,12 +161,12 @@ def test_the_report_reads_what_is_there_of_a_study(recorded):
 
 
 def test_targets_are_of_what_a_gpu_and_a_study_have(recorded):
-    gpus = {"a": LIVE, "h200": RECORDED, "t4": {"source": "described"}}
+    gpus = {"a": LIVE, "b": LIVE, "h200": RECORDED, "t4": {"source": "described"}}
     stages = Stages(gpus=gpus)
     found = targets(stages.values, stages.contests)
     assert found["sweep_h200"] == ["results/gpus/h200.json", "results/sweeps/h200/stencil.parquet"]
     assert found[f"predict_{STUDY}"] == [f"results/predictions/{STUDY}.parquet"]
-    assert found[f"recheck_{STUDY}"] == [f"results/recheck/a/{STUDY}.parquet"]
+    assert found[f"recheck_{STUDY}"] == [f"results/recheck/{gpu}/{STUDY}.parquet" for gpu in "ab"]
     assert found["compile_stencil"] == ["results/build/stencil/sm_90.cubins"]
     assert not {"sweep_t4", "confirm_h200", "record_t4", "counters_a"} & found.keys()
     alone = Stages(gpus={"h200": RECORDED})
