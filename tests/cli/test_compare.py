@@ -13,6 +13,8 @@ from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
 from launchwise.cli.app import main
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import load_spec
 
@@ -196,10 +198,12 @@ def test_gpus_of_other_names_are_compared_on_demand(old, tmp_path, capsys):
 
 
 def test_a_workload_elsewhere_is_named(tmp_path, capsys):
-    shutil.copytree(ROOT / "data/public/workloads/pnpoly", tmp_path / "mine" / "polygon")
+    public = ROOT / "data/public/workloads/pnpoly"
+    shutil.copytree(public, tmp_path / "mine" / "polygon")
+    known = measurement_schema(load_spec(public))
+    sweep = read_table(ROOT / "data/public/gpus/rtx3090/pnpoly.parquet", known)
     spec = tmp_path / "mine" / "polygon" / "spec.yaml"
     spec.write_text(spec.read_text().replace("workload: pnpoly", "workload: polygon"))
-    sweep = pd.read_parquet(ROOT / "data/public/gpus/rtx3090/pnpoly.parquet")
     write_sweep(tmp_path / "rows", sweep.assign(workload="polygon"), load_spec(spec.parent))
     rows = str(tmp_path / "rows")
     assert main(["compare", rows, rows]) == 2
