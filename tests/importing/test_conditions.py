@@ -1,13 +1,10 @@
-"""What an import does not believe: conditions, times of cards, files of others."""
+"""What an import does not believe: conditions, times of cards."""
 
 from itertools import permutations
-from pathlib import Path
 
 import foreign
 import pytest
-import yaml
 
-from launchwise.base.errors import UserError
 from launchwise.importing.cards import MOST_UNEXPLAINED, Timed, doubts
 from launchwise.importing.command import import_sweeps, told
 from launchwise.workloads.space import configurations
@@ -128,28 +125,3 @@ def test_the_one_that_is_alone_is_doubted():
 def test_problems_of_their_own_are_not_compared():
     other = Timed("other", None, (65,), {(0,): 1000.0}, None, None)
     assert doubts([timed("one", 1.0), other]) == {}
-
-
-CASES = yaml.safe_load(
-    Path(__file__).with_name("data").joinpath("files_of_others.yaml").read_text()
-)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_said_of_a_file(tmp_path, case):
-    given = CASES[case]
-    file = foreign.write(tmp_path / given["file"], given["text"])
-    options = {}
-    if "columns" in given:
-        options["columns"] = foreign.write(tmp_path / "columns.yaml", given["columns"])
-    else:
-        options["problem"] = ["n=1"]
-    if "refused" in given:
-        with pytest.raises(UserError) as caught:
-            import_sweeps([file], "w", tmp_path / "k", tmp_path / "r", **options)
-        assert given["refused"] in str(caught.value)
-        return
-    lines = told(import_sweeps([file], "w", tmp_path / "k", tmp_path / "r", **options))
-    fastest = [line for line in lines if line.startswith("fastest on ")]
-    assert given["fastest"] in fastest[0]
-    assert any(given["note"] in line for line in lines if line.startswith("note: "))

@@ -1,13 +1,13 @@
 """Readers and writers of the formats of other tuners."""
 
 import json
+import math
 import re
 
 import foreign
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.importing.csv_mapping import Mapped, read_csv, read_mapping
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import as_time, as_value, problem_of
 from launchwise.importing.t1 import read_t1
@@ -75,17 +75,17 @@ def test_values_and_times_of_every_type():
 @pytest.mark.parametrize(
     ("change", "status", "reason"),
     [
-        ({"time": float("nan")}, "failed", "no time"),
-        ({"time": 1e20, "times": []}, "failed", "no time"),
+        # Whatever its repeats say.
+        *(({"time": time}, "failed", "no time") for time in (math.nan, 1e20, 0.0, -1.0)),
         ({"time": "InvalidConfig"}, "failed", "InvalidConfig"),
-        ({"__error__": "TimeoutError"}, "timeout", "TimeoutError"),
+        ({"__error__": "TimeoutError", "times": []}, "timeout", "TimeoutError"),
         ({"time": "VerificationFailed"}, "wrong", "VerificationFailed"),
         ({"time": "OutOfMemory"}, "out_of_memory", "OutOfMemory"),
     ],
 )
 def test_failures_of_old_and_new_caches(tmp_path, change, status, reason):
     content = foreign.cache()
-    content["cache"]["16,1,0"] |= {"times": [], **change}
+    content["cache"]["16,1,0"] |= change
     row = foreign.read_one(foreign.write(tmp_path / "cache.json", content)).rows[0]
     assert (row.status, row.reason, row.time_ms) == (status, reason, None)
 
@@ -113,19 +113,6 @@ def test_a_cache_whose_entries_are_keys_alone(tmp_path):
             del entry[name]
     found = foreign.read_one(foreign.write(tmp_path / "cache.json", content))
     assert found.rows[1].configuration == {"block_size_x": 16, "tile": 2, "pad": 0}
-
-
-@pytest.mark.parametrize(
-    ("unit", "to_unit"), [("miliseconds", 1), ("Microseconds", 1e3), ("s", 1e-3)]
-)
-def test_units_are_converted_and_said(tmp_path, unit, to_unit):
-    found = foreign.read_one(foreign.write(tmp_path / "t4.json", foreign.t4(unit, to_unit=to_unit)))
-    exact = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache()))
-    for row, other in zip(found.rows, exact.rows, strict=True):
-        if other.time_ms is not None:
-            assert row.time_ms == pytest.approx(other.time_ms, rel=1e-14)
-            assert row.times_ms == pytest.approx(other.times_ms, rel=1e-14)
-    assert bool(found.notes) == (to_unit != 1)
 
 
 def test_an_unknown_unit_is_refused(tmp_path):
@@ -219,6 +206,27 @@ def test_ktt_has_registers_and_microseconds(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("again", "rows", "note"),
+    [
+        (False, 15, "1 rows have times under a profiler alone, which are longer"),
+        (True, 14, "1 rows under a profiler are left out: their configurations have rows without"),
+    ],
+)
+def test_results_of_ktt_under_a_profiler_give_way_to_those_without(tmp_path, again, rows, note):
+    content = foreign.ktt()
+    first, second, *_ = content["Results"]
+    first["ComputationResults"][0]["ProfilingData"] = {"Counters": []}
+    first["TotalDuration"] *= 4
+    if again:
+        second["Configuration"] = first["Configuration"]
+    found = foreign.read_one(foreign.write(tmp_path / "ktt.json", content))
+    assert (len(found.rows), note in found.notes) == (rows, True)
+    assert found.rows[0].time_ms == pytest.approx(
+        foreign.time_of(16, 2 if again else 1, 0) * (1 if again else 4)
+    )
+
+
+@pytest.mark.parametrize(
     ("stated", "status"),
     [("ValidationFailed", "wrong"), ("ComputationFailed", "failed"), ("DeviceLimits", "failed")],
 )
@@ -229,140 +237,6 @@ def test_a_failed_result_of_ktt_may_have_been_timed(tmp_path, stated, status):
     assert first["TotalDuration"] > 0
     row = foreign.read_one(foreign.write(tmp_path / "ktt.json", content)).rows[0]
     assert (row.status, row.reason, row.time_ms, row.times_ms) == (status, stated, None, ())
-
-
-CSV = """n,x,mode,t1,t2,state
-10,16,fast,1.5,2.5,ok
-10,32,fast,1,3,ok
-20,16,safe,,,failed to compile
-20,32,safe,nan,4,ok
-"""
-
-MAPPING = """
-device: NVIDIA RTX A4000
-problem: [n]
-tunables: [x, mode]
-repeats: [t1, t2]
-unit: us
-status: state
-"""
-
-
-def test_csv_with_a_mapping(tmp_path):
-    path = foreign.write(tmp_path / "rows.csv", CSV)
-    mapped = read_mapping(foreign.write(tmp_path / "columns.yaml", MAPPING))
-    small, large = read_csv(path, mapped)
-    assert (small.problem, large.problem) == ({"n": 10}, {"n": 20})
-    assert small.tunables == {"x": [16, 32], "mode": ["fast"]}
-    assert [row.time_ms for row in small.rows] == [0.002, 0.002]
-    assert small.rows[0].times_ms == pytest.approx((0.0015, 0.0025))
-    assert [(row.status, row.reason) for row in large.rows] == [
-        ("failed", "failed to compile"),
-        ("failed", "no time"),
-    ]
-    assert small.notes == ["converted from microseconds to milliseconds"]
-
-
-def test_a_mapping_must_name_columns_of_the_file(tmp_path):
-    path = foreign.write(tmp_path / "rows.csv", CSV)
-    with pytest.raises(UserError, match="unknown column 'time'"):
-        read_csv(path, Mapped(tunables=["x"], time="time", unit="ms"))
-    with pytest.raises(UserError, match="neither a column of times nor of repeats"):
-        read_csv(path, Mapped(tunables=["x"], unit="ms"))
-    with pytest.raises(UserError, match="is CSV: name a file"):
-        read_sweeps(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is empty"),
-        ("{]", "is not JSON"),
-        ("[1, 2]", "is of no known format"),
-        ('{"cache": {"1": 2}, "device_name": "x"}', "is not an entry"),
-        ('{"Results": [{}], "Metadata": {"TimeUnit": "ms"}}', "Configuration"),
-        ('{"results": [{"times": {}, "invalidity": ""}]}', "configuration: is missing"),
-        ('{"ConfigurationSpace": {}}', "is T1, which holds a space and no times"),
-    ],
-)
-def test_other_files_are_refused_in_one_line(tmp_path, content, message):
-    path = foreign.write(tmp_path / "some.json", content)
-    with pytest.raises(UserError, match=message):
-        read_sweeps(path)
-
-
-def csv_rows(tmp_path, text, **mapping):
-    """Rows of a CSV file with the columns n, x, time."""
-    given = {"device": "A", "problem": ["n"], "tunables": ["x"], "time": "time", "unit": "ms"}
-    path = foreign.write(tmp_path / "rows.csv", text)
-    return [row for sweep in read_csv(path, Mapped(**{**given, **mapping})) for row in sweep.rows]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        # A decimal comma among commas, or in a time whose mapping does not say so.
-        ("n,x,time\n1,2,1,5\n", "rows.csv:2: has 4 fields, the first line has 3 columns"),
-        ('n,x,time\n1,2,"1,5"\n', "rows.csv:2: time: '1,5' is no number"),
-        ('n,x,time\n1,2,"1,234.5"\n', "'1,234.5' is no number"),
-        ("n,x,time\n1,2,1.5 ms\n", "'1.5 ms' is no number"),
-        ("n,x,time\n1,2,3\n1,4\n", "rows.csv:3: has 2 fields"),
-        ("n,x,time,time\n1,2,3,4\n", "time: two columns have this name"),
-        ('n,x,time\n1,2,3\n1,"4,5\n1,6,7\n', "is not CSV: unexpected end of data"),
-        ("n,x,time\n,,\n", "holds no row"),
-        ("", "is empty"),
-    ],
-)
-def test_csv_that_would_be_read_wrongly_is_refused(tmp_path, text, message):
-    with pytest.raises(UserError) as caught:
-        csv_rows(tmp_path, text)
-    assert message in str(caught.value)
-
-
-def test_csv_as_spreadsheets_write_it(tmp_path):
-    text = '\ufeffn; x; time\r\n1; "a"; 1,5\r\n1; b; 2\r\n1; c; InvalidConfig\r\n;;\r\n'
-    rows = csv_rows(tmp_path, text, delimiter=";", decimal=",")
-    assert [(row.configuration["x"], row.time_ms) for row in rows] == [
-        *(("a", 1.5), ("b", 2.0), ("c", None))
-    ]
-    assert rows[2].reason == "InvalidConfig"
-
-
-def test_a_column_may_name_the_devices(tmp_path):
-    path = foreign.write(tmp_path / "rows.txt", "gpu,x,t,ok\nA,1,1,OK\nB,1,2,Passed\nA,2,3,no\n")
-    mapped = Mapped(
-        devices="gpu", tunables=["x"], time="t", unit="s", status="ok", ok=["OK", "passed"]
-    )
-    # With a mapping, what is no JSON is CSV, whatever its name.
-    found = {sweep.device_name: sweep.rows for sweep in read_sweeps(path, columns=mapped)}
-    assert {name: [row.time_ms for row in rows] for name, rows in found.items()} == {
-        "A": [1000.0, None],
-        "B": [2000.0],
-    }
-    assert "not taken over" not in " ".join(read_csv(path, mapped)[0].notes)
-
-
-def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path):
-    path = foreign.write(tmp_path / "rows.csv", "x,a,b\n1,2,\n2,3,4\n3,5,0\n")
-    mapped = Mapped(device="A", tunables=["x"], repeats=["a", "b"], unit="ms")
-    (sweep,) = read_csv(path, mapped)
-    assert [(row.status, row.times_ms) for row in sweep.rows] == [
-        *(("ok", (2.0,)), ("ok", (3.0, 4.0)), ("failed", ()))
-    ]
-    assert sweep.notes == ["1 rows lack some of their repeats"]
-
-
-@pytest.mark.parametrize("time", ["1e20", "NaN", "0.0", "-1.0"])
-def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(tmp_path, time):
-    text = json.dumps(foreign.cache())
-    entry = foreign.cache()["cache"]["16,1,0"]["time"]
-    assert text.count(f'"time": {entry}') == 1
-    path = foreign.write(
-        tmp_path / "cache.json", text.replace(f'"time": {entry}', f'"time": {time}')
-    )
-    rows = {tuple(row.configuration.values()): row for row in foreign.read_one(path).rows}
-    assert rows[16, 1, 0].status == "failed"
-    assert rows[16, 1, 0].time_ms is None
 
 
 def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path):
@@ -394,19 +268,6 @@ def test_damage_in_the_middle_is_no_cut(tmp_path, whole):
     lines = text[:place].splitlines()
     begins = [number for number, line in enumerate(lines, 1) if re.match(r'  ["{]', line)]
     assert caught.value.where == f"{path}:{begins[-1]}"
-
-
-def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path):
-    given = foreign.t4()
-    given["metadata"].pop("timeunit")
-    for result in given["results"]:
-        result["measurements"] = [{**each, "unit": "s"} for each in result["measurements"]]
-    found = foreign.read_one(foreign.write(tmp_path / "t4.json", given))
-    before = foreign.read_one(foreign.write(tmp_path / "ms.json", foreign.t4()))
-    for ours, theirs in zip(found.rows, before.rows, strict=True):
-        assert ours.times_ms == pytest.approx([1e3 * each for each in theirs.times_ms])
-        assert ours.time_ms == (theirs.time_ms and pytest.approx(1e3 * theirs.time_ms))
-    assert "states the unit of its measurements alone: seconds, repeats too" in found.notes
 
 
 def test_an_objective_may_be_called_otherwise(tmp_path):

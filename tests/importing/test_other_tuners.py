@@ -76,8 +76,8 @@ def test_results_of_another_objective_and_of_observers(tmp_path):
 
 
 def test_rows_of_other_programs(tmp_path):
-    # The time first, in a unit that its name states; the device in every row.
-    rows = [{"time_us": 1500.0, "gpu": DEVICE, "x": x, "mode": "a"} for x in (16, 32)]
+    # The time first, named by its unit; the device in every row.
+    rows = [{"us": 1500.0, "gpu": DEVICE, "x": x, "mode": "a"} for x in (16, 32)]
     found = read(foreign.write(tmp_path / "rows.json", rows))
     assert (found.device_name, list(found.tunables)) == (DEVICE, ["x", "mode"])
     assert [row.time_ms for row in found.rows] == [1.5, 1.5]

@@ -92,14 +92,21 @@ def test_a_time_that_stands_for_a_failure(tmp_path, value):
     assert (row.status, row.time_ms) == ("failed", None)
 
 
-@pytest.mark.parametrize(
-    ("unit", "time_ms"), [("s", 2e3), ("ms", 2.0), ("us", 2e-3), ("µs", 2e-3), ("ns", 2e-6)]
-)
-def test_units_of_measurements_are_converted(tmp_path, unit, time_ms):
-    path = t4(tmp_path, [("time", 2.0, unit)], ["time"], {"runtimes": [1.0, 3.0]})
-    row = foreign.read_one(path).rows[0]
+UNITS = {"s": 2e3, "ms": 2.0, "miliseconds": 2.0, "Microseconds": 2e-3, "µs": 2e-3, "ns": 2e-6}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("of_file", [True, False])
+def test_units_are_converted_and_said(tmp_path, unit, of_file):
+    time_ms, measured = UNITS[unit], [("time", 2.0, "" if of_file else unit)]
+    stated = {"timeunit": unit} if of_file else {}
+    found = foreign.read_one(t4(tmp_path, measured, ["time"], {"runtimes": [1.0, 3.0]}, **stated))
+    (row,), said = found.rows, [*found.notes, ""][0]
     assert row.time_ms == pytest.approx(time_ms, rel=1e-12)
     assert row.times_ms == pytest.approx((time_ms / 2, time_ms * 1.5), rel=1e-12)
+    told = "converted from" * (time_ms != 2.0) if of_file else "states the unit of its measurements"
+    assert said.startswith(told)
+    assert bool(said) == bool(told)
 
 
 def test_a_measurement_states_its_own_unit_beside_the_files(tmp_path):

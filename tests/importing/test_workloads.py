@@ -15,7 +15,7 @@ from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
-from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import baseline, configurations, feasible, launch, universe
 from launchwise.workloads.spec import load_spec
@@ -316,31 +316,6 @@ def test_texts_and_repeated_rows(tmp_path):
     assert len(rows) == len(foreign.space())
     assert rows.query("block_size_x == 16 and tile == '1'")["time_ms"].tolist() == [9.5]
     assert "1 rows repeat a configuration" in " ".join(found.notes)
-
-
-PUBLIC = ROOT / "data" / "public"
-
-
-ONE_OF_EACH = {path.stem: path for path in sorted(PUBLIC.glob("gpus/*/*.parquet"))}
-
-
-@pytest.mark.parametrize("path", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
-def test_public_sweeps_go_back_to_a_cache_and_to_t4(path, tmp_path):
-    folder = PUBLIC / "workloads" / path.stem
-    spec = load_spec(folder)
-    table = read_table(path, measurement_schema(spec))
-    export_sweep(path, folder, tmp_path / "cache.json", "kernel-tuner")
-    export_sweep(path, folder, tmp_path / "t4.json", "t4")
-    of_cache = foreign.read_one(tmp_path / "cache.json")
-    assert of_cache.rows == foreign.read_one(tmp_path / "t4.json").rows
-    assert of_cache.device_name == read_facts(path)["foreign"]["device"]
-    again = {tuple(row.configuration.values()): row for row in of_cache.rows}
-    assert len(again) == len(table)
-    columns = [*spec.tunables, "status", "stated_ms", "times_ms"]
-    for *key, status, stated, times in table[columns].itertuples(index=False, name=None):
-        row = again[tuple(key)]
-        assert (row.status, row.times_ms) == (status, tuple(times))
-        assert row.time_ms == stated if status == "ok" else row.time_ms is None
 
 
 @pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
