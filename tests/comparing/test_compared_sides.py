@@ -1,11 +1,9 @@
 """Folders, files and commits as sides of a comparison, and what is wrong with them."""
 
-import json
 import shutil
 import subprocess
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet
 import pytest
 from compared import SPEC, made_up, with_times, write_sweep
@@ -15,7 +13,6 @@ from launchwise.base.errors import UserError
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import compared
-from launchwise.tables.files import METADATA_KEY
 
 GPU, WORKLOAD = "test", "saxpy"
 SWEEP = made_up()
@@ -148,26 +145,8 @@ def test_without_git_a_commit_is_one_line(monkeypatch, tmp_path):
     assert refusal("git:HEAD") == "git: is not installed"
 
 
-def with_note(path, **changes):
-    """Change what a file says of itself."""
-    table = pyarrow.parquet.read_table(path)
-    note = {**json.loads(table.schema.metadata[METADATA_KEY]), **changes}
-    text = {**table.schema.metadata, METADATA_KEY: json.dumps(note).encode()}
-    pyarrow.parquet.write_table(table.replace_schema_metadata(text), path)
-
-
 def _truncated(path):
     path.write_bytes(path.read_bytes()[:-100])
-
-
-def _damaged(path):
-    content = bytearray(path.read_bytes())
-    content[4:4000] = bytes(3996)
-    path.write_bytes(content)
-
-
-def _foreign(path):
-    pd.DataFrame({"a": [1]}).to_parquet(path)
 
 
 def _twice(path):
@@ -182,10 +161,6 @@ def _empty(path):
     ("spoil", "said"),
     [
         (_truncated, "is not a complete Parquet file"),
-        (_damaged, "cannot be read"),
-        (_foreign, "was not written by launchwise"),
-        (lambda path: with_note(path, version=99), "has schema version 99, newest known is"),
-        (lambda path: with_note(path, units={"time_ms": "s"}), "time_ms: is in s, must be in ms"),
         (_twice, f"holds {WORKLOAD} on {GPU}, as "),
         (_empty, "gpu: has no row"),
         (lambda path: path.unlink(), "holds no sweep"),

@@ -37,14 +37,7 @@ def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            HEAD.replace(",date", ""),
-            f"{MUST} (got gpu,",
-        ),
-        (
-            HEAD.strip() + ",vat\n",
-            f"{MUST} (got gpu,",
-        ),
+        (HEAD.strip() + ",vat\n", f"{MUST} (got gpu,"),
         (HEAD + "h200,,3,2026-11-01,x\nh20,,3,2026-11-01,x\n", "line 3: unknown GPU 'h20', did"),
         (
             HEAD + "h200,,-3,2026-11-01,x\n",
@@ -59,9 +52,6 @@ def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path):
         (HEAD + "h200,,3,November,x\n", "line 2: date: must be a valid date"),
         (HEAD + "h200,,3,2026-11-01, \n", "line 2: source: is missing"),
         (HEAD + 2 * "h200,,3,2026-11-01,x\n", "line 3: h200 is given twice"),
-        (HEAD + "h200,,3\n", "line 2: must have 5 fields"),
-        (HEAD + "h200,,3,2026-11-01,x,y\n", "line 2: must have 5 fields"),
-        ("", f"{MUST} (got none)"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(tmp_path, text, message):
@@ -69,8 +59,3 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path, text, message):
     with pytest.raises(UserError) as caught:
         read_prices(path, GPUS)
     assert str(caught.value).startswith(f"{path}: {message}")
-
-
-def test_a_table_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"none\.csv: cannot be read"):
-        read_prices(tmp_path / "none.csv", GPUS)
