@@ -1,19 +1,18 @@
 """Answers of a product: from measurements, from its model, and in the lookup of the report."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_sealed_json, write_sealed_json
 from launchwise.exporting.building import SUGGESTIONS, answer_table
 from launchwise.exporting.entries import named_answers
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
-from launchwise.learning.answers import MEASURED, UNORDERED
+from launchwise.learning.answers import MEASURED, UNORDERED, Offsets
 from launchwise.learning.contests import drawn_answers
 from launchwise.learning.final import FACTS_FILE, read_final
 from launchwise.learning.product import fastest_measured
@@ -58,14 +57,16 @@ def test_no_expected_time_is_shorter_than_a_run_can_be(final):
     slow = card.ceilings.model_copy(
         update={"launch_overhead_us": second_us, "graph_launch_us": second_us}
     )
-    profiles = {**final.domain.profiles, "slow": card.model_copy(update={"ceilings": slow})}
+    profiles = {**final.domain.profiles, "card": card.model_copy(update={"ceilings": slow})}
     asked = read_final(Path(final.folder), replace(final.domain, profiles=profiles))
-    for gpu in ("slow", UNKNOWN):
-        found = answers(asked, [Case(gpu, problem(256))], top=3)[0].suggestions
+    wide = {"within": asdict(Offsets(40, (-1.0, 1.0), (-0.05, 0.05)))}
+    asked = replace(asked, facts={**asked.facts, "intervals": wide})
+    for gpu in ("card", UNKNOWN):
+        found = answers(asked, [Case(gpu, problem(300))], top=3)[0].suggestions
         times = [each.expected_ms or 0.0 for each in found]
-        assert all((time >= second_us / 1e3) == (gpu == "slow") for time in times)
-        for each in found:
-            assert each.interval_ms is None or each.interval_ms[1] >= (each.expected_ms or 0.0)
+        assert all((time >= second_us / 1e3) == (gpu == "card") for time in times)
+        least = [each.interval_ms[0] for each in found if each.interval_ms is not None]
+        assert min(least) >= second_us / 1e3 if gpu == "card" else not least
 
 
 def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final):
@@ -149,17 +150,6 @@ def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final, t
     assert [(one.device, one.problem) for one in table.entries] == [
         (one.device, one.problem) for one in careful.entries
     ]
-
-
-def test_a_missing_or_damaged_product_is_one_line(folder, domain, tmp_path):
-    with pytest.raises(UserError, match=r"is missing: make it with snakemake .* final_none"):
-        read_final(tmp_path / "none", domain)
-    copy = tmp_path / "tiles"
-    shutil.copytree(folder, copy)
-    facts = read_sealed_json(copy / FACTS_FILE)
-    write_sealed_json(copy / FACTS_FILE, {**facts, "workload": "saxpy"})
-    with pytest.raises(UserError, match="is of saxpy, not of stencil"):
-        read_final(copy, domain)
 
 
 @pytest.mark.parametrize("name", [FACTS_FILE, "recommender/recommender.json"])

@@ -48,16 +48,6 @@ def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain):
     assert np.isnan(found[2:]).all()
 
 
-def test_facts_come_back_from_their_file(domain, tmp_path):
-    sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0)
-    path = tmp_path / "builds.json"
-    for spilled in (0, np.nan):
-        facts = BuildFacts.of(domain, sweep.assign(spill_bytes=spilled))
-        facts.write(path)
-        again = BuildFacts.read(domain, path)
-        assert again.beside(sweep).tolist() == pytest.approx(facts.beside(sweep), nan_ok=True)
-
-
 @pytest.mark.parametrize("name", FACTS)
 def test_rows_without_a_fact_are_refused_and_not_filled(domain, name):
     sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0, time_ms=1.0)

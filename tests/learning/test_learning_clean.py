@@ -11,7 +11,6 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import (
-    check_training,
     clean,
     fences_ms,
     tukey_fences,
@@ -23,7 +22,7 @@ from launchwise.workloads.metrics import MEASURED
 
 GPU = stencil.GPUS[0]
 SCOPES = st.sampled_from(["problem", "global"])
-STATUSES = [*["ok"] * 6, "slow", "wrong", "failed", "timeout", "out_of_memory"]
+STATUSES = [*["ok"] * 6, "slow", "wrong", "unverified", "failed", "timeout", "out_of_memory"]
 
 
 def problem(n):
@@ -37,9 +36,9 @@ def sweep(spec, times, statuses=None):
     for n, values in times.items():
         named = (statuses or {}).get(n, ["ok"] * len(values))
         for configuration, time_ms, status in zip(listed, values, named, strict=False):
-            known = {"status": status, "time_ms": time_ms if status in MEASURED else np.nan}
-            build = {"registers": 32, "spill_bytes": 0}
-            rows.append({"gpu": "a", **problem(n), **configuration, **known, **build})
+            # Even a wrong row has a time.
+            known = {"status": status, "time_ms": time_ms, "registers": 32, "spill_bytes": 0}
+            rows.append({"gpu": "a", **problem(n), **configuration, **known})
     return pd.DataFrame(rows)
 
 
@@ -137,13 +136,13 @@ def test_times_of_test_problems_have_no_part_in_the_fences(stencil_spec, seed, s
 
 
 def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothing(stencil_spec):
-    # Of 1 .. 8, 1000 and 2000 the quartiles are 3.25 and 7.75: fences at -3.5 and 14.5.
+    # Of 1 .. 8, 1000 and 2000 the quartiles are 3.25 and 7.75: fences at -5.75 and 16.75.
     rows = sweep(stencil_spec, {64: [float(i) for i in range(1, 9)], 400: [1000.0, 2000.0]})
-    found = cleaned(stencil_spec, rows, fold([64, 400], []), "global")
+    found = cleaned(stencil_spec, rows, fold([64, 400], []), "global", 2.0)
     assert sorted(found.removed["time_ms"]) == [1000.0, 2000.0]
     assert set(found.removed["scope"]) == {"global"}
-    assert found.removed["lower_ms"].tolist() == [-3.5, -3.5]
-    assert found.removed["upper_ms"].tolist() == [14.5, 14.5]
+    assert found.removed["lower_ms"].tolist() == [-5.75, -5.75]
+    assert found.removed["upper_ms"].tolist() == [16.75, 16.75]
     assert found.training["n"].tolist() == [64] * 8
     assert found.counts[0]["removed"]["global"] == {
         "rows": 2, "percent": 20.0, "problems_touched": 1, "problems_lost": 1
@@ -163,37 +162,11 @@ def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
     assert 1000.0 not in found.training["time_ms"].tolist()
 
 
-def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec):
-    statuses = ["ok", "slow", "wrong", "failed", "timeout", "out_of_memory"]
-    rows = sweep(stencil_spec, {64: [1.0] * 6}, {64: statuses})
-    # Even a wrong row that has a time.
-    rows.loc[2, "time_ms"] = 0.1
-    found = cleaned(stencil_spec, rows, fold([64], []))
-    assert len(found.training) == 2
-    assert found.training["time_ms"].tolist() == [1.0, 1.0]
-    assert (found.counts[0]["rows"], found.counts[0]["measured"]) == (6, 2)
-
-
 def test_a_fold_of_failures_is_an_error(stencil_spec):
     rows = sweep(stencil_spec, {64: [1.0]}, {64: ["failed"]})
     with pytest.raises(UserError, match="no training row was measured") as caught:
         cleaned(stencil_spec, rows, fold([64], []))
     assert caught.value.key == "splits.it"
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "message"),
-    [
-        ([64], [70], "a test problem is among the training rows: gpu=a, n=70"),
-        ([64], [], "a problem outside the split is among the training rows: gpu=a, n=70"),
-    ],
-)
-def test_rows_of_other_problems_are_refused_as_training_rows(stencil_spec, train, test, message):
-    rows = sweep(stencil_spec, {64: [1.0, 2.0], 70: [1.0]})
-    one = fold(train, test)
-    with pytest.raises(UserError, match=message):
-        check_training(rows, one.train, one.test, stencil_spec, "rows.parquet")
-    check_training(rows[rows["n"] == 64], one.train, one.test, stencil_spec, "rows.parquet")
 
 
 def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(stencil_spec, tmp_path):

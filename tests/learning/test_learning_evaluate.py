@@ -45,13 +45,14 @@ FOLD = Fold("it", ALL, (case(200),), (case(64), case(100)))
 
 
 @pytest.fixture(scope="module")
-def domain(stencil_spec):
-    return Domain(stencil_spec, {GPU: profile()})
+def domain(stencil_spec, listed):
+    usual = {"configuration": space.used(listed[2], stencil_spec), "reason": "it is"}
+    return Domain(stencil_spec, {GPU: profile()}, usual=[usual])
 
 
 @pytest.fixture(scope="module")
 def listed(stencil_spec):
-    """Five configurations, the baseline first."""
+    """Five configurations, the baseline first; the third is usual."""
     return space.configurations(stencil_spec, problem(100))[:5]
 
 

@@ -44,12 +44,6 @@ def searched(domain, rows, trials, journal=None, **options):
     return found, list(Favourite.fits)
 
 
-def test_no_trials_give_the_defaults(domain, rows):
-    found, fits = searched(domain, rows, 0)
-    assert (found.parameters, found.value, found.trials) == ({}, None, 0)
-    assert fits == []
-
-
 def test_the_first_trial_is_the_defaults(domain, rows):
     found, fits = searched(domain, rows, 1)
     assert found.parameters == {}

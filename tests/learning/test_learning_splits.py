@@ -13,13 +13,10 @@ from launchwise.learning.search import grouped_folds
 from launchwise.learning.splits import (
     ALL,
     MOST_TRANSFER_FOLDS,
-    Case,
-    Fold,
     among,
     asked_about,
     case_codes,
     cases_in,
-    check_disjoint,
     left_out_together,
     make_splits,
     read_folds,
@@ -87,8 +84,10 @@ def test_problem_split_is_disjoint_and_complete(stencil_spec, study, train):
     # A GPU without test problems is learnt from; one without training problems is left out.
     used = [gpu for gpu in study if learnt[gpu] and asked[gpu]]
     if not used:
-        with pytest.raises(UserError, match=r"studies\.s\.splits\.it\.(train|test)"):
+        with pytest.raises(UserError) as caught:
             made(stencil_spec, study, by_sizes(train, test))
+        assert caught.value.key in ("studies.s.splits.it.train", "studies.s.splits.it.test")
+        assert caught.value.key.endswith("train") or any(learnt.values())
         return
     found = made(stencil_spec, study, by_sizes(train, test))
     assert list(found["folds"]) == [ALL]
@@ -180,16 +179,10 @@ def test_a_problem_on_both_sides_is_an_error_of_one_line(stencil_spec):
     assert "on a" in message
 
 
-@pytest.mark.parametrize(("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")])
-def test_a_split_of_unmeasured_problems_names_its_key(stencil_spec, train, test, part):
-    with pytest.raises(UserError) as caught:
-        made(stencil_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
-    assert caught.value.key == f"studies.s.splits.it.{part}"
-
-
 def test_failed_and_wrong_rows_make_no_case(stencil_spec):
     rows = sweep(stencil_spec, "a", {(64, "float32", 2): True, (100, "float32", 2): True})
-    rows.loc[rows["n"] == 64, "status"] = ["failed", "wrong"]
+    rows = pd.concat([rows, rows.iloc[:1]], ignore_index=True)
+    rows.loc[rows["n"] == 64, "status"] = ["failed", "wrong", "unverified"]
     sweeps = {"a": rows}
     with pytest.raises(UserError, match=r"splits\.it\.train"):
         make_splits("s", {"it": by_sizes({64}, {100})}, stencil_spec, sweeps, {"a": profile("a")})
@@ -248,8 +241,9 @@ def test_every_gpu_is_left_out_once_in_few_folds(cards):
 
 
 def test_a_card_is_tested_with_its_slices_and_trained_without(stencil_spec):
-    study = {gpu: {(64, "float32", 2): True} for gpu in ("a", "b", "c")}
-    folds = made(stencil_spec, study, TRANSFER, a="x", b="x")["folds"]
+    # One of them has no measured baseline to be tested against.
+    study = {gpu: {(64, "float32", 2): gpu != "d"} for gpu in "abcd"}
+    folds = made(stencil_spec, study, TRANSFER, a="x", b="x", d="x")["folds"]
     assert list(folds) == ["a", "c"]
     assert [one["gpu"] for one in folds["a"]["test"]] == ["a", "b"]
     assert [one["gpu"] for one in folds["a"]["train"]] == ["c"]
@@ -285,15 +279,6 @@ def test_a_file_of_something_else_is_refused_in_one_line(tmp_path):
     write_json(tmp_path / "splits.json", {"other": 1})
     with pytest.raises(UserError, match="not a file of splits"):
         read_folds(tmp_path / "splits.json")
-
-
-def test_a_case_is_the_same_whatever_the_order_of_its_names():
-    one = Case("a", {"n": 64, "dtype": "float32", "order": 2})
-    other = Case("a", {"order": 2, "dtype": "float32", "n": 64})
-    assert one.key == other.key
-    with pytest.raises(UserError):
-        check_disjoint(Fold("it", ALL, (one,), (other,)))
-    check_disjoint(Fold("it", ALL, (one,), (Case("b", other.problem),)))
 
 
 @settings(max_examples=50)

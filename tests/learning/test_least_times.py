@@ -21,48 +21,32 @@ def is_believed(path):
     return not (known.is_file() and read_json(known).get(DOUBTS))
 
 
-PLACES = [ROOT / "kernels", ROOT / "data/public/workloads"]
+SPECS = [*ROOT.glob("kernels/*/spec.yaml"), *ROOT.glob("data/public/workloads/*/spec.yaml")]
+FOLDERS = {path.parent.name: path.parent for path in SPECS}
+FOLDERS |= {path.name: path.parents[1] for path in ROOT.glob("kernels/*/studies/*/")}
+"""Workload or study, of which a blind test has its name, to the folder of the workload."""
 
 
-def has_workload(name):
-    """Whether the workload of a recorded sweep is there."""
-    return any((place / name / "spec.yaml").is_file() for place in PLACES)
+def named(path):
+    return path.name.removesuffix(".parquet").removesuffix(".sweep")
 
 
+PLACES = ("data/recorded/*/*", "data/public/gpus/*/*", "data/recorded/*/blind/*.sweep")
 SWEEPS = sorted(
     path
-    for pattern in ("data/recorded/*/*.parquet", "data/public/gpus/*/*.parquet")
-    for path in ROOT.glob(pattern)
-    if "." not in path.stem and is_believed(path) and has_workload(path.stem)
-)
-
-BLIND_SWEEPS = sorted(
-    path
-    for path in ROOT.glob("data/recorded/*/blind/*.sweep.parquet")
-    if has_workload(path.name.split("_")[0])
+    for place in PLACES
+    for path in ROOT.glob(f"{place}.parquet")
+    if named(path) in FOLDERS and is_believed(path)
 )
 
 
-def workload_folder(name):
-    return next(place / name for place in PLACES if (place / name).is_dir())
-
-
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: "-".join(path.parts[-3:]))
 def test_no_recorded_run_is_faster(path):
-    check(path, path.stem, path.parent)
-
-
-@pytest.mark.parametrize("path", BLIND_SWEEPS, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
-def test_no_run_of_a_blind_test_is_faster(path):
-    check(path, path.name.split("_")[0], path.parents[1])
-
-
-def check(path, workload, folder):
-    spec = load_spec(workload_folder(workload))
-    gpu = folder.name
+    spec = load_spec(FOLDERS[named(path)])
+    folder = path.parents["blind" in path.parts]
     rows = read_table(path, measurement_schema(spec))
     rows = rows[rows["time_ms"].notna()].reset_index(drop=True)
-    known = {gpu: read_profile(folder / "profile.json", gpu)}
+    known = {folder.name: read_profile(folder / "profile.json", folder.name)}
     assert (rows["time_ms"].to_numpy() > least_ms(rows, spec, known)).all()
 
 

@@ -10,20 +10,7 @@ from hypothesis import strategies as st
 
 from launchwise.learning import merit
 
-NAN = float("nan")
 times = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=8)
-
-
-def test_improvement_coefficient_is_the_mean_of_ratios():
-    # Ratios 2, 1/2 and 4: 6.5 / 3. The ratio of means would be 7 / 3.75.
-    baseline, recommended = np.array([2.0, 1.0, 4.0]), np.array([1.0, 2.0, 1.0])
-    assert merit.improvement_coefficient(baseline, recommended) == pytest.approx(6.5 / 3)
-
-
-def test_a_recommendation_without_a_time_improves_by_0_and_is_counted():
-    baseline, recommended = np.array([4.0, 4.0]), np.array([1.0, NAN])
-    assert merit.improvement_coefficient(baseline, recommended) == pytest.approx(2.0)
-    assert merit.percent_improved(np.array([4.0, NAN, 0.0, 1.5])) == 50.0
 
 
 def test_as_fast_as_the_baseline_is_no_improvement():
@@ -37,12 +24,6 @@ def test_improved_runs_do_not_depend_on_the_order_of_runs(first, second, random)
     expected = sum(a < b for a, b in itertools.product(first, second)) / len(first) / len(second)
     found = merit.improved_runs(np.array(shuffled), np.array(second))
     assert found == pytest.approx(expected)
-
-
-def test_geometric_mean_by_hand():
-    assert merit.geometric_mean([1.0, 0.25]) == pytest.approx(0.5)
-    assert merit.geometric_mean([2.0, 4.0, 8.0]) == pytest.approx(4.0)
-    assert merit.geometric_mean([1.0, 0.0]) == 0.0
 
 
 @given(times, st.integers(1, 9))
@@ -67,10 +48,6 @@ def test_chances_of_draws_sum_to_1_for_whole_sweeps(count, draws):
     assert weights[0] == pytest.approx(draws / count)
     # The smallest of d draws has d - 1 larger ones: the last d - 1 ranks cannot be it.
     assert np.count_nonzero(weights) <= count - draws + 1
-
-
-def test_null_accuracy_is_the_share_of_the_most_frequent_class():
-    assert merit.null_accuracy([("a", 1), ("b", 1), ("a", 1), ("a", 2)]) == 0.5
 
 
 def test_figures_of_nothing_are_unknown():
