@@ -1,8 +1,6 @@
 """Problems, configurations and launches, held against brute force."""
 
 import itertools
-import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,10 +8,7 @@ from hypothesis import strategies as st
 
 from launchwise.experiment.checking import check_space
 from launchwise.workloads import space
-from launchwise.workloads.spec import load_spec
-from tests.support.samples import STENCIL
 from tests.support.spaces import made
-from tests.support.spec_changes import changed
 
 CONSTRAINTS = {
     "a * b <= 8": lambda a, b, m: a * b <= 8,
@@ -106,11 +101,6 @@ def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(stencil_spec):
     assert all(list(each) == stencil_spec.problem_columns for each in found)
 
 
-def test_a_bad_block_of_problems_is_refused(stencil_spec):
-    with pytest.raises(ValueError, match="n: 8 is below the minimum 20"):
-        space.problems(stencil_spec, [{"n": [64, 8], "dtype": ["float32"], "order": [2]}])
-
-
 BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
 
 
@@ -149,47 +139,6 @@ def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec):
     assert space.configurations(stencil_spec, problem, None, []) == space.configurations(
         stencil_spec, problem
     )
-
-
-@pytest.fixture
-def copied(tmp_path):
-    """A copy of the stencil to change."""
-    return Path(shutil.copytree(STENCIL, tmp_path / "stencil"))
-
-
-PROBLEMS = [
-    {"n": 64, "dtype": "float32", "order": 2},
-    {"n": 100, "dtype": "float64", "order": 16},
-]
-
-
-def test_a_good_space_passes(stencil_spec):
-    check_space(stencil_spec, PROBLEMS)
-
-
-@pytest.mark.parametrize(
-    ("constraint", "said"),
-    [
-        ("n > 70", "no configuration satisfies the constraints for n=64, dtype=float32, order=2"),
-        ("n < 70 or variant != 'linear'", "baseline: violates the constraints for n=100"),
-        ("1 // (n - 64) < 5", "'1 // (n - 64) < 5' cannot be evaluated"),
-        ("dtype > 3", "'dtype > 3' cannot be evaluated"),
-        ("variant != 'column' or tz > 16", "variants.column.constraints: no configuration of any"),
-    ],
-)
-def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(copied, constraint, said):
-    spec = load_spec(changed(copied, {"constraints": [constraint]}))
-    with pytest.raises(ValueError, match=r"cannot|satisf|violates") as caught:
-        check_space(spec, PROBLEMS)
-    assert str(caught.value).startswith(said)
-
-
-def test_a_variant_may_rest_where_only_some_problems_are_asked_for(copied):
-    spec = load_spec(changed(copied, {"constraints": ["variant != 'column' or n > 70"]}))
-    check_space(spec, PROBLEMS)
-    check_space(spec, PROBLEMS[:1], every_variant=False)
-    with pytest.raises(ValueError, match=r"variants\.column\.constraints"):
-        check_space(spec, PROBLEMS[:1])
 
 
 def test_a_space_that_no_list_could_hold_is_checked_all_the_same():

@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.discovery import find_workloads
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import MEASURED_COLUMNS
 from launchwise.workloads.spec import load_spec
@@ -87,16 +86,6 @@ def test_merged_keys_may_be_overridden_and_anchors_used(folder):
     path.write_text(text)
     assert load_spec(folder).tunables["by"].kind == "launch"
     assert load_spec(folder).tunables["by"].description == "block size along y"
-
-
-def test_workloads_are_found_by_folder_and_names_are_unique(folder, tmp_path):
-    (folder.parent / "no_workload").mkdir()
-    assert find_workloads([folder.parent]) == {"stencil": folder}
-    other = tmp_path / "other" / "stencil"
-    shutil.copytree(folder, other)
-    with pytest.raises(UserError, match="workload 'stencil' is also in") as caught:
-        find_workloads([folder.parent, other.parent])
-    assert str(caught.value).startswith(str(other / "spec.yaml"))
 
 
 def test_no_parameter_can_have_the_name_of_a_measured_column(stencil_spec):

@@ -8,12 +8,10 @@ import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.study import Fences, ProblemSplit
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import ALL, Case, Fold, make_splits
-from launchwise.learning.training_rows import clean
+from launchwise.learning.splits import Case
 from launchwise.learning.truth import NOT_MEASURED, Truth
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
@@ -31,7 +29,6 @@ RACING = "column"
 """The variant that is not verified here, and the fastest of all."""
 
 TRAIN, TEST = {"n": 64, "dtype": "float32", "order": 2}, {"n": 100, "dtype": "float32", "order": 2}
-FOLD = Fold("it", ALL, (Case("test", TRAIN),), (Case("test", TEST),))
 
 
 def racing(spec, *names):
@@ -104,27 +101,6 @@ def test_it_may_fail_as_any_other(spec, sweep, tmp_path, status):
 
 
 # Learning
-
-
-def test_no_row_of_it_trains(spec, sweep):
-    found = clean({"test": sweep}, [FOLD], spec, Fences(factor=100))
-    of_problem = sweep[(sweep["n"] == 64) & (sweep["order"] == 2)]
-    assert set(found.training["variant"]) == set(sweep["variant"]) - {RACING}
-    assert len(found.training) == (of_problem["variant"] != RACING).sum()
-    assert RACING not in set(found.removed["variant"])
-    assert found.counts[0]["rows"] == len(of_problem)
-    # It is the status that keeps them out: planted as ok ones, all of them would train.
-    planted = clean({"test": sweep.assign(status="ok")}, [FOLD], spec, Fences(factor=100))
-    assert RACING in set(planted.training["variant"])
-
-
-def test_a_problem_with_nothing_else_is_no_case(spec, sweep):
-    only = sweep[(sweep["n"] != 100) | (sweep["variant"] == RACING)]
-    split = ProblemSplit(kind="problems", title="x", train={"n": [100]}, test={"n": [64]})
-    profiles = {"test": profile()}
-    with pytest.raises(UserError, match="no problem to train on"):
-        make_splits("s", {"it": split}, spec, {"test": only}, profiles)
-    make_splits("s", {"it": split}, spec, {"test": sweep}, profiles)
 
 
 def test_it_is_no_candidate(spec, sweep, domain):
