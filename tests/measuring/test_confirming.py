@@ -155,8 +155,8 @@ def test_pairs_under_different_clocks_are_thrown_away():
     ratio = paired_ratio(slow, times, capped, clocks, 0.01)
     assert (ratio.value, ratio.pairs, ratio.thrown) == (1.0, 12, 8)
     assert outcome(ratio.low, ratio.high) == TIE
-    # Where no clock is known, every pair counts.
-    ratio = paired_ratio(slow, times, np.zeros(20), np.zeros(20), 0.01)
+    # Where a clock is not known, every pair counts.
+    ratio = paired_ratio(slow, times, np.zeros(20), clocks, 0.01)
     assert (ratio.pairs, ratio.thrown) == (20, 0)
 
 

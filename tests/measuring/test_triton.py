@@ -134,7 +134,7 @@ def build_of(folder, n, **more):
 
 SPECIALISED = {
     "a multiple of 16": (4096, "", "i32:16"),
-    "no multiple": (4097, "", "i32"),
+    "no multiple": (4104, "", "i32"),
     "one": (1, "", "1"),
     "one, in general": (1, '(do_not_specialize=["n"])', "i32"),
     "a multiple, in general": (4096, '(do_not_specialize=["n"])', "i32"),

@@ -23,6 +23,7 @@ from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 from tests.support.slow_cases import first_of
+from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -195,7 +196,18 @@ def test_a_card_that_never_was_faster_is_measured_once(make_shard, tmp_path):
     assert {row["attempt"] for row in rows} == {1}
 
 
-def test_energy_is_measured_for_the_best_and_the_control(make_shard, tmp_path):
+TWICE = """
+import dataclasses
+
+
+def change(session):
+    launch = session.launch
+    session.launch = lambda chosen: dataclasses.replace(launch(chosen), solves=2)
+"""
+
+
+def test_energy_is_measured_for_the_best_and_the_control(make_shard, stencil_copy, tmp_path):
+    change_sessions(stencil_copy, TWICE)
     watts = 350.0
 
     def source():
@@ -208,10 +220,10 @@ def test_energy_is_measured_for_the_best_and_the_control(make_shard, tmp_path):
         _rows, notes = run(shard, tmp_path / "j", telemetry)
     energies = [note for note in notes if note["note"] == "energy"]
     assert 1 <= len(energies) <= 4
-    # A staged launch of 1 ms really takes 1 ms on the clock, at 350 W.
+    # A staged launch of 1 ms really takes 1 ms on the clock, at 350 W; it solves the problem twice.
     for note in energies:
-        assert note["energy_j"] == pytest.approx(watts * 1e-3, rel=0.5)
-        assert note["sustained_ms"] == pytest.approx(1.0, rel=0.5)
+        assert note["energy_j"] == pytest.approx(watts * 0.5e-3, rel=0.5)
+        assert note["sustained_ms"] == pytest.approx(0.5, rel=0.5)
 
 
 @pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])

@@ -64,11 +64,11 @@ def kernel(uses, **more):
 
 
 def test_one_resource_takes_its_amount_over_its_rate_and_a_launch():
-    found = estimate(kernel({"dram_bytes": "m"}), [10**6, 10**9])
-    # At 64 bytes a cycle, ten SMs draw at most 640 GB/s of the 1000.
-    assert found.time_ms == pytest.approx([10**6 / 640e6 + 0.002, 10**9 / 640e6 + 0.002])
+    found = estimate(kernel({"dram_bytes": "m"}, blocks="5 if m < 10**6 else 10"), [10**5, 10**9])
+    # At 64 bytes a cycle, ten SMs draw at most 640 GB/s of the 1000, and five of them half of it.
+    assert found.time_ms == pytest.approx([10**5 / 320e6 + 0.002, 10**9 / 640e6 + 0.002])
     assert found.bound_by().tolist() == ["launches", "dram"]
-    assert found.parts["dram"] == pytest.approx([10**6 / 640e6, 10**9 / 640e6])
+    assert found.parts["dram"] == pytest.approx([10**5 / 320e6, 10**9 / 640e6])
 
 
 def test_resources_join_by_a_norm():
@@ -90,13 +90,13 @@ def test_the_sm_with_most_blocks_decides():
 def test_waiting_takes_a_chain_a_round_of_resident_blocks():
     waits = {"dram": "2", "l2": "1"}
     chain_ms = (2 * 500 + 200) / 1e6
-    for registers, rounds in ((32, 4), (64, 7)):
+    for registers, rounds in ((32, 4), (49, 7)):  # Of 8 each, so 56.
         found = estimate(kernel({}, blocks="270", registers=f"{registers}", waits=waits), [1])
         assert found.parts["waiting"] == pytest.approx([rounds * chain_ms])
 
 
 def test_resident_blocks_are_a_name_for_expressions():
-    for shared, resident in ((0, 8), (50_000, 4), (220_000, 1)):
+    for shared, resident in ((0, 8), (57_800, 3), (220_000, 1)):  # And 1 KB of each block.
         found = estimate(
             kernel({"l1_bytes": "resident_blocks * 1e6"}, shared_bytes=f"{shared}"), [1]
         )
