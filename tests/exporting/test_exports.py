@@ -69,11 +69,13 @@ NEAREST = {
 
 @pytest.fixture
 def few(table):
-    """Few and far entries, all of one device."""
+    """Few and far entries, all of one device, each another configuration; no model chooses."""
     assert table.parameters == ("n", "dtype", "order")
-    one = table.entries[0]
-    entries = tuple(replace(one, problem=each, basis="within") for each in NEAREST.values())
-    return changed(table, entries=entries)
+    one = replace(table.entries[0], basis="within")
+    listed = enumerate(NEAREST.values())
+    entries = tuple(replace(one, problem=each, choice=place) for place, each in listed)
+    devices = tuple(replace(each, judge=None) for each in table.devices)
+    return changed(table, entries=entries, devices=devices)
 
 
 @needs_gxx

@@ -90,8 +90,10 @@ def test_the_sm_with_most_blocks_decides():
 def test_waiting_takes_a_chain_a_round_of_resident_blocks():
     waits = {"dram": "2", "l2": "1"}
     chain_ms = (2 * 500 + 200) / 1e6
-    for registers, rounds in ((32, 4), (49, 7)):  # Of 8 each, so 56.
-        found = estimate(kernel({}, blocks="270", registers=f"{registers}", waits=waits), [1])
+    # Warps have all of their registers, 8 at a time: 256 threads take 56 each.
+    shape = {"blocks": "270", "threads": "225"}
+    for registers, rounds in ((32, 4), (49, 7)):
+        found = estimate(kernel({}, **shape, registers=f"{registers}", waits=waits), [1])
         assert found.parts["waiting"] == pytest.approx([rounds * chain_ms])
 
 
