@@ -6,9 +6,10 @@
 
     matmul[lambda META: (triton.cdiv(m, META["BLOCK_M"]),)](c, a, b, m, n, k)
 
-``launchwise export STUDY --format triton`` writes the file, and this module beside it as
+``launchwise export STUDY --format triton`` writes the file, beside it the Python module of the same
+name, which decides at sizes that the file does not list, and this module as
 ``launchwise_triton.py``: it needs Python 3.10 and Triton, and nothing of launchwise. Nothing is
-timed: a configuration follows from the file, the arguments and the name of the device, so all
+timed: a configuration follows from the files, the arguments and the name of the device, so all
 ranks launch the same.
 """
 
@@ -18,12 +19,13 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from inspect import Parameter, signature
 from math import prod
 from operator import index
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 FORMAT = "launchwise triton 1"
@@ -33,8 +35,11 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 TYPES = {"fp": "float", "bf": "bfloat", "i": "int", "u": "uint"}
 """Triton's names of types, without bits, to those of answers: PyTorch's without ``torch.``."""
 
-# What is not known of a configuration at a size for which it is no listed answer.
-UNKNOWN = dict.fromkeys(("time_ms", "interval_ms", "gain", "gain_interval"))
+SAID = ("basis", "time_ms", "interval_ms", "gain", "gain_interval", "why")
+"""What is said of a configuration."""
+
+UNKNOWN = dict.fromkeys((*SAID[1:-1], "usual"))
+"""What is not known of one at a size for which it is no answer."""
 
 PLACE = re.compile(r"(\w+)(?:\.(dtype)|\.shape\[(\d+)\])?")
 Source = str | Callable[[Mapping[str, Any]], Any]
@@ -79,7 +84,11 @@ class Answers:
         return AnswerError(self.path, key, message)
 
     def _read(self, content: Mapping[str, Any]) -> None:
-        self.kernel = str(content["kernel"])
+        self.kernel, self.variant = str(content["kernel"]), str(content["variant"])
+        decision = self.path.with_name(Path(str(content["decision"])).name)
+        if not decision.is_file():
+            raise self.error("decision", f"{decision.name} is missing: copy it beside this file")
+        self._decision = decision
         self.problem: dict[str, str | None] = dict(content["problem"])
         self.texts = frozenset(content["texts"])
         self.tensors: dict[str, str] = dict(content["tensors"])
@@ -131,22 +140,51 @@ class Answers:
         return [one for (owner, _), some in self._listed.items() if owner == own for _, one in some]
 
     def answer(self, device: str, problem: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer for a problem on a device: a function of the file and of these alone.
+        """The answer for a problem on a device: a function of the files and of these alone.
 
-        Of the answers of the device with the same texts it is the one nearest in size, the first
-        of equal ones; its ``basis`` is ``nearest`` and it has no time and no gain where the size is
-        another. Without any it is the fallback of the file, with the basis ``default``. A device
-        is what CUDA calls it, or its name in the settings."""
+        It is the listed one, else what the module beside the file decides: the answer of every
+        other form. Where that is no configuration of this kernel, it is the listed answer of the
+        device with the same texts that is nearest in size, the first of equal ones, with the basis
+        ``nearest``, without time and gain; without any the fallback of the file, with the basis
+        ``default``. ``why`` says so. A device is what CUDA calls it, or its name in the settings.
+        """
         texts, asked = self._parts(problem)
-        best, least = None, float("inf")
-        for sizes, one in self._listed.get((self._devices.get(device), texts), ()):
-            far = _distance(asked, sizes)
-            if far < least:
-                best, least = one, far
-        if best is None:
-            own = {"problem": dict(problem), "configuration": self.fallback}
-            return {"device": None, **own, "basis": "default", "usual": None, **UNKNOWN}
-        return best if least == 1 else {**best, "basis": "nearest", "usual": None, **UNKNOWN}
+        own = self._listed.get((self._devices.get(device), texts), ())
+        for sizes, one in own:
+            if sizes == asked:
+                return one
+        names = iter(texts), iter(asked)
+        plain = {name: next(names[name not in self.texts]) for name in self.problem}
+        decided = self._decided(device, plain)
+        if not isinstance(decided, str):
+            return {"device": self._devices.get(device), "usual": None, **decided}
+        if own:
+            _, best = min(own, key=lambda one: _distance(asked, one[0]))
+            why = f"{decided}: the nearest listed one"
+            return {**best, **UNKNOWN, "basis": "nearest", "why": why}
+        fallback = {"device": None, "problem": plain, "configuration": self.fallback, **UNKNOWN}
+        return {**fallback, "basis": "default", "why": f"{decided}: the fallback of the file"}
+
+    @cached_property
+    def _module(self) -> dict[str, Any]:
+        """What decides at sizes that the file does not list."""
+        try:
+            return run_path(str(self._decision))
+        except (OSError, SyntaxError, NameError) as error:
+            raise self.error("decision", f"{self._decision.name} is broken: {error}") from error
+
+    def _decided(self, device: str, problem: Mapping[str, Any]) -> dict[str, Any] | str:
+        """What the module decides; a text that says why this kernel cannot run it."""
+        said = self._module["recommend"](device, **problem)
+        if said is None:
+            return "no configuration may run this problem"
+        if said["variant"] != self.variant:
+            return f"{said['variant']} answers, which is another function"
+        known = {**self._module["macros_of"](problem, said), **said}
+        if unknown := [name for name in self.tunables if name not in known]:
+            return f"{unknown[0]} of the answer is not computed here"
+        own = {name: known[name] for name in self.tunables}
+        return {"configuration": own, **{k: said[k] for k in (*SAID, "problem", "outside")}}
 
 
 def _named(names: Sequence[str] | Mapping[str, Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -154,9 +192,9 @@ def _named(names: Sequence[str] | Mapping[str, Any], values: Sequence[Any]) -> d
 
 
 def _distance(asked: Sequence[int], known: Sequence[int]) -> float:
-    """Product over sizes of (larger + 1) / (smaller + 1): 1 of equal problems."""
+    """How far two problems are: the product of the ratios of their sizes, each plus 1."""
     pairs = (sorted(pair) for pair in zip(asked, known, strict=True))
-    return prod((high + 1) / (low + 1) for low, high in pairs)
+    return prod((high + 1) / (low + 1) if low >= 0 else high - low + 1 for low, high in pairs)
 
 
 def autotuned(
@@ -299,11 +337,12 @@ class AutotunedKernel:
                 message += f" (measured with {measured})" if measured else ""
                 raise self.answers.error(name, message)
         texts = [str(problem[one]) for one in problem if one in self.answers.texts]
-        if answer["basis"] == "default" and (device, *texts) not in self._warned:
+        if answer["basis"] in ("usual", "default") and (device, *texts) not in self._warned:
             self._warned.add((device, *texts))
             of = f" and {', '.join(texts)}" if texts else ""
             message = f"{self.__name__} has no answer for {device or 'this device'}{of}"
-            text = f"{self.answers.path}: {message}: the fallback of the file is launched"
+            what = "usual choice" if answer["basis"] == "usual" else "fallback of the file"
+            text = f"{self.answers.path}: {message}: the {what} is launched"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         self._known[device, *values] = found
         return found

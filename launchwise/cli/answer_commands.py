@@ -187,7 +187,7 @@ def export(
     """Write a study's answers as a file that does not depend on this project.
 
     Prints and runs the target export_STUDY. Any size has the answer that recommend gives; wisdom,
-    t4, triton and config-files hold listed sizes alone. Unknown devices get the usual choice.
+    t4 and config-files hold listed sizes alone, and say so. Unknown devices get the usual choice.
     """
     from launchwise.base.work import usable_cores
     from launchwise.cli.recommending import exported

@@ -13,7 +13,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.storage import read_json, whole_file
+from launchwise.base.storage import read_json, read_text, whole_file
 from launchwise.cli.options import run_snakemake, settings_files, snakemake_line
 from launchwise.cli.studies import (
     find_profile,
@@ -216,7 +216,8 @@ def exported(
         table = read_json(EXPORT / study / FORMATS["json"].format(study=study))
         target = output or Path(f"{study}.{format_}")
         if known is None or mapping is None:
-            write_triton(target, table, spec)
+            decision = read_text(EXPORT / study / FORMATS["python"].format(study=study))
+            write_triton(target, table, spec, decision)
         else:
             write_config_files(target, table, spec, known, mapping)
         return target

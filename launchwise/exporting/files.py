@@ -14,11 +14,17 @@ from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.exporting.entries import Entry
 from launchwise.exporting.languages import cpp_header, python_module, rendered
 from launchwise.exporting.table import AnswerTable
+from launchwise.learning.answers import MEASURED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import DEVICE, ConfigFiles
 
-WISDOM_VERSION = 1
+WISDOM_VERSION = "1.0"  # Kernel Launcher ignores a file of another one
+MOST_SIZES = 3  # Sizes of a problem that Kernel Launcher compares
+
+ANY_SIZE = "launchwise recommend and the formats hpp, python, json and triton answer any size"
+BETWEEN = {"linear": "the least difference", "logarithmic": "the least ratio"}
+"""How a library measures which key is nearest to a size (`nearest` of a mapping), in words."""
 
 FORMATS = {
     "hpp": "{study}.hpp",
@@ -50,49 +56,65 @@ def write_answers(folder: Path, table: AnswerTable) -> None:
 
 
 def wisdom_text(table: AnswerTable) -> str:
-    """Lines of a wisdom file: a header, then one line per answer with a time. Kernel Launcher takes
-    the entry of the same device and size, else of the nearest product of sizes. Only integer
-    parameters are sizes there; of entries that differ in texts alone, the first one counts."""
-    header = {
-        "tunable_parameters": list(table.tunables),
-        "version": WISDOM_VERSION,
-        "objective": "time",
-        "key": table.study,
-    }
-    lines, seen = [json.dumps(header)], set()
+    """Lines of a wisdom file: a header, then one line per answer with a time. Only integer
+    parameters are sizes there; of entries that differ in texts alone, the first one counts. Where
+    all answers are of one variant it is no tunable."""
+    lines, seen, problems = list[str](), set(), []
+    variants = {table.configurations[one.choice][0] for one in table.entries}
+    first = 1 if len(variants) == 1 else 0
     for entry in table.entries:
-        sizes = [
-            value
-            for name, value in zip(table.parameters, entry.problem, strict=True)
-            if name not in table.texts
-        ]
+        problem = table.problem(entry.problem)
+        sizes = [each for name, each in problem.items() if name not in table.texts][:MOST_SIZES]
         for device in table.devices[entry.device].cuda_names:
             if entry.time_ms is None or (device, *sizes) in seen:
                 continue
             seen.add((device, *sizes))
+            problems.append(problem)
             line = {
-                "config": list(table.configurations[entry.choice]),
+                "config": list(table.configurations[entry.choice][first:]),
                 "problem_size": sizes,
                 "time": entry.time_ms,
                 "environment": {"device_name": device},
             }
             lines.append(json.dumps(line))
-    return "\n".join(lines) + "\n"
+    header = {
+        "tunable_parameters": list(table.tunables[first:]),
+        "version": WISDOM_VERSION,
+        "objective": "time",
+        "key": table.study,
+        "note": f"{listed(problems)}. Kernel Launcher takes the line of the device whose product "
+        f"of sizes is nearest, of an unlisted device that of another one. {ANY_SIZE}",
+    }
+    return "\n".join([json.dumps(header), *lines]) + "\n"
+
+
+def listed(problems: Sequence[Mapping[str, Value]]) -> str:
+    """Which problems a file lists, in words."""
+    every = list(dict.fromkeys(tuple(one.items()) for one in problems))
+    values: dict[str, list[Any]] = {}
+    for name, value in (pair for one in every for pair in one):
+        values.setdefault(name, []).append(value)
+    said = []
+    for name, each in values.items():
+        known = sorted(dict.fromkeys(each))
+        is_range = len(known) > 1 and not isinstance(known[0], str)
+        ends = f"from {known[0]} to {known[-1]}" if is_range else ", ".join(map(str, known))
+        said.append(f"{name} {ends}")
+    return f"{len(every)} problems are listed" + (f": {'; '.join(said)}" if said else "")
 
 
 def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:
     """Content of a T4 file per device, by its name in the settings: measured answers alone. T4
     knows no problems: their parameters stand among those of the configuration."""
-    return {
-        device.name: {
-            "results": [
-                _result(table, entry)
-                for entry in table.entries
-                if entry.device == number and entry.basis == "measured" and entry.time_ms
-            ]
-        }
-        for number, device in enumerate(table.devices)
-    }
+    found = {}
+    for number, device in enumerate(table.devices):
+        own = [one for one in table.entries if one.device == number]
+        measured = [one for one in own if one.basis == MEASURED and one.time_ms]
+        problems = [table.problem(one.problem) for one in measured]
+        note = f"{listed(problems)}, measured ones alone. T4 has no rule for others. {ANY_SIZE}"
+        results = [_result(table, one) for one in measured]
+        found[device.name] = {"metadata": {"note": note}, "results": results}
+    return found
 
 
 def _result(table: AnswerTable, entry: Entry) -> dict[str, Any]:
@@ -119,7 +141,7 @@ class Configured:
 def write_config_files(
     folder: Path, table: Mapping[str, Any], spec: Spec, mapping: ConfigFiles, where: Path
 ) -> list[Path]:
-    """Write a file for each name that answers make.
+    """Write a file for each name that answers make, and ``<study>.md``, which says what they list.
 
     ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
     ``where``: file of the mapping, for messages.
@@ -134,7 +156,27 @@ def write_config_files(
         keyed = {str(key): by_key[key].values for key in sorted(by_key)}
         write_text(path, json.dumps({**mapping.head, **keyed}, indent=4) + "\n")
         written.append(path)
-    return written
+    about = folder / f"{table['study']}.md"
+    write_text(about, "\n".join(_about(table, files, mapping)) + "\n")
+    return [*written, about]
+
+
+def _about(
+    table: Mapping[str, Any], files: Mapping[str, Mapping[int, Configured]], mapping: ConfigFiles
+) -> list[str]:
+    """Lines on what files list, and on what their readers do between."""
+    problems = [one.problem for by_key in files.values() for one in by_key.values()]
+    return [
+        f"# Configuration files of {table['study']}",
+        "",
+        f"Written by launchwise export. {listed(problems)}. For any other `{mapping.key}` the "
+        f"library takes the key of {BETWEEN[mapping.nearest]} in the file of the other numbers; "
+        f"without such a file it chooses by itself. {ANY_SIZE}.",
+        "",
+        "| file | keys |",
+        "|---|---|",
+        *(f"| {name} | {', '.join(map(str, sorted(keys)))} |" for name, keys in files.items()),
+    ]
 
 
 def config_files(

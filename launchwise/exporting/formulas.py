@@ -67,6 +67,8 @@ class ExportedFormulas:
     follows: tuple[tuple[str, str], ...] = ()
     # Work of a problem, by which times may be scaled: its least bytes, FLOP and items.
     work: tuple[str, ...] = ()
+    # Macros of a build that follow from problem and configuration.
+    macros: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def _formulas(self) -> Formulas:
@@ -86,9 +88,11 @@ class ExportedFormulas:
         fits = {name: _fits(domain, name, kinds) for name in spec.recommendable.variants}
         follows = {name: text for name, text in domain.following.items() if kind_of(text, kinds)}
         features = exported_features(spec, kinds)
+        macros = [(name, text) for name, text in spec.macros.items() if kind_of(text, kinds)]
         every = (spec.work.bytes, spec.work.flop, spec.work.items)
         work = [text for text in every if text and kind_of(text, kinds) == "number"]
         texts = [*follows.values(), *work, *(text for both in features for text in both)]
+        texts += [text for _, text in macros]
         texts += [text for some in fits.values() for text in some]
         texts += [one.when for one in usual]
         texts += [text for one in usual for text in one.conditions]
@@ -103,6 +107,7 @@ class ExportedFormulas:
             fits,
             tuple(follows.items()),
             tuple(dict.fromkeys(work)),
+            tuple(macros),
         )
 
     def usual_choice(

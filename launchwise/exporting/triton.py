@@ -31,16 +31,19 @@ _NO_VALUE = re.compile(r"""['"](tl\.|None['"])""")
 """In a macro that may be a type or None, which JSON does not tell from a text."""
 
 
-def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
-    """Write a folder with the answers, ``<study>.json``, and the module that reads them.
+def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: str) -> None:
+    """Write a folder with the answers, ``<study>.json``, what decides at any other size,
+    ``<study>.py``, and the module that reads both.
 
-    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it; ``decision``: text
+    of its Python module (:func:`launchwise.exporting.languages.python_module`).
     Raises UserError when the workload has no variant in Triton, several, or answers with another
     one.
     """
     content = triton_content(table, spec)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / f"{table['study']}.json", as_lines(content))
+    write_text(folder / str(content["decision"]), decision)
     module = Path(str(triton_answers.__file__)).read_text(encoding="utf-8")
     write_text(folder / MODULE, f"# Written by launchwise export.\n{module}")
 
@@ -70,7 +73,8 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     return {
         "format": triton_answers.FORMAT,
         **{key: table[key] for key in ("study", "workload", "title", "version", "commits", "day")},
-        **{"source": variant.source, "kernel": variant.kernel},
+        **{"source": variant.source, "kernel": variant.kernel, "variant": name},
+        "decision": f"{table['study']}.py",
         "problem": {
             each: next(_places(each, spec, given, function), None) for each in table["parameters"]
         },
@@ -150,7 +154,7 @@ def _answer(
         "device": table["devices"][entry["device"]]["name"],
         "problem": list(entry["problem"]),
         "configuration": _values(whole, spec, own),
-        **{key: entry[key] for key in ("basis", "time_ms", "interval_ms", "gain", "gain_interval")},
+        **{key: entry[key] for key in triton_answers.SAID},
         "usual": {name: usual[name] for name in ("variant", *tunables)},
     }
 

@@ -137,7 +137,9 @@ def test_json_wisdom_and_t4_can_be_read(table, tmp_path):
     plain = json.loads((tmp_path / "tiles.json").read_text())
     assert len(plain["entries"]) == len(table.entries)
     header, *lines = [json.loads(line) for line in wisdom_text(table).splitlines()]
-    assert header["tunable_parameters"] == list(table.tunables)
+    # What Kernel Launcher insists on: another version, or a tunable that it lacks, ends the file.
+    assert (header["version"], header["key"], header["objective"]) == ("1.0", "tiles", "time")
+    assert header["tunable_parameters"] in (list(table.tunables), list(table.tunables[1:]))
     assert len({(line["environment"]["device_name"], *line["problem_size"]) for line in lines}) == (
         len(lines)
     )

@@ -2,14 +2,20 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from answer_forms import Answering
+from drawn_questions import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
@@ -17,7 +23,10 @@ from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_
 import launchwise
 from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
-from launchwise.base.triton_answers import AnswerError, Answers
+from launchwise.base.triton_answers import SAID, AnswerError, Answers
+from launchwise.exporting import entries
+from launchwise.exporting.decision import Judge
+from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.languages import python_module
 from launchwise.exporting.triton import MODULE, write_triton
 
@@ -84,30 +93,88 @@ sizes = st.integers(min_value=1, max_value=100_000)
 
 @given(rows=sizes, n=sizes, dtype=st.sampled_from(["float32", "float16"]))
 def test_every_size_has_the_answer_of_the_python_module(made, rows, n, dtype):
-    table, path = made
-    recommend = module_of(table, path)
-    answers = Answers(path)
+    _, path = made
+    recommend, answers = module_of(path), Answers(path)
     for device in (BIG, "big", "small", "no such card"):
         problem = {"rows": rows, "n": n, "dtype": dtype}
         theirs, own = recommend(device, **problem), answers.answer(device, problem)
         for name in ("BLOCK", "num_warps"):
             assert own["configuration"][name] == theirs[name]
         assert own["configuration"]["HALF"] == theirs["BLOCK"] // 2
-        if own["basis"] == "nearest":
-            # The module's own time of another size, which it scales.
-            assert own["problem"] == theirs["problem"] != problem
+        plain = {name: own[name] for name in (*SAID, "problem")}
+        for name in ("interval_ms", "gain_interval"):
+            plain[name] = plain[name] and tuple(plain[name])
+        assert plain == {name: theirs[name] for name in plain}
+
+
+def module_of(path):
+    """``recommend`` of the Python module beside a file."""
+    return runpy.run_path(str(path.with_suffix(".py")))["recommend"]
+
+
+def judged_table(spec):
+    """The table with trees that prefer large blocks for large n, limits, and a blind test."""
+    table = scaled_table(spec)
+    count = len(table.stored.configurations)
+    trees = Judge(
+        starts=(0,),
+        feature=(0, 1, 1, -1, -1, -1, -1),
+        threshold=(700.0, 100.0, 100.0, 0.0, 0.0, 0.0, 0.0),
+        left=(1, 3, 5, 0, 0, 0, 0),
+        right=(2, 4, 6, 0, 0, 0, 0),
+        value=(0.0, 0.0, 0.0, 0.1, 0.4, 0.3, 0.05),
+    )
+    choice = (("variant", "'triton'"), ("BLOCK", "64"), ("num_warps", "1"))
+    big, small = table.devices
+    big = replace(big, judge=trees, between_ms=(0.8, 1.3), between_gain=(0.9, 1.2))
+    big = replace(big, tested=entries.Tested(31, 0.97))
+    stored = table.stored.model_copy(
+        update={
+            "devices": (big, small),
+            "features": (("n", "1"), ("BLOCK", "1")),
+            "candidates": tuple(range(count)),
+        }
+    )
+    formulas = replace(table.formulas, usual=(UsualRule("1 == 1", choice, ()),), work=("rows * n",))
+    listed = (replace(one, scale=1, why=f"entry {one.choice}") for one in stored.entries)
+    stored = stored.model_copy(update={"entries": tuple(listed)})
+    return replace(table, stored=stored, formulas=formulas)
+
+
+def test_any_drawn_question_has_the_answer_of_recommend(tmp_path):
+    spec = scaled_spec(tmp_path / "scaled")
+    table = judged_table(spec)
+    write_triton(tmp_path / "out", plain(table), spec, python_module(table))
+    answers = Answers(tmp_path / "out" / "scaled_sizes.json")
+    questions = drawn(table, 400, np.random.default_rng(5))
+    said, bases = Answering(table, tmp_path / "forms"), Counter()
+    for one in questions:
+        first = said.recommended(one)
+        own = _said(answers, one)
+        bases[own["basis"]] += 1
+        if first is None:
+            assert own["why"].startswith("no configuration may run this problem: the ")
             assert (own["time_ms"], own["gain"]) == (None, None)
             continue
-        said = ("basis", "time_ms", "gain")
-        assert [own[name] for name in said] == [theirs[name] for name in said]
+        chosen = {name: own["configuration"][name] for name in ("BLOCK", "num_warps")}
+        assert {"variant": "triton", **chosen} == first["configuration"]
+        assert own.get("outside", 1.0) == first["outside"]
+        for name in SAID:
+            value = own[name] and [*own[name]] if "interval" in name else own[name]
+            assert value == first.get(name, value), (one, name)
+    assert {*bases} == {"measured", "within", "beyond", "usual", "nearest", "default"}
+    changed = replace(table.devices[0], between_ms=(0.5, 2.0))
+    other = replace(
+        table, stored=table.stored.model_copy(update={"devices": (changed, table.devices[1])})
+    )
+    (tmp_path / "out" / "scaled_sizes.py").write_text(python_module(other))
+    wrong = Answers(tmp_path / "out" / "scaled_sizes.json")
+    differ = [one for one in questions if _said(wrong, one) != _said(answers, one)]
+    assert {one.kind for one in differ} >= {"between", "beyond"}
 
 
-def module_of(table, path):
-    """``recommend`` of the table's Python module."""
-    module = path.with_suffix(".py")
-    if not module.is_file():
-        module.write_text(python_module(table))
-    return runpy.run_path(str(module))["recommend"]
+def _said(answers, one):
+    return answers.answer(one.device, one.problem)
 
 
 def test_a_launch_takes_the_configuration_of_its_arguments(made):
@@ -128,7 +195,8 @@ def test_a_launch_takes_the_configuration_of_its_arguments(made):
     decorated[(1,)](*arguments(500, 1000))
     assert jit.launches[-1]["BLOCK"] == 256
     answer = decorated.answer(*arguments(500, 1001))
-    assert (answer["basis"], answer["problem"]["n"]) == ("nearest", 1000)
+    assert (answer["basis"], answer["problem"]["n"]) == ("beyond", 1000)
+    assert answer["outside"] == 1002 / 1001
 
 
 def test_parameters_may_be_read_from_shapes_and_by_functions(made):
@@ -251,12 +319,25 @@ def test_a_wrong_file_is_one_line(made, tmp_path, case):
     change, said = WRONG[case]
     content = json.loads(made[1].read_text())
     change(content)
+    shutil.copy(made[1].with_suffix(".py"), tmp_path)
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(content))
     with pytest.raises(AnswerError) as caught:
         launchwise.autotuned(path)(kernel())
     assert str(caught.value).startswith(f"{path}: {said}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_decision_that_is_missing_or_broken_is_one_line(made, tmp_path):
+    path = tmp_path / made[1].name
+    shutil.copy(made[1], path)
+    missing = r"sizes\.json: decision: scaled_sizes\.py is missing: copy it beside this file$"
+    with pytest.raises(AnswerError, match=missing):
+        launchwise.autotuned(path)(kernel())
+    path.with_suffix(".py").write_text("def recommend(")
+    decorated = launchwise.autotuned(path, device=BIG)(kernel())
+    with pytest.raises(AnswerError, match=r"decision: scaled_sizes\.py is broken: .*never closed"):
+        decorated[(1,)](*arguments(17, 1000))
 
 
 def test_a_file_that_is_none_is_one_line(tmp_path):
@@ -283,9 +364,9 @@ print(json.dumps(found, sort_keys=True))
 """
 
 
-def test_ranks_agree_and_need_nothing_but_the_two_files(made):
+def test_ranks_agree_and_need_nothing_but_the_three_files(made):
     folder = made[1].parent
-    assert {path.name for path in folder.iterdir()} >= {MODULE, made[1].name}
+    assert {path.name for path in folder.iterdir()} == {MODULE, made[1].name, "scaled_sizes.py"}
     program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{RANK}"
     ranks = [
         subprocess.Popen(
@@ -316,7 +397,7 @@ def test_answers_with_another_language_are_refused(tmp_path):
     changed = plain(table)
     changed["entries"][0]["configuration"][0] = "cuda"
     with pytest.raises(UserError, match="scaled_sizes answers with others than Triton: cuda 1"):
-        write_triton(tmp_path / "out", changed, spec)
+        write_triton(tmp_path / "out", changed, spec, "")
 
 
 class Heuristics:
@@ -337,6 +418,7 @@ def with_even(made, folder):
     content["tunables"].pop()
     for one in (content["fallback"], *(each["configuration"] for each in content["answers"])):
         one.pop()
+    shutil.copy(made[1].with_suffix(".py"), folder)
     path = folder / "even.json"
     path.write_text(json.dumps(content))
     return path

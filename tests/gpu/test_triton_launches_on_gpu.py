@@ -9,6 +9,7 @@ from agreeing import changed
 from benchmark_runs import result_of
 from triton_examples import DEVICES, KERNEL, TUNED, plain, scaled_spec, scaled_table
 
+from launchwise.exporting.languages import python_module
 from launchwise.exporting.triton import write_triton
 
 pytestmark = pytest.mark.gpu
@@ -71,7 +72,7 @@ def folder(tmp_path):
     spec = scaled_spec(tmp_path / "scaled")
     here = replace(DEVICES[0], cuda_names=(torch.cuda.get_device_name(),))
     table = changed(scaled_table(spec), devices=(here, *DEVICES[1:]))
-    write_triton(tmp_path / "out", plain(table), spec)
+    write_triton(tmp_path / "out", plain(table), spec, python_module(table))
     (tmp_path / "plain.py").write_text(KERNEL)
     (tmp_path / "tuned.py").write_text(TUNED)
     return tmp_path

@@ -76,6 +76,8 @@ class Answering:
             said = {"configuration": usual or default, "basis": basis, "problem": problem}
             said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
             said["outside"] = 1.0
+            said["why"] = "no entry of this device answers"
+            said["why"] += ": the usual choice" if usual else ", and nothing is usual: the default"
         else:
             first = found.suggestions[0]
             said = {
@@ -87,6 +89,7 @@ class Answering:
                 "interval_ms": first.interval_ms and [*first.interval_ms],
                 "gain_interval": first.gain_interval and [*first.gain_interval],
                 "outside": found.outside,
+                "why": found.why,
             }
         return {**said, "launches": self._shapes(one.problem, said["configuration"])}
 

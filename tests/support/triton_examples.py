@@ -11,6 +11,7 @@ from typing import Any
 
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import ExportedFormulas
+from launchwise.exporting.languages import python_module
 from launchwise.exporting.table import AnswerTable
 from launchwise.exporting.triton import write_triton
 from launchwise.workloads.launch_shapes import Limits
@@ -132,7 +133,8 @@ def scaled_table(spec: Spec) -> AnswerTable:
         features=(),
         entries=tuple(_entry(place, *each) for place, each in enumerate(ANSWERS)),
     )
-    return AnswerTable("scaled_sizes", spec, stored, Limits.of(spec), ExportedFormulas())
+    formulas = ExportedFormulas(macros=tuple(spec.macros.items()))
+    return AnswerTable("scaled_sizes", spec, stored, Limits.of(spec), formulas)
 
 
 def _entry(place: int, device: int, rows: int, n: int, dtype: str, *_: int) -> Entry:
@@ -161,5 +163,5 @@ def scaled_answers(
     """The table, and the exported file of answers to its kernel."""
     read = scaled_spec(folder / "scaled", spec, kernel)
     table = scaled_table(read)
-    write_triton(folder / "out", plain(table), read)
+    write_triton(folder / "out", plain(table), read, python_module(table))
     return table, folder / "out" / "scaled_sizes.json"
