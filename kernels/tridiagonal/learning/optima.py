@@ -71,102 +71,18 @@ def corrected_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> 
     )
 
 
-@dataclass(frozen=True)
-class Classification:
-    """Predictions of nearest neighbours for held-out sizes.
-
-    ``neighbours`` vote; ``accuracy`` (0..1) is theirs, ``null_accuracy`` that of the most frequent
-    choice of the training sizes. ``loss_percent`` (geometric mean) and ``worst_loss_percent`` are
-    those of the predicted choices where they were measured, NaN if none was; ``unmeasured`` test
-    sizes have no such time. ``predictions`` has a row a test size: size, choice,
-    ``predicted_<choice>``, ``loss_percent``.
-    """
-
-    neighbours: int
-    accuracy: float
-    null_accuracy: float
-    loss_percent: float
-    worst_loss_percent: float
-    unmeasured: int
-    predictions: pd.DataFrame
-
-
-def classify_optima(
-    optima: pd.DataFrame, rows: pd.DataFrame, seed: int, size: str = "n", choice: str = "m"
-) -> Classification:
-    """Learn the choice from log(size) by nearest neighbours, and test on a quarter of the sizes.
-
-    The number of neighbours is searched between 1 and the number of distinct choices (and of
-    training sizes but one), scored by leaving one training size out at a time. Unlike folds this
-    asks no least size of a class, and is not shuffled: the only training size of a choice is
-    missed by any number of neighbours. Of equal scores the smallest number wins.
-
-    ``optima``: one row per size, observed or corrected.
-    ``rows``: measurements, for the losses; no loss is known without any.
-    ``seed``: of the shuffle in :func:`split_keeping_classes`.
-    Raises ValueError when fewer than 2 sizes are left to train on, or none to test.
-    """
-    optima = optima.sort_values(size, ignore_index=True)
-    choices, classes = np.unique(optima[choice].to_numpy(), return_inverse=True)
-    train, test = split_keeping_classes(classes, seed)
-    if len(train) < 2 or not len(test):
-        raise ValueError(f"{len(train)} sizes to train on and {len(test)} to test are too few")
-    places = np.log(optima[size].to_numpy(dtype=float))
-    known = places[train], classes[train]
-    others = voted(*known, places[train], leave_out=True) == classes[train][:, None]
-    neighbours = 1 + int(others.sum(axis=0)[: len(choices)].argmax())
-    predicted = voted(*known, places[test])[:, neighbours - 1]
-    tested = optima.loc[test, [size, choice]].reset_index(drop=True)
-    tested[f"predicted_{choice}"] = choices[predicted]
-    tested["loss_percent"] = np.nan
-    if len(rows):
-        grid = _grid(rows, size, choice)
-        tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
-    losses = tested["loss_percent"].dropna()
-    return Classification(
-        neighbours=neighbours,
-        accuracy=float((predicted == classes[test]).mean()),
-        null_accuracy=float((np.bincount(classes[train]).argmax() == classes[test]).mean()),
-        loss_percent=_mean_loss(losses),
-        worst_loss_percent=float(losses.max()),
-        unmeasured=len(tested) - len(losses),
-        predictions=tested,
-    )
-
-
-def voted(
-    places: np.ndarray, classes: np.ndarray, asked: np.ndarray, *, leave_out: bool = False
-) -> np.ndarray:
+def voted(places: np.ndarray, classes: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """Class that most of the nearest known places have, for each number of neighbours.
 
     Of equal votes the smallest class wins, of places as near the first.
 
     ``places``, ``classes``: of what is known: float64 and int64 from 0, each of shape (known,).
     ``asked``: float64, shape (asked,).
-    ``leave_out``: ``asked`` are the known places: each is answered by the others.
-    Returns an array: int64, shape (asked, neighbours): from 1 neighbour to all.
+    Returns an array: int64, shape (asked, known): from 1 neighbour to all.
     """
-    away = np.abs(asked[:, None] - places)
-    if leave_out:
-        np.fill_diagonal(away, np.inf)
-    nearest = np.argsort(away, axis=1, kind="stable")[:, : len(places) - leave_out]
+    nearest = np.argsort(np.abs(asked[:, None] - places), axis=1, kind="stable")
     votes = np.cumsum(np.eye(classes.max() + 1, dtype=np.int64)[classes[nearest]], axis=1)
     return votes.argmax(axis=2)
-
-
-def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shuffle and split; in that order, each row is tested unless it is the last of its class.
-    Returns train, test: int64, ascending places. A quarter to test, rounded up; less where classes
-    are small."""
-    codes = np.unique(classes, return_inverse=True)[1]
-    left = np.bincount(codes)
-    wanted = int(np.ceil(len(codes) / 4))
-    tested = np.zeros(len(codes), dtype=bool)
-    for row in np.random.default_rng(seed).permutation(len(codes)):
-        if tested.sum() < wanted and left[codes[row]] > 1:
-            left[codes[row]] -= 1
-            tested[row] = True
-    return np.flatnonzero(~tested), np.flatnonzero(tested)
 
 
 def _grid(rows: pd.DataFrame, size: str, choice: str) -> pd.DataFrame:
@@ -198,14 +114,15 @@ def _monotone_path(costs: np.ndarray, sizes: list[float]) -> np.ndarray:
     return np.array(path[::-1])
 
 
-def _losses(grid: pd.DataFrame, sizes: pd.Series | pd.Index, choices: np.ndarray) -> np.ndarray:
-    """Loss in percent of a choice for each size: float64, NaN where it was not measured."""
+def _losses(rows: pd.DataFrame, chosen: pd.DataFrame, size: str, choice: str) -> pd.Series:
+    """Losses in percent of the chosen sizes and choices that were measured."""
+    if rows.empty:
+        return pd.Series(dtype=float)
+    grid = _grid(rows, size, choice)
     relative = grid.div(grid.min(axis=1), axis=0)
-    return 100 * (np.diag(relative.reindex(index=list(sizes), columns=list(choices))) - 1)
-
-
-def _mean_loss(losses: pd.Series) -> float:
-    return 100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1)
+    pairs = zip(chosen[size], chosen[choice], strict=True)
+    values = [relative.at[n, m] for n, m in pairs if n in relative.index and m in relative]
+    return 100 * (pd.Series(values, dtype=float).dropna() - 1)
 
 
 SPLITS = 10  # shuffled splits: a single one of a dozen test sizes says little
@@ -215,9 +132,13 @@ MOST_TRIES = 200  # seeds that are tried for splits whose training sizes have ev
 
 
 @dataclass(frozen=True)
-class PublishedSplit:
+class Classification:
     """Accuracies (0..1) over several splits; ``null`` is that of the most frequent choice.
-    ``neighbours`` are the numbers that the grid search found, ascending, each once."""
+
+    ``neighbours`` are the numbers that the grid search found, ascending, each once.
+    ``loss_percent`` (geometric mean) and ``worst_loss_percent`` are those of the predicted choices
+    that were measured, NaN if none was; ``unmeasured`` of all ``tested`` sizes have no such time.
+    """
 
     splits: int
     mean: float
@@ -225,6 +146,10 @@ class PublishedSplit:
     largest: float
     null: float
     neighbours: tuple[int, ...]
+    tested: int
+    loss_percent: float
+    worst_loss_percent: float
+    unmeasured: int
 
 
 def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -235,21 +160,22 @@ def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return drawn[tested:], drawn[:tested]
 
 
-def as_published(
-    optima: pd.DataFrame, seed: int, size: str = "n", choice: str = "m"
-) -> PublishedSplit | None:
+def classify_optima(
+    optima: pd.DataFrame, rows: pd.DataFrame, seed: int, size: str = "n", choice: str = "m"
+) -> Classification | None:
     """Split sizes 3 : 1 at random, search the number of neighbours by cross-validation, and test.
 
     Sizes are taken as they are, not by their logarithm, and every choice is in the training
     part, as in the paper; where no split has that, there is none.
 
     ``optima``: one row per size, observed or corrected.
+    ``rows``: measurements, for the losses; no loss is known without any.
     ``seed``: of the first split; the next ones count on.
     """
     places = optima[size].to_numpy(dtype=float)
-    _, choices = np.unique(optima[choice].to_numpy(), return_inverse=True)
+    named, choices = np.unique(optima[choice].to_numpy(), return_inverse=True)
     classes = choices.max() + 1
-    found = []
+    found, lost = [], []
     for number in range(MOST_TRIES):
         train, test = split(len(places), seed + number)
         known, wanted = choices[train], choices[test]
@@ -261,18 +187,25 @@ def as_published(
         answers = voted(places[train], known, places[test])[:, best - 1]
         null = float((counts.argmax() == wanted).mean())
         found.append((float((answers == wanted).mean()), null, best))
+        lost.append(pd.DataFrame({size: optima[size].to_numpy()[test], choice: named[answers]}))
         if len(found) == SPLITS:
             break
     if not found:
         return None
     accuracies, nulls, neighbours = zip(*found, strict=True)
-    return PublishedSplit(
+    predicted = pd.concat(lost)
+    losses = _losses(rows, predicted, size, choice)
+    return Classification(
         splits=len(found),
         mean=float(np.mean(accuracies)),
         least=min(accuracies),
         largest=max(accuracies),
         null=float(np.mean(nulls)),
         neighbours=tuple(sorted(set(neighbours))),
+        tested=len(predicted),
+        loss_percent=100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1),
+        worst_loss_percent=float(losses.max()),
+        unmeasured=len(predicted) - len(losses),
     )
 
 

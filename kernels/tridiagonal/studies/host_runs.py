@@ -153,3 +153,15 @@ class KindOnGpu:
     @property
     def title(self) -> str:
         return f"{self.gpu}, {self.kind}"
+
+
+def shortened(every: Sequence[KindOnGpu]) -> tuple[str, dict[str, str]]:
+    """What the titles of all cases have in common, and each title to its rest: the GPU, and what
+    tells it from others."""
+    parts = {case.title: case.title.split(", ") for case in every}
+    first = next(iter(parts.values()))[1:]
+    common = [part for part in first if all(part in own for own in parts.values())]
+    rest = {
+        title: ", ".join(part for part in own if part not in common) for title, own in parts.items()
+    }
+    return ", ".join(common), rest

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from kernels.tridiagonal.learning import optima
-from kernels.tridiagonal.learning.optima import FOLDS, SPLITS, TEST_SHARE, as_published, split
+from kernels.tridiagonal.learning.optima import FOLDS, SPLITS, TEST_SHARE, classify_optima, split
 
 NAN = float("nan")
 STUDY = Path(__file__).resolve().parents[3] / "kernels/tridiagonal/studies/tridiagonal_subsystem"
@@ -147,109 +146,27 @@ def sweep(optimum, choices, factor=2.0):
     return measured(times, list(optimum), choices)
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 99))
-def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels, seed):
-    classes = np.array(labels)
-    train, test = optima.split_keeping_classes(classes, seed)
-    assert sorted([*train, *test]) == list(range(len(labels)))
-    assert set(classes[train]) == set(labels)
-    assert len(test) == min(math.ceil(len(labels) / 4), len(labels) - len(set(labels)))
-
-
-def test_a_split_depends_on_its_seed_alone():
-    classes = np.array([4] * 9 + [8] * 5 + [16] * 3 + [20] + [32] * 14 + [64] * 5)
-    tests = [optima.split_keeping_classes(classes, seed)[1].tolist() for seed in (1, 1, 2)]
-    assert tests[0] == tests[1] != tests[2]
-
-
 def test_losses_of_wrong_predictions_by_hand():
     # With 2 choices in turns most neighbours are wrong, and each error doubles the time.
     choices = [4, 8]
-    turns = {10.0**i: choices[i % 2] for i in range(12)}
-    rows = sweep(turns, choices)
-    found = optima.classify_optima(optima.observed_optima(rows), rows, seed=3)
-    wrong = found.predictions["m"] != found.predictions["predicted_m"]
-    assert wrong.any()
-    assert list(found.predictions["loss_percent"]) == pytest.approx(list(100.0 * wrong))
-    assert found.accuracy == pytest.approx(1 - wrong.mean())
-    assert found.loss_percent == pytest.approx(100 * (2 ** wrong.mean() - 1))
+    rows = sweep({10.0**i: choices[i % 2] for i in range(12)}, choices)
+    table = optima.observed_optima(rows)
+    found = classify_optima(table, rows, seed=3)
+    assert found.tested == 3 * SPLITS
+    assert found.mean < 1
+    assert found.loss_percent == pytest.approx(100 * (2 ** (1 - found.mean) - 1))
     assert found.worst_loss_percent == pytest.approx(100)
     assert found.unmeasured == 0
     best = rows.sort_values("time_ms").drop_duplicates("n")
-    without = optima.classify_optima(optima.observed_optima(rows), best, seed=3)
-    assert without.unmeasured == wrong.sum()
-    assert list(without.predictions["loss_percent"].isna()) == list(wrong)
-    assert without.accuracy == found.accuracy
-
-
-def test_null_accuracy_is_that_of_the_most_frequent_choice_in_training():
-    choices = [4, 8]
-    optimum = {10.0**i: 4 if i < 9 else 8 for i in range(12)}
-    rows = sweep(optimum, choices)
-    found = optima.classify_optima(optima.observed_optima(rows), rows, seed=0)
-    assert found.null_accuracy == pytest.approx((found.predictions["m"] == 4).mean())
-
-
-@pytest.mark.parametrize("labels", [[4, 4, 4], [4, 8, 4, 16, 32], [4, 8, 8, 8]])
-def test_classes_of_one_member_are_no_obstacle(labels):
-    table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
-    rows = table.assign(time_ms=1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = optima.classify_optima(table, rows, seed=0)
-    assert len(found.predictions) == 1
-    assert 0 <= found.accuracy <= 1
-
-
-@pytest.mark.parametrize("labels", [[4, 8, 16], [4, 4], [4]])
-def test_too_few_sizes_are_refused(labels):
-    table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
-    with pytest.raises(ValueError, match="too few"):
-        optima.classify_optima(table, table.assign(time_ms=1.0), seed=0)
-
-
-def left_out_hits(sizes, labels, neighbours):
-    """How many sizes their nearest others get right; of equal votes the smallest choice."""
-    hits = 0
-    for place in range(len(sizes)):
-        distance = np.abs(np.log(sizes / sizes[place]))
-        distance[place] = np.inf
-        voters = labels[np.argsort(distance)[:neighbours]]
-        hits += np.bincount(voters).argmax() == labels[place]
-    return hits
-
-
-def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most():
-    random = np.random.default_rng(7)
-    found = set()
-    for seed in range(12):
-        sizes = np.unique(np.round(10 ** random.uniform(2, 8, 32)))
-        noise = random.random(len(sizes)) < 0.25
-        labels = np.where(sizes < 1e5, 4, 16) * np.where(noise, 2, 1)
-        table = pd.DataFrame({"n": sizes, "m": labels})
-        made = optima.classify_optima(table, table.assign(time_ms=1.0), seed)
-        train, _ = optima.split_keeping_classes(labels, seed)
-        candidates = range(1, len(set(labels)) + 1)
-        hits = [left_out_hits(sizes[train], labels[train], number) for number in candidates]
-        assert made.neighbours == 1 + hits.index(max(hits))
-        found.add(made.neighbours)
-    assert len(found) > 1
-
-
-def test_held_out_sizes_get_the_class_that_scikit_learn_gives_them():
-    random = np.random.default_rng(3)
-    for seed in range(6):
-        sizes = np.unique(np.round(10 ** random.uniform(2, 8, 40)))
-        labels = np.where(sizes < 1e5, 4, 16) * random.integers(1, 3, len(sizes))
-        table = pd.DataFrame({"n": sizes, "m": labels})
-        made = optima.classify_optima(table, table.assign(time_ms=1.0), seed)
-        train, test = optima.split_keeping_classes(labels, seed)
-        features = np.log(sizes)[:, None]
-        voters = KNeighborsClassifier(made.neighbours).fit(features[train], labels[train])
-        assert list(made.predictions["predicted_m"]) == list(voters.predict(features[test]))
+    without = classify_optima(table, best, seed=3)
+    assert without.unmeasured == round((1 - found.mean) * found.tested)
+    assert without.loss_percent == pytest.approx(0)
+    assert without.mean == found.mean
+    assert classify_optima(table, rows.iloc[:0], seed=3).unmeasured == found.tested
 
 
 SEED = 5
+NO_ROWS = pd.DataFrame(columns=["n", "m", "time_ms"])
 
 
 def optima_of(choices):
@@ -259,9 +176,9 @@ def optima_of(choices):
 
 def test_every_choice_must_be_in_the_training_part():
     # Each choice once: no split of 3 to 1 has all of them in training.
-    assert as_published(optima_of(list(range(12))), SEED) is None
+    assert classify_optima(optima_of(list(range(12))), NO_ROWS, SEED) is None
     # One size alone of a choice: only splits that train on it count.
-    found = as_published(optima_of([4] * 15 + [8]), SEED)
+    found = classify_optima(optima_of([4] * 15 + [8]), NO_ROWS, SEED)
     assert found.null == 1
 
 
@@ -278,7 +195,7 @@ def test_accuracies_and_neighbours_are_those_of_the_search_of_scikit_learn(seed)
     drawn = np.random.default_rng(seed)
     # Sizes as far apart as drawn: of two that are as near, ours takes the first.
     sizes, choices = np.sort(drawn.choice(10**6, 30, replace=False)), drawn.choice([4, 8, 16], 30)
-    found = as_published(pd.DataFrame({"n": sizes, "m": choices}), seed)
+    found = classify_optima(pd.DataFrame({"n": sizes, "m": choices}), NO_ROWS, seed)
     hits, nulls, neighbours = [], [], set()
     for number in range(seed, seed + SPLITS):
         train, test = split(30, number)

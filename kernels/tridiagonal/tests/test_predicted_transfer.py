@@ -2,21 +2,23 @@
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
     CARDS,
+    borrowed,
     predicted_losses,
-    predicted_transfer,
 )
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from tests.support.report_study import sized_study
-from tests.support.shown import said, tables
+from tests.support.shown import rows_of, tables
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
+ONE = SimpleNamespace(title="one, float64, pinned")  # the only case: nothing is borrowed
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +45,9 @@ def test_losses_are_near_the_printed_ones(made, published):
         # From 2e7 rows on the rule is the best m of both.
         large = rows[rows["n"] >= 2e7]
         assert (large["loss_percent"] == 0).all()
-        assert (large["theirs_percent"] == 0).all()
-        lossy = rows[rows["n"] < 2e7].dropna()
-        away = (lossy["loss_percent"] - lossy["theirs_percent"]).abs()
+        assert (large["theirs"] == "none").all()
+        lossy = rows[(rows["n"] < 2e7) & ~rows["theirs"].isin(["none", "small", "lost"])]
+        away = (lossy["loss_percent"] - lossy["theirs"].astype(float)).abs()
         assert away.median() < 2.5
         assert 4 < rows["loss_percent"].max() < 15
 
@@ -61,21 +63,22 @@ def test_only_the_printed_m_compete(made, published):
 
 
 def test_the_page_says_both(made, published):
-    shown = predicted_transfer(made, published)
-    first, second = said(shown).items()
-    assert first[0] == "RTX A5000, by the cost model:"
-    assert "(printed: 9.44 %)" in first[1]
-    assert "at 10 of 15 sizes (printed: 9)" in first[1]
-    # One size of the other card has a loss without a figure.
-    assert "at 9 of 14 sizes (printed: 8)" in second[1]
-    (table,) = tables(shown, folded=True)
+    shown = borrowed(made, [ONE], published)
+    rows = {tuple(row[:2]): row for row in rows_of(shown, "Corrected optima used elsewhere")}
+    assert rows["RTX 2080 Ti, float64", "RTX A5000"][5:] == ["9.44", "10"]
+    by_model = rows["RTX 2080 Ti, by the cost model", "RTX A5000"]
+    assert (by_model[2], by_model[6]) == ("5 of 15", "10")
+    table = tables(shown, folded=True)[-1]
     (row,) = [row for row in table.rows if row.cells[0].text == "400\u202f000"]
-    assert [cell.text for cell in row.cells[-2:]] == ["64", "–"]
+    # What the paper calls small is no loss of 0.
+    assert [cell.text for cell in row.cells[-2:]] == ["64", "small"]
     assert row.cells[-1].role == "theirs"
 
 
 def test_a_card_that_is_not_described_has_no_prediction(made, published, profiles):
     one = dataclasses.replace(made, described={"a5000": profiles["a5000"]})
     assert list(predicted_losses(one, published["transfer"])) == ["a5000"]
-    assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
-    assert predicted_transfer(made, {}) == []
+    shown = borrowed(dataclasses.replace(made, described={}), [ONE], published)
+    sources = [row[0] for row in rows_of(shown, "Corrected optima used elsewhere")]
+    assert set(sources) == {"RTX 2080 Ti, float64"}
+    assert borrowed(made, [ONE], {}) == []

@@ -31,10 +31,9 @@ TIME = ["series", "row", "gpu"]  # Columns that name a published time on a GPU
 WHOLE, PHASES = "whole runs", "phases of runs"
 
 HOW = (
-    "The common factor of some times is the geometric mean of predicted / published. It absorbs "
-    "what a source does not say, such as the number of time steps, and what is wrong by the same "
-    "ratio everywhere. Least and greatest are the extreme ratios after it. A dash stands where the "
-    "source does not say how many runs a time covers, or where there are too few times."
+    "Common factor: the geometric mean of predicted / published; least and greatest are the extreme "
+    "ratios after it. A dash: the source does not say how many runs a time covers, or there are "
+    "too few times."
 )
 
 

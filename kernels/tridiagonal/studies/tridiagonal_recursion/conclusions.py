@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,6 @@ from ...host.plan import Level
 from ...learning.optima import corrected_optima, with_a_choice
 from ...learning.series import by_nearness
 from ..host_runs import LEVELS
-from ..neighbours import Learnt
 from .gains import by_cause
 from .series import (
     ADDED,
@@ -153,39 +151,27 @@ Row = tuple[str, str, str, bool | None]
 
 
 def conclusions(
-    every: Sequence[RecursionSeries],
-    entries: Sequence[Learnt],
-    facts: Mapping[str, str],
-    fixed: int,
+    every: Sequence[RecursionSeries], names: Mapping[str, str], facts: Mapping[str, str], fixed: int
 ) -> Table:
-    """One row per conclusion and case, those of a conclusion together."""
+    """One row per conclusion, a column per case."""
     said = {None: MISSING, True: "yes", False: "no"}
-    by_claim: dict[str, list[tuple[str, ...]]] = {}
+    by_claim: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     for case in every:
-        own = [entry for entry in entries if entry.title == case.title]
-        for claim, paper, here, holds in _of_case(case, own, facts, fixed):
-            by_claim.setdefault(claim, []).append((claim, paper, case.title, here, said[holds]))
-    rows = [row for found in by_claim.values() for row in found]
-    titles = ("conclusion", "paper", "measured on", "here", "holds")
-    return of_texts("Conclusions of the paper and what is measured here", titles, rows)
+        for claim, paper, here, holds in _of_case(case, facts, fixed):
+            by_claim.setdefault((claim, paper), {})[case.title] = here, said[holds]
+    rows = []
+    for stated, found in by_claim.items():
+        cells = [found.get(title, (MISSING, MISSING)) for title in names]
+        held = dict.fromkeys(holds for _, holds in cells)
+        verdict = next(iter(held)) if len(held) == 1 else ", ".join(holds for _, holds in cells)
+        rows.append([*stated, *(here for here, _ in cells), verdict])
+    titles = ("conclusion", "paper", *names.values(), "holds")
+    return of_texts("Conclusions of the paper", titles, rows)
 
 
-def _of_case(
-    case: RecursionSeries, entries: Sequence[Learnt], facts: Mapping[str, str], fixed: int
-) -> Iterator[Row]:
+def _of_case(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Iterator[Row]:
     yield from _pays(case, facts)
     yield _four(case, facts)
-    for entry in entries:
-        classes = entry.classification
-        if classes is not None:
-            tested = len(classes.predictions)
-            yield (
-                f"The nearest size predicts the number of recursions, {entry.optima} optima",
-                f"accuracy {entry.paper[0]}, most frequent {entry.paper[1]}",
-                f"accuracy {wording.fixed(classes.accuracy, 2)} of {tested} test sizes, most "
-                f"frequent {wording.fixed(classes.null_accuracy, 2)}",
-                classes.accuracy > classes.null_accuracy,
-            )
     yield from _fixed(case, facts, fixed)
     yield from _rule(case, fixed)
     yield from _stages(case)
@@ -199,35 +185,25 @@ def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
         return
     held = {"": None, UNDECIDED: None, FASTER: True, SLOWER: False}
     rivals = found[found["verdict"] != ""]
-    most = records(found.sort_values("designed"))[-1]
-    text = (
-        f"up to {wording.fixed(most['designed'], 2)}x with gtsv and the published streams, at "
-        f"{SIZE} = {wording.count(most[SIZE])}"
-    )
-    if most["verdict"]:
-        text += f", and {_over_the_best(most)} there"
+    text = _most(found, "designed")
     if len(rivals):
-        own = records(rivals.sort_values("gain"))[-1]
         said = rivals["verdict"].value_counts()
         text += (
-            f"; at the {wording.plural(len(rivals), 'size')} with rows of other streams or Thomas "
-            f"at most {_over_the_best(own)} (n = {wording.count(own[SIZE])}), faster beyond error "
-            f"at {said.get(FASTER, 0)}, slower at {said.get(SLOWER, 0)}"
+            f"; over the fastest by other streams or Thomas {_most(rivals, 'gain')}, faster beyond "
+            f"error at {said.get(FASTER, 0)} of {wording.plural(len(rivals), 'size')}, slower at "
+            f"{said.get(SLOWER, 0)}"
         )
     yield (
         "Recursion pays at large sizes",
-        f"up to {facts.get('speed_up_recursion', MISSING)}x (size lost in the text)",
+        f"up to {facts.get('speed_up_recursion', MISSING)}x (size lost)",
         text,
         held[rivals["verdict"].iloc[-1]] if len(rivals) else None,
     )
 
 
-def _over_the_best(row: Mapping[str, Any]) -> str:
-    streams = wording.plural(int(row["best_flat_streams"]), "stream")
-    return (
-        f"{wording.fixed(row['gain'], 2)}x over the fastest without recursion "
-        f"({row['best_flat_solver']}, {streams})"
-    )
+def _most(found: pd.DataFrame, gain: str) -> str:
+    row = records(found.sort_values(gain))[-1]
+    return f"up to {wording.fixed(row[gain], 2)}x (n = {wording.count(row[SIZE])})"
 
 
 def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
@@ -254,11 +230,10 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
     tried = wording.listed(facts.get("second_level_m_tried", "").split())
     yield (
         f"m = {fixed} may be fixed for the first recursion",
-        f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases; differences among "
-        f"{tried or MISSING} called negligible (their percentage is lost in the text)",
+        f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases, {tried or MISSING} "
+        "differ by little (figure lost)",
         f"best or tied at {wording.count(own['best_at'])} of "
-        f"{wording.plural(own['problems'], 'size')}; loses "
-        f"{wording.fixed(own['loss_percent'], 2)} % in the geometric mean, at most "
+        f"{wording.plural(own['problems'], 'size')}; loses at most "
         f"{wording.fixed(own['worst_loss_percent'], 2)} %",
         bool(own["worst_loss_percent"] <= SMALL_PERCENT),
     )
@@ -273,13 +248,13 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
         most = timed["loss_percent"].max()
         known = int((found["state"] == "").sum())
         text = (
-            f"{known} of {len(found)} choices have a time, {len(timed)} of {len(depths)} at the "
-            "best number of recursions"
+            f"{known} of {len(found)} choices timed, {len(timed)} of {len(depths)} at the best "
+            "number"
         )
-        text += f"; these lose at most {wording.fixed(most, 2)} %" if len(timed) else ""
+        text += f"; lost at most {wording.fixed(most, 2)} %" if len(timed) else ""
         holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
-        claim = f"m per level follows from the rule by size, with {way}"
-        yield claim, "formulated, without losses", text, holds
+        claim = f"m per level by the rule of section 3.2, {way}"
+        yield claim, "no losses", text, holds
 
 
 def _depths(depths: Sequence[int]) -> str:
@@ -296,8 +271,13 @@ def _stages(case: RecursionSeries) -> Iterator[Row]:
     if found.empty:
         return
     for title, names, size, grows in (
-        ("Each recursion saves copies and stage 2 on the host", SAVED, found[SIZE].max(), False),
-        ("Each recursion adds an overhead on the device", ADDED, found[SIZE].min(), True),
+        (f"Each recursion saves {wording.listed(SAVED.values())}", SAVED, found[SIZE].max(), False),
+        (
+            f"Each recursion adds time of {wording.listed(ADDED.values())}",
+            ADDED,
+            found[SIZE].min(),
+            True,
+        ),
     ):
         own = found[found[SIZE] == size].set_index(CHOICE)
         times = own[[f"{name}_ms" for name in names]].sum(axis=1)
@@ -307,8 +287,8 @@ def _stages(case: RecursionSeries) -> Iterator[Row]:
         listed = ", ".join(wording.number(value, 3) for value in times)
         yield (
             title,
-            "supposed, without figures",
-            f"at {SIZE} = {wording.count(size)}, {wording.listed(names.values())} take {listed} ms "
-            f"with {_depths(list(times.index))} recursions of m = {said_levels(deepest)}",
+            "supposed",
+            f"n = {wording.count(size)}, m = {said_levels(deepest)}: {listed} ms with "
+            f"{_depths(list(times.index))}",
             bool((steps > 0).all() if grows else (steps < 0).all()),
         )

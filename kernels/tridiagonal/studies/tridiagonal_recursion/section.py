@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import (
     THEIRS,
+    Part,
     beside,
     field,
     grouped,
@@ -18,8 +19,8 @@ from launchwise.report.fields import (
 from launchwise.report.study import StudyData
 
 from ...learning.optima import corrected_optima
-from ..host_runs import levelled
-from ..neighbours import FIELDS, Learnt, neighbours_figure
+from ..host_runs import levelled, shortened
+from ..neighbours import Learnt, fields
 from .conclusions import conclusions
 from .gains import gain_tables
 from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, conditions, stages
@@ -34,24 +35,26 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     if not every:
         return []
     facts = facts_of(published)
+    kind, names = shortened(every)
     entries = learnt(every, facts)
     fixed = int(facts.get("second_level_m_fixed", FIXED_M))
     worth = [
-        _figure(study, every),
-        *_intervals(every, published),
-        Text(DESIGN, "note"),
+        _figure(study, every, names),
+        _intervals(every, names, published),
+        Text(" ".join([DESIGN, *conditions(every, names)]), "note"),
         *gain_tables(every),
     ]
+    nearest = f"Number of recursions by the nearest size, {kind}"
     parts: dict[str, tuple[str, list[Block]]] = {
-        f"{study.name}-conclusions": (
+        "worth": ("Speed-up of recursion", worth),
+        "stages": ("Stage times by number of recursions", stages(every)),
+        "rules": ("The nearest size", [table_of(nearest, fields(names), entries)]),
+        "conclusions": (
             "The paper's conclusions, tested",
-            [conclusions(every, entries, facts, fixed), *conditions(every)],
+            [conclusions(every, names, facts, fixed)],
         ),
-        f"{study.name}-worth": ("Speed-up of recursion", worth),
-        f"{study.name}-stages": ("Stage times by number of recursions", stages(every)),
-        f"{study.name}-rules": ("Rules from it", list(_rules(study, every, entries))),
     }
-    return [Section(name, *part) for name, part in parts.items() if part[1]]
+    return [Section(f"{study.name}-{end}", *part) for end, part in parts.items() if part[1]]
 
 
 DESIGN = (
@@ -60,21 +63,20 @@ DESIGN = (
 )
 
 
-def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
+def _figure(study: StudyData, every: Sequence[RecursionSeries], names: Mapping[str, str]) -> Figure:
     panels = []
     for case in every:
         gain = case.speed_up()
         drawn = {_named(depth): gain[depth] for depth in gain.columns if depth}
         traces = lines(drawn, f"{SIZE}=%{{x}}: %{{y:.3f}} times as fast")
         x = theme.log_axis(f"{SIZE} (rows)", gain.index)
-        panels.append(Panel(case.title, traces, theme.layout(x, theme.axis("speed-up"))))
+        panels.append(Panel(names[case.title], traces, theme.layout(x, theme.axis("speed-up"))))
     shown = sorted({trace["name"] for panel in panels for trace in panel.data})
     return Figure(
         id=f"{study.name}-speed-up",
         caption=(
-            "Time without recursion / least time with it by gtsv and the published streams (figure "
-            "4 of the paper has times), of the sweep, with the fastest m per level: above 1, "
-            "recursion pays in this design. Sizes whose times are not compared have no point."
+            "Time without recursion / least time with it, of the sweep, by gtsv and the published "
+            "streams, with the fastest m per level (figure 4 of the paper has times)."
         ),
         alt=f"Lines: speed-up against {SIZE}, one line per number of recursions.",
         panels=panels,
@@ -87,39 +89,47 @@ def _named(depth: int | str) -> str:
 
 
 def _intervals(
-    every: Sequence[RecursionSeries], published: Mapping[str, Records]
-) -> Iterator[Table]:
+    every: Sequence[RecursionSeries], names: Mapping[str, str], published: Mapping[str, Records]
+) -> Table:
     """Table II: sizes by the number of recursions of their least time, and the fewest that tie."""
     theirs = {
         int(row["recursions"]): {"theirs": _their_interval(row)}
         for row in published.get("depths", [])
     }
-    ours = [field("least time at n", "alone", unit="rows")]
-    ours.append(field("fewest that tie with the fastest, at n", "tied", unit="rows"))
     printed = field("best at n", "theirs", unit="rows")
+    parts: list[Part] = [(grouped("paper, table II", printed, role=THEIRS), theirs)]
+    keys = sorted({*theirs, *(int(depth) for case in every for depth in case.best[CHOICE])})
     for case in every:
-        alike = case.comparable
-        depths = alike.least
-        fewest = {size: min(tied) for size, tied in alike.ties.items()}
-        keys = sorted({*map(int, case.best[CHOICE].unique()), *theirs})
+        depths = case.comparable.least
+        fewest = {size: min(tied) for size, tied in case.comparable.ties.items()}
         known = {
             depth: {
-                "alone": _sizes(depths.index[depths == depth]),
-                "tied": _sizes(size for size, least in fewest.items() if least == depth),
+                "alone": int((depths == depth).sum()),
+                "tied": [size for size, least in fewest.items() if least == depth],
             }
             for depth in keys
         }
-        yield beside(
-            f"Best number of recursions, {case.title}",
-            field("recursions", lambda depth: depth, wording.count),
-            keys,
-            (grouped("ours", *ours), known),
-            (grouped("paper, table II", printed, role=THEIRS), theirs),
+        ours = (
+            field("least time", "alone", wording.count, "sizes"),
+            field(
+                "fewest that tie with the fastest",
+                lambda row: len(row["tied"]),
+                wording.count,
+                "sizes",
+                detail=lambda row: _ends(row["tied"]),
+            ),
         )
+        parts.append((grouped(f"ours, {names[case.title]}", *ours), known))
+    corner = field("recursions", lambda depth: depth, wording.count)
+    return beside(
+        "Best number of recursions: number of sizes, and their ends", corner, keys, *parts
+    )
 
 
-def _sizes(sizes: Iterable[int]) -> str:
-    return ", ".join(map(wording.count, sizes)) or "nowhere"
+def _ends(sizes: Sequence[int]) -> str:
+    """The smallest and the largest size, rows."""
+    ends = sorted({*sizes[:1], *sizes[-1:]})
+    return " to ".join(map(wording.count, ends))
 
 
 def _their_interval(record: Mapping[str, str]) -> str:
@@ -127,7 +137,7 @@ def _their_interval(record: Mapping[str, str]) -> str:
     if record["best_somewhere"] == "no":
         return "nowhere"
     limits = [record["n_from"], record["n_to"]]
-    return f"{limits[0]} to {limits[1]}" if all(limits) else "somewhere (sizes lost in the text)"
+    return f"{limits[0]} to {limits[1]}" if all(limits) else "somewhere (sizes lost)"
 
 
 def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[Learnt]:
@@ -143,19 +153,3 @@ def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[L
             for name, table in optima.items():
                 found.append(Learnt(case.title, name, table, best, paper, SIZE, CHOICE))
     return found
-
-
-def _rules(
-    study: StudyData, every: Sequence[RecursionSeries], entries: Sequence[Learnt]
-) -> Iterator[Block]:
-    caption = "Number of recursions by the nearest sizes, three quarters of them to learn from"
-    yield table_of(caption, FIELDS, entries)
-    sizes = [size for case in every for size in case.best[SIZE]]
-    yield neighbours_figure(
-        f"{study.name}-neighbours",
-        "Best number of recursions of every size and what the nearest neighbours predict for the "
-        "test sizes (figure 5 of the paper).",
-        entries,
-        theme.log_axis(f"{SIZE} (rows)", sizes),
-        theme.axis("recursions", dtick=1),
-    )

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Text
+from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
@@ -75,44 +75,28 @@ def _missed(row: int, times: np.ndarray) -> float:
     return float(np.where(np.isnan(losses), np.inf, losses).max(initial=0))
 
 
-def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
-    """Which sizes no comparison with and without recursion uses. Nothing where conditions were
-    alike at every size."""
+def conditions(every: Sequence[RecursionSeries], names: Mapping[str, str]) -> Iterator[str]:
+    """At how many sizes times with and without recursion are compared, and why not at others."""
     for case in every:
         if not case.unlike:
             continue
-        said = [*_busy(case), *_fewer(case)]
-        yield Text(
-            f"{case.title}: times with and without recursion are not compared at "
-            f"{wording.plural(len(case.unlike), 'size')}. {' '.join(said)} Numbers of recursions "
-            "other than 0 are compared there.",
-            "note",
-        )
-
-
-def _busy(case: RecursionSeries) -> Iterator[str]:
-    if not case.busy:
-        return
-    ratios = case.copy_ratios.loc[case.busy]
-    ends = dict.fromkeys(wording.fixed(value, 2) for value in (ratios.min(), ratios.max()))
-    others = case.copy_ratios.drop(index=case.busy).dropna()
-    rest = ""
-    if len(others):
-        low, high = (wording.fixed(value, 2) for value in (others.min(), others.max()))
-        rest = f" (at the other sizes {low} to {high})"
-    yield (
-        f"At {wording.listed(map(wording.count, case.busy))} rows the copy of the system to the "
-        f"device, which recursion does not change, took {' to '.join(ends)} times as long in runs "
-        f"with recursion as in runs without{rest}: they were measured under different conditions."
-    )
-
-
-def _fewer(case: RecursionSeries) -> Iterator[str]:
-    if case.lacking:
+        said = []
+        if case.busy:
+            ratios = case.copy_ratios.loc[case.busy]
+            ends = dict.fromkeys(wording.fixed(end, 2) for end in (ratios.min(), ratios.max()))
+            said.append(
+                f"at {len(case.busy)} the copy of the system to the device, which recursion does "
+                f"not change, took {' to '.join(ends)} times as long with it"
+            )
+        if case.lacking:
+            said.append(
+                f"at {len(case.lacking)} the best time without it is not known, as their m and "
+                f"variants lose more than {100 * MISSED:g} % at a neighbour"
+            )
+        sizes = case.rows[SIZE].nunique()
         yield (
-            f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
-            "recursion is not known: at one of the nearest sizes with other variants or m, the "
-            f"variants and m of these sizes lose more than {100 * MISSED:g} %."
+            f"{names[case.title]}: recursion is compared with none at {sizes - len(case.unlike)} "
+            f"of {sizes} sizes: {'; '.join(said)}."
         )
 
 
@@ -322,4 +306,5 @@ def stages(every: Sequence[RecursionSeries]) -> list[Block]:
         "Rows of one size differ in the number of recursions alone. Stages are timed one after the "
         "other, without overlap of streams: their sum exceeds the time where streams overlap."
     )
-    return [Text(note, "note"), table_of(f"Stage times ({meaning})", fields, rows)]
+    table = table_of(f"Stage times ({meaning})", fields, rows)
+    return [Fold("Smallest and largest size, at the same m per level", [Text(note, "note"), table])]

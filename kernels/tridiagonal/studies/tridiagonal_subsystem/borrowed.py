@@ -17,7 +17,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Fold, Table, Text
+from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
 from launchwise.report.fields import (
     FROM_PAPER,
     THEIRS,
@@ -34,6 +34,7 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import Spec
 
+from ..host_runs import shortened
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries
 
 CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
@@ -55,8 +56,8 @@ DESIGN: dict[str, list[Value]] = {
 def predicted_losses(study: StudyData, theirs: Records) -> dict[str, pd.DataFrame]:
     """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs. A row
     per size of table III that is known: ``n``, ``rule`` (m of the paper's rule), ``best_m`` and
-    ``loss_percent`` by prediction; ``their_m`` and ``theirs_percent`` (0 where the table says there
-    is no loss, missing where it prints no figure)."""
+    ``loss_percent`` by prediction; ``their_m`` and ``theirs``: the printed percent, or ``none``,
+    ``small`` or ``lost`` where the table has no figure."""
     known = [record for record in theirs if record["n"] and int(record["n"]) >= SMALLEST]
     return {
         card: _losses(_times(study.spec, card, study.described[card], theirs, known), card, known)
@@ -89,8 +90,6 @@ def _losses(times: pd.DataFrame, card: str, known: Records) -> pd.DataFrame:
     rows = []
     for record in known:
         own, rule = times.loc[int(record["n"])], int(record["m_heuristic"])
-        printed = record[f"loss_{card}_percent"]
-        none = 0.0 if record[f"loss_{card}"] == "none" else None
         rows.append(
             {
                 SIZE: int(record["n"]),
@@ -98,37 +97,10 @@ def _losses(times: pd.DataFrame, card: str, known: Records) -> pd.DataFrame:
                 "best_m": min(own.index, key=own.__getitem__),
                 "loss_percent": 100 * (own[rule] / own.min() - 1),
                 "their_m": int(record[f"m_{card}"]),
-                "theirs_percent": float(printed) if printed else none,
+                "theirs": record[f"loss_{card}_percent"] or record[f"loss_{card}"],
             }
         )
-    return pd.DataFrame(rows).astype({"theirs_percent": float})
-
-
-def predicted_transfer(study: StudyData, published: Mapping[str, Records]) -> list[Block]:
-    """Both cards' losses by prediction beside the printed ones; nothing without such a card."""
-    found = predicted_losses(study, published.get("transfer", []))
-    if not found:
-        return []
-    title = "The paper's rule on its other cards, by prediction and as printed (table III)"
-    return [Bullets([_said(*each) for each in found.items()]), Fold(title, [_table(found)])]
-
-
-def _said(card: str, losses: pd.DataFrame) -> tuple[str, str]:
-    both = losses.dropna(subset=["theirs_percent"])
-    above = [int((both[name] > SIGNIFICANT).sum()) for name in ("loss_percent", "theirs_percent")]
-    # Sizes at which the rule is best by both say nothing of how well a loss is predicted.
-    lossy = both[(both["loss_percent"] > 0) | (both["theirs_percent"] > 0)]
-    away = (lossy["loss_percent"] - lossy["theirs_percent"]).abs().median()
-    same = int((losses["best_m"] == losses["their_m"]).sum())
-    return (
-        f"{CARDS[card]}, by the cost model:",
-        f"the paper's rule loses at most {wording.fixed(both['loss_percent'].max(), 2)} % "
-        f"(printed: {wording.fixed(both['theirs_percent'].max(), 2)} %) and more than "
-        f"{SIGNIFICANT} % at {above[0]} of {len(both)} sizes (printed: {above[1]}). At the "
-        f"{wording.plural(len(lossy), 'size')} with a loss the prediction is "
-        f"{wording.fixed(away, 1)} percentage points away in the median. The best {CHOICE} is the "
-        f"printed one at {same} of {len(losses)} sizes.",
-    )
+    return pd.DataFrame(rows)
 
 
 def _table(found: Mapping[str, pd.DataFrame]) -> Table:
@@ -141,7 +113,7 @@ def _table(found: Mapping[str, pd.DataFrame]) -> Table:
         )
         theirs = (
             field(f"best {CHOICE}", "their_m", wording.count, "paper"),
-            field("loses", "theirs_percent", decimals(2), "%, paper"),
+            field("loses", "theirs", unit="%, paper", number=True),
         )
         fields = [*grouped(CARDS[card], *ours), *grouped(CARDS[card], *theirs, role=THEIRS)]
         parts.append((fields, by_key(losses, SIZE)))
@@ -154,116 +126,111 @@ def _table(found: Mapping[str, pd.DataFrame]) -> Table:
 
 def lost(losses: pd.DataFrame) -> dict[str, Any]:
     """A rule used elsewhere, of :meth:`SubsystemSeries.losses`. ``sizes`` have a loss, above
-    :data:`SIGNIFICANT` at ``significant`` of them; ``unknown`` sizes have none."""
+    :data:`SIGNIFICANT` at ``significant`` of them."""
     known = losses[losses["state"] == ""]
     percent = known["loss_percent"]
     return {
         "sizes": len(known),
         "mean_percent": 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
         "worst_percent": float(percent.max()),
-        "worst_size": int(known[SIZE].iloc[int(percent.argmax())]) if len(known) else None,
         "significant": int((percent > SIGNIFICANT).sum()),
-        "unknown": len(losses) - len(known),
     }
 
 
-def transfers(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str, str], pd.DataFrame]:
-    """(kind, source, target) -> losses of the source's corrected optima on the target; targets that
-    nothing ran in pairs on are left out."""
+def transfers(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str], pd.DataFrame]:
+    """Titles of (source, target) -> losses of the source's corrected optima on the target, another
+    GPU; targets that nothing ran in pairs on are left out."""
     return {
-        (source.kind, source.gpu, target.gpu): target.losses(source.corrected)
+        (source.title, target.title): target.losses(source.corrected)
         for source, target in permutations(every, 2)
         if source.kind == target.kind and source.gpu != target.gpu and target.in_pairs
     }
 
 
-def precisions(every: Sequence[SubsystemSeries]) -> dict[str, pd.DataFrame]:
-    """Title of a float32 case -> losses of the corrected optima of its float64 counterpart."""
-    double = {case.gpu: case.corrected for case in every if case.dtype == "float64"}
-    single = (case for case in every if case.dtype == "float32" and case.gpu in double)
-    return {case.title: case.losses(double[case.gpu]) for case in single}
+def precisions(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str], pd.DataFrame]:
+    """Titles of (float64, float32) cases of a GPU -> losses of the first's optima on the other."""
+    return {
+        (source.title, target.title): target.losses(source.corrected)
+        for source, target in permutations(every, 2)
+        if (source.dtype, target.dtype) == ("float64", "float32") and source.gpu == target.gpu
+    }
 
 
 LOST = [
+    field("best or tied", "same", unit="sizes", number=True),
     field("in pairs", "sizes", wording.count, "sizes"),
     field("time lost", "mean_percent", decimals(2), "% (mean)"),
     field("time lost", "worst_percent", decimals(2), "% (worst)"),
-    field("worst at", "worst_size", wording.count, "rows"),
     field(f"above {SIGNIFICANT} %", "significant", wording.count, "sizes"),
-    field("not in pairs", "unknown", wording.count, "sizes"),
 ]
-UNKNOWN = dict.fromkeys(str(one.value) for one in LOST)
+UNKNOWN = dict.fromkeys(str(one.value) for one in LOST) | {"same": MISSING}
 
 
 def borrowed(
     study: StudyData, every: Sequence[SubsystemSeries], published: Mapping[str, Records]
 ) -> list[Block]:
-    """Tables on other GPUs and the other precision; none where there is one case only."""
-    pairs, single = transfers(every), precisions(every)
-    blocks: list[Block] = []
-    if pairs:
-        blocks.append(_summary(pairs, published))
-    blocks += predicted_transfer(study, published)
-    if single:
-        blocks.append(_precision(single, published))
-    if blocks:
-        blocks.append(Text(NOTE, "note"))
-    return blocks
-
-
-NOTE = (
-    "A loss counts where the rule's m and the best ran in pairs on the target, and is 0 where they "
-    "tie within the error between visits: single rows of a sweep tell of the host. GPUs on which "
-    "nothing ran in pairs are no targets. A slice is a part of its card."
-)
-
-
-def _summary(
-    pairs: Mapping[tuple[str, str, str], pd.DataFrame], published: Mapping[str, Records]
-) -> Table:
-    rows = [
-        {"source": f"{source}, {kind}", "target": target, **lost(losses)}
-        for (kind, source, target), losses in pairs.items()
-    ]
+    """A table on other GPUs and the other precision; nothing where there is one case only."""
+    kind, names = shortened(every)
     theirs = published.get("transfer", [])
-    rows += [
-        {"source": "RTX 2080 Ti, float64 (paper)", "target": name, **_their_lost(card, theirs)}
-        for card, name in CARDS.items()
-        if theirs
+    rows = [
+        {"source": names[source], "target": names[target], **_ours(losses)}
+        for (source, target), losses in {**transfers(every), **precisions(every)}.items()
     ]
+    predicted = predicted_losses(study, theirs)
+    for card, name in CARDS.items():
+        shown = {"source": f"{PAPER}, float64", "target": name, FROM_PAPER: True}
+        rows += [{**shown, **_printed(card, theirs)}] if theirs else []
+        if card in predicted:
+            by_model = {"source": f"{PAPER}, by the cost model", "target": name}
+            rows.append({**by_model, **_predicted(predicted[card])})
+    rows += _single(published)
+    if not rows:
+        return []
     fields = [field("optima of", "source"), field("used on", "target"), *LOST]
-    return table_of("Corrected optima of one GPU used on another", fields, rows)
+    found: list[Block] = [table_of(f"Corrected optima used elsewhere, {kind}", fields, rows)]
+    if predicted:
+        found.append(Fold("The paper's rule on its other cards, size by size", [_table(predicted)]))
+    return [*found, Text(NOTE, "note")]
 
 
-def _their_lost(card: str, theirs: Records) -> dict[str, Any]:
-    """The same figures of table III: it prints losses, not times."""
-    printed = [record for record in theirs if record[f"loss_{card}_percent"]]
-    percent = [float(record[f"loss_{card}_percent"]) for record in printed]
-    worst = max(range(len(percent)), key=percent.__getitem__)
+PAPER = "RTX 2080 Ti"
+NOTE = "A loss is told where both m ran in pairs on the target, and is 0 where they tie."
+
+
+def _ours(losses: pd.DataFrame) -> dict[str, Any]:
+    return {"same": f"{losses['tied'].sum()} of {len(losses)}", **lost(losses)}
+
+
+def _predicted(losses: pd.DataFrame) -> dict[str, Any]:
+    percent = losses["loss_percent"]
     return {
         **UNKNOWN,
-        "sizes": len(theirs),
-        "worst_percent": percent[worst],
-        "worst_size": printed[worst]["n"] or None,
-        "significant": sum(value > SIGNIFICANT for value in percent),
-        FROM_PAPER: True,
+        "same": f"{(losses['rule'] == losses['best_m']).sum()} of {len(losses)}",
+        "worst_percent": float(percent.max()),
+        "significant": int((percent > SIGNIFICANT).sum()),
     }
 
 
-def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]) -> Table:
-    rows: list[dict[str, Any]] = []
-    for title, losses in single.items():
-        same = f"{losses['tied'].sum()} of {len(losses)}"
-        rows.append({"on": title, "same": same, **lost(losses)})
-    if theirs := published.get("optima_float32", []):
-        double = {one["n"]: one["m_corrected"] for one in published.get("optima_float64", [])}
-        both = [one for one in theirs if one["n"] and one["n"] in double]
-        alike = sum(one["m_observed"] == double[one["n"]] for one in both)
-        found = {"on": "RTX 2080 Ti, float32 (paper)", FROM_PAPER: True}
-        rows.append({**UNKNOWN, **found, "same": f"{alike} of {len(both)}"})
-    fields = [
-        field("used on", "on"),
-        field("best or tied", "same", str, "sizes", True),
-        *LOST,
-    ]
-    return table_of("Corrected optima of float64 used in float32", fields, rows)
+def _printed(card: str, theirs: Records) -> dict[str, Any]:
+    """The same figures of table III: it prints losses, not times."""
+    printed = [record for record in theirs if record[f"loss_{card}_percent"]]
+    percent = [float(record[f"loss_{card}_percent"]) for record in printed]
+    none = sum(record[f"loss_{card}"] == "none" for record in theirs)
+    return {
+        **UNKNOWN,
+        "same": f"{none} of {len(theirs)}",
+        "worst_percent": max(percent),
+        "significant": sum(value > SIGNIFICANT for value in percent),
+    }
+
+
+def _single(published: Mapping[str, Records]) -> list[dict[str, Any]]:
+    """Sizes at which the paper's corrected optimum of float64 is its optimum of float32."""
+    double = {one["n"]: one["m_corrected"] for one in published.get("optima_float64", [])}
+    theirs = published.get("optima_float32", [])
+    both = [one for one in theirs if one["n"] and one["n"] in double]
+    if not both:
+        return []
+    alike = sum(one["m_observed"] == double[one["n"]] for one in both)
+    found = {"source": f"{PAPER}, float64", "target": f"{PAPER}, float32", FROM_PAPER: True}
+    return [{**UNKNOWN, **found, "same": f"{alike} of {len(both)}"}]

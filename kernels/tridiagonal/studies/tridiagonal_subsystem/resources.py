@@ -11,7 +11,7 @@ from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Figure, Panel
+from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel
 from launchwise.report.fields import decimals, field, lines, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
@@ -24,7 +24,7 @@ KEPT_IN_SHARED = "strided"  # variant whose stage 3 keeps m words per thread in 
 SHARES = {
     "stage_1": "stage 1, theoretical",
     "stage_3": "stage 3, limit by shared memory",
-    "launched": "threads launched / threads that the GPU holds",
+    "launched": "threads launched, of all",
 }
 
 
@@ -86,19 +86,29 @@ def _shared_limit(kept: np.ndarray, threads: pd.Series, profile: GpuProfile) -> 
     return np.asarray(np.minimum(1, share), dtype=float)
 
 
-def resources(study: StudyData, found: Mapping[str, pd.DataFrame]) -> list[Block]:
+def resources(
+    study: StudyData,
+    names: Mapping[str, str],
+    found: Mapping[str, pd.DataFrame],
+    facts: Mapping[str, str],
+) -> list[Block]:
     """Occupancy at the optimum, and threads per block where more than one number was measured.
 
     ``found``: title of a case to its :func:`optimum_occupancy`.
     """
-    tables = [
-        table_of(f"One number of threads per block at every size, {title}", LOSSES, losses)
-        for title, losses in block_losses(study).items()
-    ]
-    return [_figure(study, found), *tables]
+    tables: list[Block] = []
+    for title, losses in block_losses(study).items():
+        caption = f"One number of threads per block, {names.get(title, title)}"
+        tables.append(Fold(caption, [table_of(caption, LOSSES, losses)]))
+    return [_figure(study, names, found, facts), *tables]
 
 
-def _figure(study: StudyData, found: Mapping[str, pd.DataFrame]) -> Figure:
+def _figure(
+    study: StudyData,
+    names: Mapping[str, str],
+    found: Mapping[str, pd.DataFrame],
+    facts: Mapping[str, str],
+) -> Figure:
     panels = []
     for title, shares in found.items():
         percent = 100 * shares.set_index(SIZE)
@@ -106,11 +116,9 @@ def _figure(study: StudyData, found: Mapping[str, pd.DataFrame]) -> Figure:
         traces = lines(drawn, f"{SIZE}=%{{x}}: %{{y:.0f}} %")
         x = theme.log_axis(f"{SIZE} (rows)", shares[SIZE])
         y = theme.axis("share of threads (%)", range=[0, 105])
-        panels.append(Panel(title, traces, theme.layout(x, y)))
-    caption = (
-        f"Occupancy at the best {CHOICE} of every size (figure 1 of the paper). The share of "
-        "threads launched bounds what can be achieved at small sizes."
-    )
+        panels.append(Panel(names[title], traces, theme.layout(x, y)))
+    theirs = facts.get("theoretical_occupancy_percent", MISSING)
+    caption = f"Occupancy at the best {CHOICE} (figure 1 of the paper: {theirs} % for both stages)."
     if not study.counters:
         caption += " Achieved occupancy was not counted for this design."
     return Figure(
@@ -146,7 +154,6 @@ def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
 
 LOSSES = [
     field("threads per block", "value", wording.count),
-    field("sizes", "problems", wording.count),
     field("time lost", "loss_percent", decimals(2), "% (mean)"),
     field("time lost", "worst_loss_percent", decimals(2), "% (worst)"),
 ]

@@ -23,8 +23,8 @@ from launchwise.report.fields import (
 )
 from launchwise.report.study import StudyData
 
-from ..host_runs import JUDGED
-from ..neighbours import FIELDS, Learnt, neighbours_figure
+from ..host_runs import JUDGED, shortened
+from ..neighbours import Learnt, fields
 from .borrowed import borrowed
 from .conclusions import conclusions
 from .resources import optimum_occupancy, resources
@@ -33,42 +33,53 @@ from .solvers import by_solver, solver_tables
 
 __all__ = ["cases", "sections"]
 
-DRAWN = 6  # sizes whose times are drawn against m
+DRAWN = 4  # sizes whose times are drawn against m
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     every = cases(study)
     if not every:
         return []
-    entries = learnt(every, published)
     found = {case.title: optimum_occupancy(study, case) for case in every}
     solvers = by_solver(study)
+    kind, names = shortened(every)
     optima = [
-        _times(study, every, facts_of(published)),
-        _trend(study, every, published),
-        *solver_tables(solvers),
-        *optima_tables([case for case in every if case.gpu == every[0].gpu], published),
+        _times(study, every, names, facts_of(published)),
+        _trend(study, every, names, published),
+        *solver_tables(solvers, names),
+        *optima_tables([case for case in every if case.gpu == every[0].gpu], names, published),
     ]
+    caption = f"{CHOICE} by the nearest size, {kind}; time lost: of a miss, in pairs"
+    tested = conclusions(study, every, names, solvers, published)
+    told = list(contradictions(published))
     parts: dict[str, tuple[str, list[Block]]] = {
-        f"{study.name}-conclusions": (
-            "The paper's conclusions, tested",
-            [
-                conclusions(study, every, entries, found, solvers, published),
-                *contradictions(published),
-            ],
+        "optima": ("The best sub-system size", optima),
+        "heuristic": (
+            "The nearest size",
+            [table_of(caption, fields(names), learnt(every, published))],
         ),
-        f"{study.name}-optima": ("The best sub-system size", optima),
-        f"{study.name}-heuristic": ("A rule from it", list(_heuristic(study, entries))),
-        f"{study.name}-borrowed": (
-            "Optima of one GPU or precision on another",
+        "borrowed": (
+            "Optima used elsewhere",
             borrowed(study, every, published),
         ),
-        f"{study.name}-resources": ("Occupancy and threads per block", resources(study, found)),
+        "resources": (
+            "Occupancy and threads per block",
+            resources(study, names, found, facts_of(published)),
+        ),
+        "conclusions": (
+            "The paper's conclusions, tested",
+            [tested, *([Fold("Contradictions in the paper", told)] if told else [])],
+        ),
     }
-    return [Section(name, *part) for name, part in parts.items() if part[1]]
+    return [Section(f"{study.name}-{end}", *part) for end, part in parts.items() if part[1]]
 
 
-def _times(study: StudyData, every: list[SubsystemSeries], facts: Mapping[str, str]) -> Figure:
+def _times(
+    study: StudyData,
+    every: list[SubsystemSeries],
+    names: Mapping[str, str],
+    facts: Mapping[str, str],
+) -> Figure:
     panels = []
     counts = [count for case in every for count in case.best.groupby(SIZE)[CHOICE].nunique()]
     ends = " to ".join(map(str, sorted({min(counts), max(counts)})))
@@ -85,15 +96,13 @@ def _times(study: StudyData, every: list[SubsystemSeries], facts: Mapping[str, s
         traces = lines(drawn, f"{CHOICE}=%{{x}}: %{{y:.3f}} times the best")
         x = theme.log_axis(f"{CHOICE} (rows)", case.rows[CHOICE])
         y = theme.log_axis("time / best time", [1.0, 4.0], autorange=False)
-        panels.append(Panel(case.title, traces, theme.layout(x, y)))
+        panels.append(Panel(names[case.title], traces, theme.layout(x, y)))
     shown = [trace["name"] for trace in panels[0].data]
     return Figure(
         id=f"{study.name}-times",
         caption=(
-            f"Time against {CHOICE}, relative to the best of the size: "
-            "where a line is flat, the choice "
-            "hardly matters. Beyond 4 times the best it is cut off. "
-            f"{ends} {CHOICE} have a time per size{paper}."
+            f"Time against {CHOICE}, relative to the best of the size, up to 4 times; {ends} "
+            f"{CHOICE} have a time per size{paper}."
         ),
         alt=f"Lines: time divided by the best time against {CHOICE}, one line per size.",
         panels=panels,
@@ -102,7 +111,10 @@ def _times(study: StudyData, every: list[SubsystemSeries], facts: Mapping[str, s
 
 
 def _trend(
-    study: StudyData, every: list[SubsystemSeries], published: Mapping[str, Records]
+    study: StudyData,
+    every: list[SubsystemSeries],
+    names: Mapping[str, str],
+    published: Mapping[str, Records],
 ) -> Figure:
     panels = []
     for case in every:
@@ -116,12 +128,12 @@ def _trend(
         traces = lines(drawn, f"{SIZE}=%{{x}}: {CHOICE}=%{{y}}")
         x = theme.log_axis(f"{SIZE} (rows)", case.rows[SIZE])
         y = theme.log_axis(f"best {CHOICE} (rows)", case.rows[CHOICE])
-        panels.append(Panel(case.title, traces, theme.layout(x, y)))
+        panels.append(Panel(names[case.title], traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-trend",
         caption=(
-            f"The best {CHOICE} for every size; corrected: the trend that never falls and loses "
-            "least in all. Paper: the corrected optima whose size is known."
+            f"The best {CHOICE} of every size; corrected: the trend that never falls and loses "
+            "least."
         ),
         alt=f"Lines: best {CHOICE} against {SIZE}, observed, corrected and published.",
         panels=panels,
@@ -141,21 +153,6 @@ def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> li
             )
             entries.append(Learnt(case.title, name, optima, case.told, paper, SIZE, CHOICE))
     return entries
-
-
-def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
-    caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
-    yield table_of(caption, FIELDS, entries)
-    yield Text("Accuracy counts the very same choice; time lost: cost of a miss in pairs.", "note")
-    rows = pd.concat([entry.table for entry in entries])
-    yield neighbours_figure(
-        f"{study.name}-neighbours",
-        f"Best {CHOICE} of every size and what the nearest neighbours predict for the test sizes "
-        "(figures 2 and 6 of the paper).",
-        entries,
-        theme.log_axis(f"{SIZE} (rows)", rows[SIZE]),
-        theme.log_axis(f"best {CHOICE} (rows)", rows[CHOICE]),
-    )
 
 
 NAMES = {"float64": "table I", "float32": "table IV"}
@@ -195,7 +192,7 @@ def _their_fields(theirs: Records) -> list[Field]:
 
 
 def optima_tables(
-    every: list[SubsystemSeries], published: Mapping[str, Records]
+    every: list[SubsystemSeries], names: Mapping[str, str], published: Mapping[str, Records]
 ) -> Iterator[Block]:
     """A folded table per case, ours beside the paper's rows that have a size."""
     for case in every:
@@ -204,7 +201,7 @@ def optima_tables(
         if theirs:
             caption += f", beside {NAMES[case.dtype]} of the paper"
         blocks = [_beside(caption, case, theirs), Text(JUDGED, "note")]
-        yield Fold(f"{case.title}: optima of every size", blocks)
+        yield Fold(f"{names[case.title]}: optima of every size", blocks)
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:

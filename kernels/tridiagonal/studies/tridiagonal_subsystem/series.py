@@ -24,8 +24,8 @@ from launchwise.workloads.spec import Spec
 from ...learning.optima import corrected_optima, with_a_choice
 from ..host_runs import (
     KindOnGpu,
-    fastest,
     known_well,
+    least,
     levelled,
     one_launch,
     repeated,
@@ -56,12 +56,12 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        return fastest(self.rows, [SIZE, CHOICE], self.spec)
+        return least(self.rows, [SIZE, CHOICE])
 
     @cached_property
     def observed(self) -> pd.DataFrame:
-        """The m that answers name: of those that tie, see :func:`fastest`."""
-        return fastest(self.rows, [SIZE], self.spec)[[SIZE, CHOICE, "time_ms"]]
+        """The m of least time, as in the paper: answers name the simplest of those that tie."""
+        return least(self.rows, [SIZE])[[SIZE, CHOICE, "time_ms"]]
 
     @cached_property
     def levelled(self) -> pd.DataFrame:
@@ -130,9 +130,9 @@ class SubsystemSeries(KindOnGpu):
 
 
 def cases(study: StudyData) -> list[SubsystemSeries]:
-    """The cases of a study that were measured for enough sizes, whole cards first."""
+    """Whole cards and kinds of problems that were measured for enough sizes."""
     found = []
-    for gpu in study.gpus:
+    for gpu in study.whole:
         for kind, part in kinds_of(study, study.measured[study.measured["gpu"] == gpu]):
             stopped = one_launch(part)
             rows = with_a_choice(repeated(part), SIZE, CHOICE)
@@ -142,4 +142,4 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
             stopped = stopped[stopped[SIZE].isin(rows[SIZE])]
             dtype = str(rows["dtype"].iloc[0])
             found.append(SubsystemSeries(gpu, kind, dtype, study.spec, rows, stopped))
-    return sorted(found, key=lambda case: study.profiles[case.gpu].is_slice)
+    return found

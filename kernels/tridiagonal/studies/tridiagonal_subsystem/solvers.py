@@ -13,7 +13,7 @@ import pandas as pd
 from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
-from launchwise.report.blocks import Block
+from launchwise.report.blocks import Block, Fold
 from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
@@ -81,7 +81,7 @@ def _fields(solver: str, name: str) -> list[Field]:
     )
 
 
-def solver_tables(found: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
+def solver_tables(found: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> Iterator[Block]:
     fields = [
         field(SIZE, SIZE, wording.count, "rows"),
         field("paper's m", "paper_m", wording.count),
@@ -89,6 +89,6 @@ def solver_tables(found: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
     for solver, name in SOLVERS.items():
         fields += _fields(solver, name)
     for title, table in found.items():
-        yield table_of(
-            f"The paper's m by solver of stage 2, times of the sweep, {title}", fields, table
-        )
+        name = names.get(title, title)
+        caption = f"The paper's m by solver of stage 2, times of the sweep, {name}"
+        yield Fold(caption, [table_of(caption, fields, table)])
