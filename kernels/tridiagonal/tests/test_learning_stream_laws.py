@@ -232,23 +232,13 @@ def test_goodness_of_fit_by_hand():
     assert all(map(isnan, choice.goodness_of_fit(laws.SumLaw(0, 2), rows[:0]).values()))
 
 
-def test_every_candidate_is_scored_on_rows_that_it_has_not_seen():
+def test_every_candidate_is_scored_on_training_rows():
     law = laws.LinearOverheadLaw(per_stream=0.02, share=3e-7, constant=0.05)
-    train, test = choice.split_rows(rows_of(laws.PUBLISHED_SUM, law))
-    chosen = choice.choose_law(train, laws.OVERHEAD_LAWS)
-
-    def scored(test):
-        return choice.held_out_scores(chosen, laws.OVERHEAD_LAWS, train, test).set_index("law")
-
-    scores = scored(test)
-    assert scores.index.tolist() == [kind.__name__ for kind in laws.OVERHEAD_LAWS]
-    right = scores.loc["LinearOverheadLaw"]
-    assert right["r2"] == pytest.approx(1)
-    assert right["relative"] < 1e-6
-    others = scores.drop("LinearOverheadLaw")
-    assert (others[["cross_validated", "relative"]] > 0.01).all(axis=None)
-    assert scores["cross_validated"].to_dict() == chosen.scores
-    assert (scored(test.assign(overhead_ms=1e3))["rmse"] > 100).all()
+    chosen = choice.choose_law(rows_of(laws.PUBLISHED_SUM, law), laws.OVERHEAD_LAWS)
+    assert list(chosen.scores) == [kind.__name__ for kind in laws.OVERHEAD_LAWS]
+    right = chosen.scores.pop("LinearOverheadLaw")
+    assert right < 1e-6
+    assert min(chosen.scores.values()) > 0.01
 
 
 @pytest.mark.parametrize("law", PLANTED, ids=named)
@@ -271,8 +261,6 @@ def test_a_law_that_cannot_be_fitted_is_not_chosen():
     found = choice.choose_law(rows, laws.OVERHEAD_LAWS)
     assert found.scores["OverheadLaw"] == float("inf")
     assert not isinstance(found.law, laws.OverheadLaw)
-    scores = choice.held_out_scores(found, laws.OVERHEAD_LAWS, rows, rows).set_index("law")
-    assert isnan(scores.loc["OverheadLaw", "rmse"])
 
 
 def test_of_one_size_no_law_is_chosen():

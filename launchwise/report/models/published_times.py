@@ -31,9 +31,9 @@ TIME = ["series", "row", "gpu"]  # Columns that name a published time on a GPU
 WHOLE, PHASES = "whole runs", "phases of runs"
 
 HOW = (
-    "Common factor: the geometric mean of predicted / published; least and greatest are the extreme "
-    "ratios after it. A dash: the source does not say how many runs a time covers, or there are "
-    "too few times."
+    "Common factor: the geometric mean of predicted / published; least and greatest are the "
+    "extreme ratios after it. A dash: the source does not say how many runs a time covers, or "
+    "there are too few times."
 )
 
 

@@ -168,29 +168,6 @@ def cross_validated_error(
     return score if np.isfinite(score) else float("inf")
 
 
-def held_out_scores(
-    choice: Choice, candidates: Sequence[type[Law]], train: pd.DataFrame, test: pd.DataFrame
-) -> pd.DataFrame:
-    """Every candidate of a choice on rows that it was not fitted to.
-
-    ``choice``, ``candidates``: from :func:`choose_law` on ``train``, and what it chose from.
-    Returns a DataFrame: one row for each candidate, in order: ``law`` (its class's name);
-    ``cross_validated`` on the training rows, the score that chose; ``r2``, ``mse``, ``rmse`` and
-    ``relative`` of the law fitted to all training rows, on the test rows (see
-    :func:`goodness_of_fit`). Infinite or NaN where it cannot be fitted.
-    """
-    table = []
-    for candidate in candidates:
-        name = candidate.__name__
-        row: dict[str, object] = {"law": name, "cross_validated": choice.scores[name]}
-        try:
-            row |= goodness_of_fit(candidate.fit(train), test)
-        except UserError:
-            row |= dict.fromkeys(("r2", "mse", "rmse", "relative"), float("nan"))
-        table.append(row)
-    return pd.DataFrame(table)
-
-
 def compare_optima(
     rows: pd.DataFrame,
     sum_law: Law,

@@ -9,8 +9,9 @@ import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
+from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Figure, Fold, Panel, Text
 from launchwise.report.fields import (
+    FROM_PAPER,
     THEIRS,
     Field,
     decimals,
@@ -22,34 +23,31 @@ from launchwise.report.fields import (
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
-from ...recommenders.stream_law.choice import compare_optima, goodness_of_fit, held_out_scores
+from ...recommenders.stream_law.choice import compare_optima, goodness_of_fit
 from ...recommenders.stream_law.laws import (
-    OVERHEAD_LAWS,
-    SUM_LAWS,
     CreationLaw,
     Law,
     LinearOverheadLaw,
     OverheadLaw,
-    RelativeSumLaw,
     SmoothOverheadLaw,
     SumLaw,
 )
 from .gains import ABOVE, CHOICE, NOT_WELL, ROWS, SIZE, said_ties
 from .series import FittedLaws, StreamSeries
-from .stages import TEMPLATE
+from .stages import PAPER, TEMPLATE
 
-FORMS: dict[str, str] = {
-    SumLaw.__name__: "slope·n + constant, errors in ms (published)",
-    RelativeSumLaw.__name__: "slope·n + constant, errors relative to the sum",
+FORMS = {
+    SumLaw.__name__: "slope·n + constant",
     OverheadLaw.__name__: (
         "slope·n + streams·log10(s) + constant up to n = 10^6, "
-        "(slope·n + streams)·log2(s^(4/3)) + constant above (published)"
+        "(slope·n + streams)·log2(s^(4/3)) + constant above"
     ),
-    CreationLaw.__name__: "tau·s (Gómez-Luna, van Werkhoven)",
+    CreationLaw.__name__: "tau·s",
     LinearOverheadLaw.__name__: "per stream·(s - 1) + (share·n + constant)·(s - 1)/s",
     SmoothOverheadLaw.__name__: "(constant + scale·(n/10^6)^exponent)·log2(s)",
 }
 """Formula of each law, n the rows of a system and s the number of streams."""
+NUMBERS = {name: f"({number})" for number, name in enumerate(FORMS, 1)}
 
 
 def fit_table(laws: FittedLaws) -> pd.DataFrame:
@@ -76,10 +74,15 @@ def fit_table(laws: FittedLaws) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def fit_blocks(study: StudyData, every: Sequence[StreamSeries]) -> Iterator[Block]:
-    """Figures and tables of the laws; a note for series without laws."""
+def fit_blocks(
+    study: StudyData,
+    every: Sequence[StreamSeries],
+    names: Mapping[str, str],
+    published: Mapping[str, Records],
+) -> Iterator[Block]:
+    """A table and a figure of the laws; a note for series without laws."""
     fitted = [(series, series.laws) for series in every if series.laws]
-    lacking = [series.title for series in every if not series.laws]
+    lacking = [names[series.title] for series in every if not series.laws]
     if lacking:
         yield Text(
             f"No laws for {wording.listed(lacking)}: too few sizes have repeated times with "
@@ -88,53 +91,67 @@ def fit_blocks(study: StudyData, every: Sequence[StreamSeries]) -> Iterator[Bloc
         )
     if not fitted:
         return
-    yield Text(
-        "The sum is the time of the stages that streams can overlap; the overhead is what streams "
-        "add. Laws are fitted to three quarters of the sizes, shuffled as in the paper; the other "
-        "sizes are the test. (The models below have test sizes of their own.) Rows of a single "
-        "launch are left out.",
-        "note",
-    )
-    yield _scores(fitted)
-    yield _figure(study, fitted)
+    told = [row for row in published.get("models", []) if row["set"] == "test"]
+    rows: list[dict[str, Any]] = []
+    if told:
+        printed_ones = {row["model"]: float(row["r_squared"]) for row in told}
+        rows.append({"on": PAPER, **NOT_FITTED, **printed_ones, FROM_PAPER: True})
+    rows += [{"on": names[series.title], **_fit(laws)} for series, laws in fitted]
+    yield table_of("Laws on test sizes, which no law was fitted to", FITS, rows)
+    yield Fold("Formulas of the laws", [Bullets(list(_forms(fitted))), Text(METHOD, "note")])
+    yield _figure(study, fitted, names)
 
 
-def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
-    rows = []
-    for series, laws in fitted:
-        for choice, candidates in ((laws.sum, SUM_LAWS), (laws.overhead, OVERHEAD_LAWS)):
-            wins, target = type(choice.law).__name__, choice.law.target.removesuffix("_ms")
-            scores = held_out_scores(choice, candidates, laws.train, laws.test)
-            named = {"on": series.title, "wins": wins, "target": target}
-            rows += [{**named, **record} for record in records(scores)]
-    caption = "Candidate laws; bold: chosen, by the error on training sizes alone"
-    return table_of(caption, SCORES, rows)
+METHOD = (
+    "Three quarters of the sizes, shuffled, are for training. The chosen law of the overhead has "
+    "the least cross-validated error on them."
+)
+NOT_FITTED = dict.fromkeys(("law", "cross_validated", "relative"))
 
 
-SCORES = [
-    field("GPU and problems", "on"),
-    field("law", lambda row: f"{row['target']}: {FORMS[row['law']]}"),
+def _fit(laws: FittedLaws) -> dict[str, Any]:
+    fits = fit_table(laws)
+    r2 = {row["model"]: row["r2"] for row in records(fits) if row["set"] == "test"}
+    name = type(laws.overhead.law).__name__
+    return {
+        **dict.fromkeys(("sum", "overhead_small", "overhead_big")),
+        **r2,
+        "law": NUMBERS[name],
+        "cross_validated": laws.overhead.scores[name],
+        "relative": goodness_of_fit(laws.overhead.law, laws.test)["relative"],
+    }
+
+
+FITS = [
+    field("fitted on", "on"),
     *grouped(
-        "training sizes, held out in turn",
-        field(
-            "error",
-            lambda row: Cell(
-                wording.percent(row["cross_validated"]), best=row["law"] == row["wins"]
-            ),
-            unit="% of sum",
-            number=True,
-        ),
+        "R² of published forms",
+        field("sum", "sum", decimals(5)),
+        field("overhead to n = 10^6", "overhead_small", decimals(5)),
+        field("above", "overhead_big", decimals(5)),
     ),
     *grouped(
-        "test sizes",
-        field("error", "relative", wording.percent, "% of sum"),
-        field("RMSE", "rmse", wording.number, "ms"),
-        field("R²", "r2", decimals(4)),
+        "chosen law of the overhead",
+        field("law", "law", lambda number: number or MISSING),
+        field("training error", "cross_validated", wording.percent, "% of sum"),
+        field("test error", "relative", wording.percent, "% of sum"),
     ),
 ]
 
 
-def _figure(study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Figure:
+def _forms(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Iterator[tuple[str, str]]:
+    """Formulas of the published forms and of the chosen laws."""
+    yield "Published, sum:", FORMS[SumLaw.__name__]
+    yield "Published, overhead:", FORMS[OverheadLaw.__name__]
+    for name in dict.fromkeys(type(laws.overhead.law).__name__ for _, laws in fitted):
+        yield f"{NUMBERS[name]}:", FORMS[name]
+
+
+def _figure(
+    study: StudyData,
+    fitted: Sequence[tuple[StreamSeries, FittedLaws]],
+    names: Mapping[str, str],
+) -> Figure:
     counts = sorted({int(count) for one, _ in fitted for count in one.rows[CHOICE] if count > 1})
     panels = []
     for series, laws in fitted:
@@ -151,13 +168,12 @@ def _figure(study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]])
             traces.append(theme.line(every_size, law.where(law > 0), name=f"{title}, law", **style))
         x = theme.log_axis(f"{SIZE} (rows)", series.rows[SIZE])
         y = theme.log_axis("overhead (ms)", shown.dropna())
-        panels.append(Panel(series.title, traces, theme.layout(x, y)))
+        panels.append(Panel(names[series.title], traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-overhead",
         caption=(
-            "Overhead of streams: dots are measured, lines are the law that cross-validation "
-            "chose. Overheads below 0 cannot be drawn on this axis; there runs vary by more than "
-            "streams cost."
+            "Overhead of streams, measured (dots) and by the chosen law; those below 0 are not "
+            "drawn."
         ),
         alt=f"Dots and lines: milliseconds of overhead against {SIZE}, by number of streams.",
         panels=panels,
@@ -197,25 +213,17 @@ def optima_table(
 
     Returns a DataFrame: one row for each size, ascending: columns of :func:`published_optima`;
     those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
-    alone); ``form_streams``, ``form_lost_ms`` and ``form_lost_percent`` by the published forms
-    fitted here; ``part`` (``training``, ``held out``, empty where only the paper has the size);
+    alone); ``part`` (``training``, ``held out``, empty where only the paper has the size);
     ``well_measured``, ``above_bound`` and ``tied`` as :func:`~gains.gain_table` has them; a number
     that ties loses nothing. Measured optima and losses are NaN where a size is not measured well
     enough, losses also where the predicted number has no repeated time.
     """
     ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
-    if laws.published:
-        form = compare_optima(series.compared, *laws.published, laws.creation)
-        for name in ("streams", "lost_ms", "lost_percent"):
-            ours[f"form_{name}"] = form[f"predicted_{name}"]
-    else:
-        ours = ours.assign(form_streams=float("nan"), form_lost_ms=float("nan"))
-        ours["form_lost_percent"] = float("nan")
     gains = series.gains.set_index(SIZE)
     for name in ("well_measured", "above_bound"):
         ours[name] = ours[SIZE].map(gains[name]).eq(True)
     ours["tied"] = ours[SIZE].map(gains["tied"])
-    for who in ("predicted", "form", "baseline"):
+    for who in ("predicted", "baseline"):
         near = [a in tied for a, tied in zip(ours[f"{who}_streams"], ours["tied"], strict=True)]
         losses = [name for name in map(str, ours.columns) if name.startswith(f"{who}_lost_")]
         ours[losses] = ours[losses].mask(pd.Series(near, ours.index), 0.0)
@@ -236,15 +244,14 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["part"] == "held out") & table["well_measured"]]
 
 
-def optima_blocks(optima: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
-    """A table for the first series with laws.
+def optima_blocks(optima: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> Iterator[Block]:
+    """A folded table for the first series with laws.
 
     ``optima``: title of a series to its :func:`optima_table`.
     """
     for title, found in list(optima.items())[:1]:
-        yield table_of(
-            f"Best and predicted number of streams of every size, {title}", FIELDS, found
-        )
+        caption = f"Best and predicted number of streams, {names[title]}"
+        yield Fold(f"Every size, {names[title]}", [table_of(caption, FIELDS, found)])
 
 
 def _part(record: Mapping[str, Any]) -> Cell:
@@ -252,10 +259,6 @@ def _part(record: Mapping[str, Any]) -> Cell:
     remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
     remarks[ABOVE] = record["above_bound"]
     return Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
-
-
-def _ties(record: Mapping[str, Any]) -> str:
-    return "" if wording.is_missing(record["measured_ms"]) else said_ties(record["tied"])
 
 
 def _choice(who: str) -> list[Field]:
@@ -285,7 +288,6 @@ FIELDS = [
         field("time", "measured_ms", significant(4), "ms"),
     ),
     *grouped("chosen laws", *_choice("predicted")),
-    *grouped("published forms", *_choice("form")),
     *grouped(
         "creation alone (Gómez-Luna)",
         field("predicted", "baseline_streams", wording.count, "streams"),

@@ -148,46 +148,6 @@ def faster_sizes(gains: pd.DataFrame) -> pd.DataFrame:
     return gains[beyond & gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
 
 
-def sentence(gains: pd.DataFrame) -> str:
-    """Speed-up by streams, its sample size, and gains that overlap cannot explain."""
-    well = gains[gains["well_measured"]]
-    largest = largest_gain(gains)
-    if largest is None:
-        said = ["no size is measured well enough for a speed-up"]
-    elif largest["gain"] <= 1:
-        said = ["no number of streams is faster than one stream by what overlap can give"]
-    else:
-        said = [
-            f"speed-up of up to {wording.fixed(largest['gain'], 2)}x (± "
-            f"{wording.percent(largest['gain_error'])} %) over one stream, at {SIZE} = "
-            f"{wording.count(largest[SIZE])}{_limit(largest['bound'])}"
-        ]
-    said.append(
-        f"faster than one stream by more than {STANDARD_ERRORS:g} standard errors, and within the "
-        f"bound, at {len(faster_sizes(gains))} of {wording.plural(len(well), 'size')}"
-    )
-    if unknown := len(gains) - len(well):
-        said.append(f"{wording.plural(unknown, 'size is', 'sizes are')} {NOT_WELL}")
-    if single := int(gains["single_launches"].sum()):
-        said.append(f"{wording.plural(single, 'row')} of a single launch left out")
-    above = well[well["gain"] > well["bound"]]
-    if len(above):
-        most = above.iloc[int(above["gain"].argmax())]
-        said.append(
-            f"{wording.plural(len(above), 'speed-up')} above the bound of overlap not counted, "
-            f"{int(above['above_bound'].sum())} of them by more than {STANDARD_ERRORS:g} standard "
-            f"errors (largest: {wording.fixed(most['gain'], 2)}x against "
-            f"{wording.fixed(most['bound'], 2)}x)"
-        )
-    return "; ".join(said) + "."
-
-
-def _limit(bound: float) -> str:
-    if np.isnan(bound):
-        return ""
-    return f" (overlap can give at most {wording.fixed(bound, 2)}x there)"
-
-
 def gain_figure(
     study: StudyData, series: Sequence[tuple[str, pd.DataFrame, pd.DataFrame]]
 ) -> Figure:
@@ -223,10 +183,8 @@ def gain_figure(
     return Figure(
         id=f"{study.name}-gain-figure",
         caption=(
-            "Speed-up over one stream: below 1, streams cost more than they hide. The black dotted "
-            f"line is the most that overlap can give, where that is below {BOUND_DRAWN}. Rows of a "
-            f"single launch and sizes that are {NOT_WELL} are not drawn. Where one stream was "
-            "compared in pairs, only numbers of streams in them are."
+            f"Speed-up over one stream, without single launches; dotted: what overlap can give, up "
+            f"to {BOUND_DRAWN}."
         ),
         alt=f"Lines: speed-up over one stream against {SIZE}, one line per number of streams.",
         panels=panels,

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Cell, Fold, Section, Text
-from launchwise.report.fields import contradictions, of_texts, table_of
+from launchwise.report.blocks import MISSING, Block, Cell, Fold, Section, Text
+from launchwise.report.fields import (
+    FROM_PAPER,
+    contradictions,
+    decimals,
+    field,
+    of_texts,
+    percents,
+    table_of,
+)
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
-from ..host_runs import JUDGED
-from . import gains
-from .fits import fit_blocks, fit_table, judged, optima_blocks, optima_table, published_optima
-from .gains import CHOICE, FIELDS, SIZE, faster_sizes, gain_figure, largest_gain
+from ..host_runs import JUDGED, shortened
+from .fits import fit_blocks, judged, optima_blocks, optima_table, published_optima
+from .gains import (
+    CHOICE,
+    FIELDS,
+    SIZE,
+    STANDARD_ERRORS,
+    faster_sizes,
+    gain_figure,
+    largest_gain,
+)
 from .series import StreamSeries, batch_blocks, series_of
 from .stages import PAPER, stage_blocks, stage_table
 
 HOLDS, PARTLY, FAILS = "holds", "holds in part", "does not hold"
 UNKNOWN = "not measured well enough"
 UNDECIDED = "undecided"
-LEAST_R2 = {"sum": 0.99, "overhead_small": 0.9, "overhead_big": 0.9}
-"""R² on test sizes from which a published form is said to fit."""
-
-
 UNFITTED = Cell("–", detail=UNKNOWN)  # verdict on a claim that there are too few rows for
 
 
@@ -55,35 +67,20 @@ def published_shares(facts: Mapping[str, str]) -> dict[int, float]:
     return found
 
 
-def gain_claim(series: StreamSeries, gain: float) -> Cell:
-    largest = largest_gain(series.gains)
-    if largest is None:
-        return UNFITTED
-    text = f"{wording.fixed(largest['gain'], 2)}x at {SIZE} = {wording.count(largest[SIZE])}"
-    return Cell(text, detail=HOLDS if largest["gain"] >= gain else FAILS)
-
-
-def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Cell:
-    """Whether overlap could give that gain at the paper's sizes: the bound alone, so T and sum."""
+def overlap_at(series: StreamSeries, sizes: Sequence[int]) -> dict[str, float]:
+    """Of the paper's sizes with the largest speed-up: largest ``share`` of the time with one stream
+    that can overlap, and of all stages that stage 2 takes on the ``host``. Empty where no such size
+    has times."""
     stages = series.stages.set_index(SIZE)
     alone = series.compared[series.compared[CHOICE] == 1].set_index(SIZE)
-    known = [size for size in sizes if size in stages.index and size in alone.index]
+    timed = alone.loc[[n for n in sizes if n in stages.index and n in alone.index]]
     # Stages are timed in runs of their own: where they take more than a run, nothing follows.
-    timed = alone.loc[known]
     timed = timed[timed["sum_ms"] < timed["time_ms"]]
     if timed.empty:
-        return UNFITTED
-    times, sums, known = timed["time_ms"], timed["sum_ms"], list(timed.index)
-    bound = (times / (times - sums)).max()
-    share = (sums / times).max()
-    # Stages were timed in runs of their own: shares of those, not of the time of another run.
-    host = (stages.loc[known, "t2_h"] / stages.loc[known].sum(axis=1)).max()
-    text = (
-        f"overlap can give at most {wording.fixed(bound, 2)}x: {wording.percent(share)} % of the "
-        "time can overlap, "
-        f"{wording.percent(host, 0)} % of all stages is stage 2 on the host"
-    )
-    return Cell(text, detail=HOLDS if bound >= gain else FAILS)
+        return {}
+    # For the same reason these are shares of all stages, not of the time of another run.
+    of_stages = stages.loc[timed.index, "t2_h"] / stages.loc[timed.index].sum(axis=1)
+    return {"share": (timed["sum_ms"] / timed["time_ms"]).max(), "host": of_stages.max()}
 
 
 def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> Cell:
@@ -94,7 +91,7 @@ def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> C
     tied = series.gains.loc[inside, "tied"]
     same = sum(streams in each for each in tied)
     alone = sum(each == (streams,) for each in tied)
-    text = f"best or tied at {same} of {wording.plural(len(tied), 'size')}, alone at {alone}"
+    text = f"{same} of {len(tied)}, alone at {alone}"
     return Cell(text, detail=of_all(same, len(tied)) if alone or not same else UNDECIDED)
 
 
@@ -105,13 +102,11 @@ def creation_claim(series: StreamSeries) -> Cell:
     stages["measured_streams"] = stages[SIZE].map(most)
     known = stages[stages["measured_streams"].notna() & stages["optimum_fitted"].notna()]
     more = int((known["optimum_fitted"].round() > known["measured_streams"]).sum())
-    text = f"{more} of {wording.plural(len(known), 'size')} with the fitted tau"
     created = known[known["optimum_created"].notna()]
-    if len(created):
-        above = int((created["optimum_created"].round() > created["measured_streams"]).sum())
-        text += f", {above} of {len(created)} with the measured creation"
-        return Cell(text, detail=of_all(above, len(created)))
-    return Cell(text, detail=of_all(more, len(known)))
+    if created.empty:
+        return Cell(f"{more} of {len(known)}", detail=of_all(more, len(known)))
+    above = int((created["optimum_created"].round() > created["measured_streams"]).sum())
+    return Cell(f"{more} and {above} of {len(known)}", detail=of_all(above, len(created)))
 
 
 def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
@@ -122,52 +117,32 @@ def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
         return UNFITTED
     pairs = zip(used["predicted_streams"], used["tied"], strict=True)
     right = sum(streams in tied for streams, tied in pairs)
-    text = f"{right} of {len(used)} right, at most {wording.fixed(lost.max(), 2)} % lost (held out)"
+    text = f"{right} of {len(used)} right, at most {wording.fixed(lost.max(), 2)} % lost"
     unknown = len(used) - len(lost)
-    text += f", {unknown} without a time to compare" if unknown else ""
+    text += f", {unknown} not timed" if unknown else ""
     within = PARTLY if unknown else HOLDS
     return Cell(text, detail=within if lost.max() <= most_percent else FAILS)
 
 
-def fit_claim(series: StreamSeries, model: str) -> Cell:
-    if series.laws is None:
-        return UNFITTED
-    fits = fit_table(series.laws)
-    rows = fits[(fits["model"] == model) & (fits["set"] == "test")]
-    if rows.empty or not np.isfinite(rows["r2"].iloc[0]):
-        return UNFITTED
-    r2 = float(rows["r2"].iloc[0])
-    return Cell(f"R² {wording.fixed(r2, 5)}", detail=HOLDS if r2 >= LEAST_R2[model] else FAILS)
-
-
-FIT_CLAIMS = {
-    "sum": "The overlapped time is linear in n",
-    "overhead_small": "The published overhead form fits up to n = 10^6",
-    "overhead_big": "The published overhead form fits above n = 10^6",
-}
-
-
 def conclusion_blocks(
-    study: StudyData,
     every: Sequence[StreamSeries],
+    names: Mapping[str, str],
     optima: Mapping[str, pd.DataFrame],
     published: Mapping[str, Records],
 ) -> Iterator[Block]:
-    """The answer, and a table of claims with one column for each series on a whole GPU.
+    """A table of claims with one column for each series.
 
     ``optima``: title of each series with laws to its :func:`~fits.optima_table`.
     """
-    used = [series for series in every if series.gpu in study.whole]
     facts, theirs = facts_of(published), published_optima(published)
-    if not used or "speed_up_streams" not in facts or theirs.empty:
+    if theirs.empty:
         return
-    yield _answer(used, facts)
-    titles = ["claim", PAPER, *(series.title for series in used)]
+    titles = ["claim", PAPER, *(names[series.title] for series in every)]
     claims = [
-        (claim, paper, *map(judge, used))
+        (claim, paper, *map(judge, every))
         for claim, paper, judge in _claims(optima, facts, theirs, published)
     ]
-    yield of_texts("Claims of the paper on our measurements", titles, claims)
+    yield of_texts("Claims of the paper: sizes, held-out ones of predictions", titles, claims)
 
 
 def _claims(
@@ -177,23 +152,16 @@ def _claims(
     published: Mapping[str, Records],
 ) -> Iterator[tuple[str, str, Callable[[StreamSeries], str | Cell]]]:
     """A claim, the paper's figure, and what a series says of it."""
-    gain, shares = float(facts["speed_up_streams"]), published_shares(facts)
-    at = f"{SIZE} = {wording.listed(wording.count(size) for size in shares)}"
-    paper = f"{facts['speed_up_streams']}x at {at}"
-    yield "Largest speed-up of streams", paper, partial(gain_claim, gain=gain)
-    if shares:
-        yield (
-            f"Speed-up that overlap can give at {at}",
-            f"about {wording.percent(max(shares.values()), 0)} % of the time can overlap (from its "
-            "laws and its speed-up)",
-            partial(bound_claim, sizes=list(shares), gain=gain),
-        )
     for streams in (1, int(facts.get("most_streams", "32"))):
         sizes = theirs.loc[theirs["theirs_measured"] == streams, SIZE]
         number = "1 stream is" if streams == 1 else f"{streams} streams are"
         ends = f"{wording.count(sizes.min())} to {wording.count(sizes.max())}"
         judge = partial(optimum_claim, theirs=theirs, streams=streams)
-        yield f"{number} best for {SIZE} = {ends}", wording.plural(len(sizes), "size"), judge
+        yield (
+            f"{number} best or tied for {SIZE} = {ends}",
+            wording.plural(len(sizes), "size"),
+            judge,
+        )
     right = int((theirs["theirs_measured"] == theirs["theirs_streams"]).sum())
     most = float(theirs["theirs_lost_percent"].max())
     yield (
@@ -204,77 +172,98 @@ def _claims(
     table = published.get("stages", [])
     more = sum(float(row["streams_gomez_luna"]) > float(row["streams_measured"]) for row in table)
     said = f"{more} of {wording.plural(len(table), 'size')}"
-    yield "√(sum / tau) asks for more streams than are best", said, creation_claim
-    for row in published.get("models", []):
-        if row["set"] == "test":
-            least = LEAST_R2[row["model"]]
-            yield (
-                f"{FIT_CLAIMS[row['model']]} (R² of at least {least} on test sizes)",
-                f"R² {wording.fixed(float(row['r_squared']), 5)}",
-                partial(fit_claim, model=row["model"]),
-            )
-
-
-def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Text:
-    found = [largest_gain(series.gains) for series in used]
-    largest = max((float(one["gain"]) for one in found if one is not None), default=float("nan"))
-    paper = f"The paper gains up to {facts['speed_up_streams']}x from streams."
-    if np.isnan(largest):
-        return Text(f"{paper} Our sizes are {UNKNOWN} to say whether we do.", "lead")
-    if largest >= float(facts["speed_up_streams"]):
-        return Text(f"{paper} We reach that: up to {wording.fixed(largest, 2)}x.", "lead")
-    faster = sum(len(faster_sizes(series.gains)) for series in used)
-    sizes = sum(int(series.gains["well_measured"].sum()) for series in used)
-    above = sum(int((series.gains["gain"] > series.gains["bound"]).sum()) for series in used)
-    beyond = sum(int(series.gains["above_bound"].sum()) for series in used)
-    ours = (
-        f"Our largest speed-up that overlap can explain is {wording.fixed(largest, 2)}x; "
-        f"{faster} of {wording.count(sizes)} exceed their errors."
-    )
-    if above:
-        ours += (
-            f" Not counted: {wording.plural(above, 'speed-up')} above what overlap can give, "
-            f"{beyond} of them beyond error."
-        )
-    return Text(f"{paper} {ours}", "lead")
+    yield "√(sum / tau), fitted and measured, asks for more streams", said, creation_claim
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     every = [series for series in series_of(study) if len(series.gains)]
     if not every:
         return []
+    kind, names = shortened(every)
     optima = {
         series.title: optima_table(series, series.laws, published)
         for series in every
         if series.laws
     }
+    told = list(contradictions(published))
+    tested = [
+        *conclusion_blocks(every, names, optima, published),
+        *([Fold("Contradictions in the paper", told)] if told else []),
+    ]
     parts: dict[str, tuple[str, Iterable[Block]]] = {
-        f"{study.name}-conclusion": (
-            "The paper's conclusion on our measurements",
-            [*conclusion_blocks(study, every, optima, published), *contradictions(published)],
-        ),
-        f"{study.name}-gain": ("Speed-up of streams", _gain(study, every)),
-        f"{study.name}-overlap": (
+        "gain": ("Speed-up of streams", _gain(study, every, kind, names, facts_of(published))),
+        "overlap": (
             "Stages that streams can overlap",
-            stage_blocks(study, every, published),
+            stage_blocks(study, every, names, published),
         ),
-        f"{study.name}-laws": (
+        "laws": (
             "Laws of the sum and of the overhead",
-            fit_blocks(study, every),
+            fit_blocks(study, every, names, published),
         ),
-        f"{study.name}-optima": ("Best and predicted number of streams", optima_blocks(optima)),
-        f"{study.name}-batches": ("Batches", batch_blocks(study)),
+        "optima": ("Best and predicted number of streams", optima_blocks(optima, names)),
+        "batches": ("Batches", batch_blocks(study)),
+        "conclusion": ("The paper's conclusions, tested", tested),
     }
-    made = ((name, title, list(blocks)) for name, (title, blocks) in parts.items())
+    made = ((f"{study.name}-{end}", title, list(blocks)) for end, (title, blocks) in parts.items())
     return [Section(name, title, blocks) for name, title, blocks in made if blocks]
 
 
-def _gain(study: StudyData, every: list[StreamSeries]) -> Iterator[Block]:
-    yield Bullets([(f"{series.title}:", gains.sentence(series.gains)) for series in every])
-    yield gain_figure(study, [(one.title, one.runs, one.gains) for one in every])
+def _gain(
+    study: StudyData,
+    every: list[StreamSeries],
+    kind: str,
+    names: Mapping[str, str],
+    facts: Mapping[str, str],
+) -> Iterator[Block]:
+    shares = published_shares(facts)
+    rows: list[dict[str, Any]] = []
+    if shares:
+        paper = {"on": PAPER, "gain": float(facts["speed_up_streams"]), FROM_PAPER: True}
+        rows.append({**NO_GAIN, **paper, SIZE: max(shares), "share": max(shares.values())})
+    rows += [
+        {**NO_GAIN, "on": names[series.title], **_summary(series), **overlap_at(series, [*shares])}
+        for series in every
+    ]
+    yield table_of(f"Largest speed-up of streams that overlap can explain, {kind}", GAINS, rows)
+    at = wording.listed(map(wording.count, shares)) or MISSING
+    yield Text(
+        f"Bound: T / (T - sum); beyond: {STANDARD_ERRORS:g} standard errors. Can overlap, and "
+        f"stage 2 of all stages: at most at n = {at}; the paper's share follows from its laws.",
+        "note",
+    )
+    yield gain_figure(study, [(names[one.title], one.runs, one.gains) for one in every])
     one = every[0]
-    made = table_of(f"Speed-up and bound, {one.title}", FIELDS, one.gains)
-    yield Fold(f"{one.title}: speed-up and bound of every size", [made, Text(NOTE, "note")])
+    caption = f"Speed-up and bound, {names[one.title]}"
+    made = [table_of(caption, FIELDS, one.gains), Text(NOTE, "note")]
+    yield Fold(f"Every size, {names[one.title]}", made)
+
+
+def _summary(series: StreamSeries) -> dict[str, Any]:
+    """Largest speed-up that overlap can explain, and how many there are of which kind."""
+    well = series.gains[series.gains["well_measured"]]
+    above = well[well["gain"] > well["bound"]]
+    most = largest_gain(series.gains)
+    counts = {
+        "sizes": len(well),
+        "faster": len(faster_sizes(series.gains)),
+        "above": f"{len(above)}, {int(above['above_bound'].sum())} beyond",
+    }
+    return counts if most is None else {**most[["gain", "gain_error", SIZE, "bound"]], **counts}
+
+
+GAINS = [
+    field("measured on", "on"),
+    field("speed-up", "gain", decimals(2), "×"),
+    field("± error", "gain_error", wording.percent, "%"),
+    field("at n", SIZE, wording.count, "rows"),
+    field("bound", "bound", decimals(2), "×"),
+    field("well measured", "sizes", wording.count, "sizes"),
+    field("faster beyond error", "faster", wording.count, "sizes"),
+    field("above their bound", "above", unit="sizes", number=True),
+    field("can overlap", "share", wording.percent, "% of T"),
+    field("stage 2", "host", percents(0), "%"),
+]
+NO_GAIN = dict.fromkeys(str(one.value) for one in GAINS) | {"above": MISSING}
 
 
 NOTE = (

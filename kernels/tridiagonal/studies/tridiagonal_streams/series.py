@@ -13,7 +13,7 @@ from launchwise.experiment.method import Selection
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Text
+from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
@@ -85,20 +85,22 @@ class StreamSeries(KindOnGpu):
 
 HOST_STAGE, THOMAS = "stage2", "thomas"
 """Tunable of stage 2, and its value for the paper's algorithm on the host."""
+BY_THOMAS = "Thomas"  # what tells its series from those of gtsv
 
 
 def series_of(study: StudyData) -> list[StreamSeries]:
-    """The series that were measured with several numbers of streams, pageable memory last. Models
-    choose among designs whose stage 2 is LAPACK's. Where the Thomas algorithm, the paper's stage 2,
-    was measured too, it has series of its own."""
+    """The series of whole cards and page-locked memory, which copies need to overlap, that were
+    measured with several numbers of streams. Models choose among designs whose stage 2 is LAPACK's.
+    Where the Thomas algorithm, the paper's stage 2, was measured too, it has series of its own."""
     found = []
-    for rows, suffix in ((study.measured, ""), (_by_thomas(study), ", stage 2 by Thomas")):
+    for every, suffix in ((study.measured, ", gtsv"), (_by_thomas(study), f", {BY_THOMAS}")):
+        rows = every[every["gpu"].isin(study.whole) & (every["memory"] != "pageable")]
         for gpu, measured in rows.groupby("gpu", sort=True):
             for kind, part in kinds_of(study, measured):
                 made = _series(study, str(gpu), f"{kind}{suffix}", part)
                 if made is not None:
                     found.append(made)
-    return sorted(found, key=lambda one: (study.gpus.index(one.gpu), "pageable" in one.kind))
+    return sorted(found, key=lambda one: study.gpus.index(one.gpu))
 
 
 def _by_thomas(study: StudyData) -> pd.DataFrame:
@@ -214,26 +216,20 @@ def batch_blocks(study: StudyData) -> Iterator[Block]:
     batches = batch_table(study)
     if not batches.empty:
         yield Text(_said(batches))
-        yield table_of(
-            "Batches, single systems of the same size, and single systems of about as many rows",
-            FIELDS,
-            batches,
-        )
+        caption = "Batches, and single systems of the same size and of about as many rows"
+        yield Fold("Batches beside single systems", [table_of(caption, FIELDS, batches)])
 
 
 def _said(batches: pd.DataFrame) -> str:
-    largest = {}
     several = batches["batch"] > 1
-    for name, rows in (("batches", several), ("single systems", ~several)):
-        most = largest_gain(batches[rows])
-        largest[name] = wording.fixed(None if most is None else most["gain"], 2)
+    most = [largest_gain(batches[rows]) for rows in (several, ~several)]
+    gains_ = [wording.fixed(None if one is None else one["gain"], 2) for one in most]
     share = batches.loc[several, "host_percent"]
     return (
-        "A batch is solved as one system with no coupling between its parts, so stage 2 on the "
-        f"host stays one step between stages 1 and 3: {wording.fixed(share.min(), 0)} to "
-        f"{wording.fixed(share.max(), 0)} % of all stages, timed one after the other. Largest "
-        f"speed-up of streams that overlap can explain: {largest['batches']}x for batches, "
-        f"{largest['single systems']}x for the single systems beside them."
+        "A batch is one system with no coupling between its parts, so stage 2 stays one step: "
+        f"{wording.fixed(share.min(), 0)} to {wording.fixed(share.max(), 0)} % of all stages. "
+        f"Largest speed-up that overlap can explain: {gains_[0]}x for batches, {gains_[1]}x for "
+        "single systems."
     )
 
 

@@ -11,13 +11,13 @@ import pandas as pd
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Key, Panel, Text
-from launchwise.report.fields import FROM_PAPER, THEIRS, by_key, field, grouped, lines, table_of
+from launchwise.report.fields import THEIRS, Field, beside, by_key, field, grouped
 from launchwise.report.study import StudyData
 
-from ...recommenders.stream_law.choice import OVERLAPPED, SERIAL, overlapped_ms
+from ...recommenders.stream_law.choice import OVERLAPPED, overlapped_ms
 from ...recommenders.stream_law.laws import PUBLISHED_SUM, CreationLaw, Law, predicted_streams
-from .gains import NOT_WELL, ROWS, SIZE
-from .series import StreamSeries
+from .gains import NOT_WELL, SIZE
+from .series import BY_THOMAS, StreamSeries
 
 PAPER = "paper, RTX 2080 Ti"
 TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"  # words for a point of a time
@@ -73,86 +73,59 @@ def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
 
 
 def _measured(record: Mapping[str, Any]) -> Cell:
-    streams, role = record["measured_streams"], THEIRS if FROM_PAPER in record else ""
-    detail = NOT_WELL if wording.is_missing(streams) else ""
-    return Cell(wording.count(streams), role=role, detail=detail)
+    streams = record["measured_streams"]
+    return Cell(wording.count(streams), detail=NOT_WELL if wording.is_missing(streams) else "")
 
 
-FIELDS = [
-    ROWS,
-    field("measured on", "where"),
-    *(field(name.upper(), name, wording.number, "ms") for name in OVERLAPPED),
-    field("sum", "sum", wording.number, "ms"),
-    *grouped(
-        "√(sum / tau)",
-        field("tau fitted", "optimum_fitted", wording.number),
-        field("tau measured", "optimum_created", wording.number),
-    ),
-    *grouped(
-        "best streams",
-        field("measured", _measured, number=True),
-        field("predicted", "predicted_streams", wording.count),
-    ),
-]
-
-
-FORMULAS = (
-    "Without streams a run takes T = T1_H2D + T1_COMP + T1_D2H + T2_H + T3_H2D + T3_COMP + T3_D2H; "
-    "with s streams T_str = T1_H2D + sum / s + T2_H + T3_D2H + T_overhead, where sum = T1_COMP + "
-    "T1_D2H + T3_H2D + T3_COMP. So T_overhead = T_str - T + (s - 1) / s · sum. T2_H is that of "
-    "gtsv or, where the series says so, of the Thomas algorithm, as in the paper."
-)
-
-
-def stage_blocks(
-    study: StudyData, every: Sequence[StreamSeries], published: Mapping[str, Records]
-) -> Iterator[Block]:
-    paper = published_stage_table(published)
-    tables = [(series, stage_table(series)) for series in every]
-    yield Text(FORMULAS, "note")
-    if not paper.empty:
-        yield _beside(study, tables, paper)
-    yield _figure_of_stages(study, every)
-    yield _figure_of_sums(study, tables, paper)
-
-
-def _beside(
-    study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
-) -> Block:
-    known = {
-        series.title: by_key(ours, SIZE) for series, ours in tables if series.gpu in study.whole
-    }
-    rows = []
-    for size, theirs in by_key(paper, SIZE).items():
-        rows.append({**theirs, "where": PAPER, FROM_PAPER: True})
-        rows += [{**ours[size], "where": title} for title, ours in known.items() if size in ours]
-    return table_of("Stage times without streams and optimum number of streams", FIELDS, rows)
-
-
-def _figure_of_stages(study: StudyData, every: Sequence[StreamSeries]) -> Figure:
-    names = [*OVERLAPPED, *SERIAL]
-    panels = []
-    for series in every:
-        stages = series.stages.set_index(SIZE)[names]
-        traces = lines({name: stages[name].where(stages[name] > 0) for name in names}, TEMPLATE)
-        x = theme.log_axis(f"{SIZE} (rows)", stages.index)
-        y = theme.log_axis("ms", stages.to_numpy().ravel())
-        panels.append(Panel(series.title, traces, theme.layout(x, y)))
-    said = {name: study.spec.stages.get(name, name) for name in names}
-    return Figure(
-        id=f"{study.name}-stages",
-        caption=(
-            "Time of each stage without streams. Streams can overlap "
-            f"{wording.listed(OVERLAPPED)}; they leave {wording.listed(SERIAL)} alone."
-        ),
-        alt=f"Lines: milliseconds of each stage against {SIZE}.",
-        panels=panels,
-        keys=theme.keys(f"{name}: {said[name]}" for name in names),
+def _fields(title: str, role: str = "") -> list[Field]:
+    return grouped(
+        title,
+        *(field(name.upper(), name, wording.number, "ms") for name in OVERLAPPED),
+        field("sum", "sum", wording.number, "ms"),
+        field("√(sum / tau)", "optimum_created", wording.number),
+        field("best", _measured, unit="streams", number=True),
+        field("predicted", "predicted_streams", wording.count, "streams"),
+        role=role,
     )
 
 
+FORMULAS = (
+    "T = T1_H2D + T1_COMP + T1_D2H + T2_H + T3_H2D + T3_COMP + T3_D2H\n"
+    "sum = T1_COMP + T1_D2H + T3_H2D + T3_COMP\n"
+    "T_str = T1_H2D + sum / s + T2_H + T3_D2H + T_overhead\n"
+    "T_overhead = T_str - T + (s - 1) / s · sum"
+)
+"""Time without streams, and with s of them."""
+
+
+def stage_blocks(
+    study: StudyData,
+    every: Sequence[StreamSeries],
+    names: Mapping[str, str],
+    published: Mapping[str, Records],
+) -> Iterator[Block]:
+    """The model, the paper's table beside ours of its stage 2 if there is such, and the sums."""
+    paper = published_stage_table(published)
+    tables = [(series, stage_table(series)) for series in every]
+    yield Text(FORMULAS, "code")
+    if not paper.empty:
+        series, ours = next((one for one in tables if BY_THOMAS in one[0].kind), tables[0])
+        theirs = by_key(paper, SIZE)
+        yield beside(
+            "Stage times without streams, and the optimum number of streams",
+            field(SIZE, lambda size: size, wording.count, "rows"),
+            theirs,
+            (_fields(PAPER, THEIRS), theirs),
+            (_fields(names[series.title]), by_key(ours, SIZE)),
+        )
+    yield _figure_of_sums(study, tables, names, paper)
+
+
 def _figure_of_sums(
-    study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
+    study: StudyData,
+    tables: Sequence[tuple[StreamSeries, pd.DataFrame]],
+    names: Mapping[str, str],
+    paper: pd.DataFrame,
 ) -> Figure:
     panels = []
     for series, ours in tables:
@@ -169,14 +142,11 @@ def _figure_of_sums(
             traces.append(_dots(paper, PAPER, theme.ORANGE, "square"))
             traces.append(_line(sizes, PUBLISHED_SUM, "paper's line", theme.ORANGE, "dot"))
         x = theme.log_axis(f"{SIZE} (rows)", sizes)
-        panels.append(Panel(series.title, traces, theme.layout(x, theme.log_axis("ms", shown))))
+        y = theme.log_axis("ms", shown)
+        panels.append(Panel(names[series.title], traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-sum",
-        caption=(
-            "Sum of the stages that streams can overlap, measured and fitted. The chosen law and "
-            "the published form are lines of slope and constant; they differ in whether errors "
-            "count relative to the sum or in ms."
-        ),
+        caption="Sum of the stages that streams can overlap.",
         alt=f"Dots and lines: milliseconds of the sum against {SIZE}, ours and the paper's.",
         panels=panels,
         keys=[
