@@ -302,22 +302,26 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
             # Between launches the copies would be counted, and without them data would be wrong.
             return
         names = {**context.problem, **configuration}
-        context.say({"event": "energy", "names": names, **sustained(context, work)})
+        once = statistics.median(times_ms(context.device, work, 3))
+        short = once < len(work.launches) * context.method.graph_below_us / 1e3
+        context.say({"event": "energy", "names": names, **sustained(context, work, short)})
 
 
-def sustained(context: ProblemContext, work: Runnable | LibraryRun) -> dict[str, Any]:
-    """Run work back to back for ``energy_ms``, after a third of that to settle: ``began`` and
-    ``ended``, s, of the host's clock, ``launches`` (runs of a problem) and ``time_ms`` of one."""
+def sustained(
+    context: ProblemContext, work: Runnable | LibraryRun, in_graphs: bool
+) -> dict[str, Any]:
+    """Run work back to back for ``energy_ms``, after a third of that to settle. ``in_graphs``:
+    whether graphs are replayed, since the host queues launches more slowly than the device runs
+    them. Returns ``began`` and ``ended``, s, of the host's clock, ``launches`` (runs of a problem)
+    and ``time_ms`` of one."""
     device, method = context.device, context.method
     once = max(statistics.median(times_ms(device, work, 3)) * work.solves, 1e-3)
-    short = once < len(work.launches or "1") * method.graph_below_us / 1e3
     in_graph = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(10 * GRAPH_MS / once))
 
     def run(launches: int) -> float | None:
         if isinstance(work, HostRun):
             times_ms(device, work, launches)
-        elif short:
-            # The host queues them more slowly than the device runs them.
+        elif in_graphs:
             count = math.ceil(launches / in_graph)
             return statistics.median(replayed(device, work, count, in_graph).times_ms)
         else:
@@ -326,7 +330,7 @@ def sustained(context: ProblemContext, work: Runnable | LibraryRun) -> dict[str,
 
     launches = math.ceil(method.energy_ms / once)
     run(math.ceil(launches / 3))
-    if short:
+    if in_graphs:
         launches = in_graph * math.ceil(launches / in_graph)
     began = time.monotonic()
     found = run(launches)

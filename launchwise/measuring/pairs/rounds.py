@@ -249,7 +249,8 @@ class Rounds:
         if work.restores or (isinstance(work, LibraryRun) and work.overwrites):
             return
         with context.spending("energy"):
-            context.say({"event": "sustained", "place": place, **sustained(context, work)})
+            found = sustained(context, work, self._way.timer == "graph")
+            context.say({"event": "sustained", "place": place, **found})
 
     def _timed(self, run: LayoutRun, work: Runnable | LibraryRun, entrant: Entered) -> list[float]:
         device, shortest = run.device, max(entrant.shortest_ms, 1e-3)
