@@ -1,4 +1,4 @@
-"""A measuring process, as the supervisor holds it: start, a first question, its tasks, end.
+"""A process that answers lines of JSON, as who started it holds it; of a sweep also its tasks.
 
 It is started with nothing but its command, so that it loads its libraries and opens the device
 while the supervisor still prepares the job, and nvcc runs.
@@ -59,28 +59,39 @@ class MeasuringProcess:
         """Attributes of the first visible device, or of its slice, which the process opens.
         ``folder``: folder of the workload that it will measure. Raises UserError when the device
         cannot be opened."""
-        # A process that has died says more than a broken pipe.
-        with contextlib.suppress(BrokenPipeError):
-            asked = {"describe": {"folder": str(folder), "slice_sms": slice_sms}}
-            self.asks.write(json.dumps(asked).encode() + b"\n")
-            self.asks.flush()
-        line, until = b"", time.monotonic() + OPENED_S
-        while not line.endswith(b"\n"):
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self.events], [], [], left)[0]:
-                raise UserError(
-                    "describe", "", f"the driver does not respond within {OPENED_S:g} s"
-                )
-            chunk = os.read(self.events.fileno(), 1 << 16)
-            if not chunk:
-                self.exit_code(KILLED_S)
-                raise UserError("describe", "", self.last_words() or "the measuring process died")
-            line += chunk
+        self.send({"describe": {"folder": str(folder), "slice_sms": slice_sms}})
+        try:
+            line = self.heard(OPENED_S)
+        except TimeoutError:
+            message = f"the driver does not respond within {OPENED_S:g} s"
+            raise UserError("describe", "", message) from None
+        if not line:
+            self.exit_code(KILLED_S)
+            raise UserError("describe", "", self.last_words() or "the measuring process died")
         event = json.loads(line)
         if event["event"] != "attributes":
             raise UserError("describe", "", event["reason"])
         found: dict[str, Any] = event["attributes"]
         return found
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Give it a line of JSON; one that has died says more than a broken pipe."""
+        with contextlib.suppress(BrokenPipeError):
+            self.asks.write(json.dumps(message).encode() + b"\n")
+            self.asks.flush()
+
+    def heard(self, seconds: float | None) -> bytes:
+        """The next line that it says; empty where it has ended. Raises TimeoutError when there is
+        none within so many seconds; None is for as long as it takes."""
+        line, until = b"", time.monotonic() + (seconds or 0.0)
+        while not line.endswith(b"\n"):
+            left = None if seconds is None else max(0.0, until - time.monotonic())
+            if not select.select([self.events], [], [], left)[0]:
+                raise TimeoutError
+            if not (chunk := os.read(self.events.fileno(), 1 << 16)):
+                return b""
+            line += chunk
+        return line
 
     def exit_code(self, seconds: float) -> int | None:
         """Exit code of a process that ends within some seconds; None if it does not."""

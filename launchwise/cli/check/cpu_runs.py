@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import select
-import subprocess
+import os
 import sys
-import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
@@ -23,6 +20,7 @@ from launchwise.cli.check.cases import Cases, Planned
 from launchwise.cli.check.command import FAILED, LEFT_OUT, OK, Step
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
+from launchwise.measuring.process import KILLED_S, MeasuringProcess
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.space import Configuration, Problem, label
@@ -42,64 +40,39 @@ class CpuProcess:
     """A process of :mod:`launchwise.cli.check.on_cpu` for a workload; it ends with the block."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._errors: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 (closed with the block)
-            "w+", encoding="utf-8", errors="replace"
-        )
+        self._command = [sys.executable, "-m", "launchwise.cli.check.on_cpu", str(folder)]
         self._start()
 
     def _start(self) -> None:
-        self._errors.seek(0)
-        self._errors.truncate()
-        self._is_loaded = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "launchwise.cli.check.on_cpu", str(self._folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
+        self._process, self._is_loaded = MeasuringProcess(self._command, os.environ), False
 
     def __enter__(self) -> CpuProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.communicate()
-        self._errors.close()
+        self._process.close()
 
     def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Its answer to one job; a process that has died is started anew. Raises Silent when there
         is none within so many seconds. Raises Died when the process dies."""
-        if self._process.poll() is not None:
-            self._process.communicate()
+        if self._process.popen.poll() is not None:
+            self._process.close()
             self._start()
         process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
         # Its first line says that it is loaded.
-        self._is_loaded = self._is_loaded or bool(process.stdout.readline())
-        # Of a process that has died the last words say more than a broken pipe.
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-        # It answers once for each job, so nothing of an answer waits in a buffer.
-        if self._is_loaded and not select.select([process.stdout], [], [], seconds)[0]:
+        self._is_loaded = self._is_loaded or bool(process.heard(None))
+        process.send(job)
+        try:
+            line = process.heard(seconds if self._is_loaded else None)
+        except TimeoutError:
             process.kill()
-            process.wait()
-            raise Silent(f"did not finish within {seconds:g} s")
-        line = process.stdout.readline()
+            process.exit_code(KILLED_S)
+            raise Silent(f"did not finish within {seconds:g} s") from None
         if not line:
-            code = process.wait()
-            raise Died(self._last_words() or f"ended with code {code}")
+            code = process.exit_code(KILLED_S)
+            raise Died(process.last_words() or f"ended with code {code}")
         answer: dict[str, Any] = json.loads(line)
         return answer
-
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        said = self._errors.read().strip().splitlines()
-        return said[-1] if said else ""
 
 
 SILENCE_S = 30.0  # Time limit of one configuration, without its compilation, s
