@@ -35,7 +35,7 @@ def main(
     spec, card_profile, asked = load_spec(folder), read_profile(profile, gpu), entry.counters
     assert asked is not None, "the study has no counters section"
     rows = read_table(sweep, measurement_schema(spec))
-    domain = Domain(spec, {gpu: card_profile}, entry.candidates, entry.constraints)
+    domain = Domain.of(entry, spec, {gpu: card_profile})
     wanted = domain.is_candidate(rows) & asked_about(entry, rows) & rows["status"].isin(MEASURED)
     chosen = fastest_by(rows[wanted], spec, asked)
     if chosen.empty:

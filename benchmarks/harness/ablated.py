@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,8 @@ class Material:
 
     def domain(self, only_features: Sequence[str] | None = None) -> Domain:
         """Candidates of the study; models use ``only_features``, or all."""
-        study = self.study
-        given = {} if study.usual is None else {"usual": [dict(each) for each in study.usual]}
-        return Domain(
-            self.spec, self.profiles, study.candidates, study.constraints,
-            study.near_best_percent, only_features or study.features, **given,
-        )  # fmt: skip
+        found = Domain.of(self.study, self.spec, self.profiles)
+        return replace(found, only_features=only_features) if only_features else found
 
 
 @dataclass(frozen=True)

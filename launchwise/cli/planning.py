@@ -16,7 +16,6 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.cli.candidates import Candidate, candidates_on, trained_on
-from launchwise.cli.recommending import study_domain
 from launchwise.cli.studies import (
     find_profile,
     gpu_named,
@@ -76,7 +75,7 @@ def planned(
     profiles = {
         gpu: find_profile(gpu, experiment, COMMAND) for gpu in dict.fromkeys([*rows, *gpus])
     }
-    domain = study_domain(asked, spec, profiles)
+    domain = Domain.of(asked, spec, profiles)
     targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
     candidates = [
         each

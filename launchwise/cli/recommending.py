@@ -25,9 +25,7 @@ from launchwise.cli.studies import (
     sweep_file,
 )
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.study import Study
 from launchwise.exporting.table import answer_of, read_answer_table
-from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.answering import why_none
 from launchwise.learning.answers import (
     BASES,
@@ -64,19 +62,6 @@ def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> li
     return list(read_product_facts(path)["gpus"])
 
 
-def study_domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
-    """The workload of a study on some GPUs, as the study asks about it."""
-    return Domain(
-        spec,
-        profiles,
-        study.candidates,
-        study.constraints,
-        study.near_best_percent,
-        study.features,
-        [each.model_dump() for each in study.usual or ()],
-    )
-
-
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
     """A study's product that answers for ``gpus`` besides those of its training rows. Raises
     UserError when a GPU is unknown, or the product is missing or damaged."""
@@ -86,7 +71,7 @@ def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final
     settings = experiment.studies[study]
     spec = experiment.specs[settings.workload]
     profiles = {gpu: find_profile(gpu, experiment, where) for gpu, where in named_by.items()}
-    domain = study_domain(settings, spec, profiles)
+    domain = Domain.of(settings, spec, profiles)
     return read_final(experiment.root / FINAL / study, domain)
 
 
@@ -267,7 +252,7 @@ def predicted(
     known = {
         each: find_profile(each, experiment, PREDICTING) for each in dict.fromkeys([gpu, *gpus])
     }
-    domain = Domain(spec, known, asked.candidates, asked.constraints)
+    domain = Domain.of(asked, spec, known)
     if learnt:
         from launchwise.tables.files import read_table
         from launchwise.tables.measurements import measurement_schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -189,6 +189,14 @@ class StudyFile(Strict, title="study.yaml"):
     and the report says what the whole gains"""
     blind: Blind | None = None
     """blind test of the model that answers users; none when left out"""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What it asks about, as JSON holds it: :class:`launchwise.learning.features.Domain`."""
+        plain = self.model_dump(mode="json")
+        plain["only_features"] = plain["features"]
+        names = ("candidates", "constraints", "near_best_percent", "only_features", "usual")
+        return {name: plain[name] for name in names if plain[name] is not None}
 
 
 class Study(StudyFile, title="study"):

@@ -16,6 +16,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.expressions import parsed
 from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Selection
+from launchwise.experiment.study import Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.row_arrays import arrays, of_gpus, records_of
@@ -66,6 +67,11 @@ class Domain:
     # Usual choices (see `launchwise.workloads.usual.Usual`), in place of the workload's
     # ``usual.yaml``.
     usual: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def of(cls, study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
+        """The workload of a study on some GPUs, as the study asks about it."""
+        return cls(spec, profiles, **study.asked)
 
     def _is_used(self, feature: str) -> bool:
         return self.only_features is None or feature in self.only_features
@@ -328,9 +334,8 @@ def read_domain(
 ) -> Domain:
     """The workload in ``folder`` on some GPUs, as a study asks about it.
 
-    ``gpus``, ``profiles``: names, and the file of each; ``question``: the other fields of
-    :class:`launchwise.learning.features.Domain`. Raises UserError when a profile cannot be read or
-    is of another GPU.
+    ``gpus``, ``profiles``: names, and the file of each; ``question``: :attr:`Study.asked`. Raises
+    UserError when a profile cannot be read or is of another GPU.
     """
     known = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
     return Domain(load_spec(folder), known, **question)

@@ -141,9 +141,7 @@ class StudyData:
 
     @cached_property
     def _domain(self) -> Domain:
-        asked = self.settings
-        usual = [each.model_dump() for each in asked.usual or ()]
-        return Domain(self.spec, self.profiles, asked.candidates, asked.constraints, usual=usual)
+        return Domain.of(self.settings, self.spec, self.profiles)
 
     @cached_property
     def unverified(self) -> pd.DataFrame:

@@ -216,13 +216,7 @@ class Studies:
 
     def question(self, study: str) -> Plain:
         """Candidates, when one counts as near the best, features, and what is usual."""
-        entry = self._values.studies[study]
-        keys = ("candidates", "constraints", "near_best_percent")
-        optional = {"only_features": entry["features"], "usual": entry["usual"]}
-        return {
-            **{key: entry[key] for key in keys},
-            **{key: value for key, value in optional.items() if value is not None},
-        }
+        return self._experiment.studies[study].asked
 
     def processes(self, study: str) -> int:
         """Processes that fit the study's folds, or ask about them, at once. A study of many folds

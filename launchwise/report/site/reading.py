@@ -152,9 +152,7 @@ def _table(
 ) -> AnswerTable | None:
     if path is None:
         return None
-    usual = [one.model_dump() for one in settings.usual or ()]
-    named = settings.candidates, settings.constraints
-    return read_answer_table(path, Domain(spec, profiles, *named, usual=usual))
+    return read_answer_table(path, Domain.of(settings, spec, profiles))
 
 
 def _of_gpus(paths: Mapping[str, Path], schema: Schema) -> dict[str, pd.DataFrame]:
