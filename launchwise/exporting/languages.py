@@ -186,8 +186,8 @@ def _view(text: str) -> str:
 def _conditions(table: AnswerTable, members: Mapping[str, str]) -> list[str]:
     """What holds of a problem that some configuration may run."""
     found = []
-    for one in table.limits.ranges:
-        own = members[one.parameter]
+    for name, one in table.limits.parameters.items():
+        own = members[name]
         if one.values is not None:
             listed = (cpp_text(each) if isinstance(each, str) else str(each) for each in one.values)
             found.append(f"({' || '.join(f'{own} == {each}' for each in listed)})")

@@ -283,7 +283,7 @@ class AnswerTable:
             "texts": sorted(self.texts),
             "default": self.default,
             "neutral": self.neutral,
-            "limits": asdict(self.limits),
+            "limits": self.limits.plain,
             "formulas": asdict(self.formulas),
             "entries": [self._plain_entry(one) for one in self.entries],
         }

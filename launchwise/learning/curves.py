@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,10 +23,6 @@ from launchwise.learning.truth import Truth
 from launchwise.search.candidates import Key, described, losses_of, texts_of
 from launchwise.workloads.near_problems import nearest, nearest_others, with_expected
 from launchwise.workloads.spec import Spec
-
-if TYPE_CHECKING:
-    from launchwise.learning.truth import Truth
-
 
 SEARCHED = 20  # Measurements after which a simulated search ends
 MOST_CASES = 6  # Test cases of each GPU of a fold on which a search is simulated

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.expressions import evaluate, names_in, parsed
 from launchwise.base.expressions import inlined as without_derived
 from launchwise.base.nested import is_simple
 from launchwise.workloads.arguments import Repeated, Step
-from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.parts import ProblemParameter, Value, Variant
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import resolved_kernel
 
@@ -166,49 +166,45 @@ def evaluated(spec: Spec, one: LaunchExpressions | Step, names: Mapping[str, Any
 
 
 @dataclass(frozen=True)
-class Range:
-    """Values that a parameter may have; None where there is no limit."""
-
-    parameter: str
-    minimum: int | None
-    maximum: int | None
-    values: tuple[Value, ...] | None
-
-
-@dataclass(frozen=True)
 class Limits:
     """Problems that some configuration may run."""
 
-    ranges: tuple[Range, ...] = ()  # one per parameter
+    parameters: Mapping[str, ProblemParameter] = field(default_factory=dict)
     # Expressions over the parameters: the workload's constraints that read nothing else. What
     # needs division, powers or functions beside ``ceil_div`` and ``round_up`` is left out.
     conditions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: Spec) -> Limits:
-        ranges = [
-            Range(name, one.minimum, one.maximum, None if one.values is None else tuple(one.values))
-            for name, one in spec.problem.items()
-        ]
         conditions = []
         for text in spec.constraints:
             # Too long without functions: for a file, as little simple as a power.
             with contextlib.suppress(ValueError):
                 if set(spec.formulas.raw_names(text)) <= {*spec.problem}:
                     conditions.append(inlined(text, spec.derived))
-        return cls(tuple(ranges), tuple(filter(is_simple, conditions)))
+        return cls(spec.problem, tuple(filter(is_simple, conditions)))
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds them; None where there is no limit."""
+        keys = ("minimum", "maximum", "values")
+        ranges = [
+            {"parameter": name, **{key: getattr(one, key) for key in keys}}
+            for name, one in self.parameters.items()
+        ]
+        return {"ranges": ranges, "conditions": list(self.conditions)}
 
     @property
     def texts(self) -> list[str]:
         """Every limit as an expression over the parameters."""
         found = []
-        for one in self.ranges:
+        for name, one in self.parameters.items():
             if one.values is not None:
-                found.append(f"{one.parameter} in {one.values!r}")
+                found.append(f"{name} in {tuple(one.values)!r}")
             if one.minimum is not None:
-                found.append(f"{one.parameter} >= {one.minimum}")
+                found.append(f"{name} >= {one.minimum}")
             if one.maximum is not None:
-                found.append(f"{one.parameter} <= {one.maximum}")
+                found.append(f"{name} <= {one.maximum}")
         return [*found, *self.conditions]
 
     def hold(self, problem: Mapping[str, Value]) -> bool:

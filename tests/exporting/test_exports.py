@@ -25,7 +25,8 @@ from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.splits import Case
 from launchwise.workloads.declared.declared_workload import load_workload
-from launchwise.workloads.launch_shapes import Limits, Range
+from launchwise.workloads.launch_shapes import Limits
+from launchwise.workloads.parts import ProblemParameter
 from launchwise.workloads.spec import Spec, load_spec
 
 # The table
@@ -114,7 +115,8 @@ def test_names_that_cpp_takes_otherwise_stay_apart(study, tmp_path):
         "configurations": ({"variant": "x", **dict.fromkeys(HARD, 8)},),
         "entries": tuple(replace(one, problem=(1, 2, 3)) for one in known.entries),
     }
-    limits = Limits(tuple(Range(name, 1, None, None) for name in named))
+    least = ProblemParameter(type="integer", minimum=1)
+    limits = Limits(dict.fromkeys(named, least))
     stored = known.stored.model_copy(update=changed)
     made = AnswerTable(study, spec, stored, limits, ExportedFormulas())
     (tmp_path / "hard.hpp").write_text(cpp_header(made))

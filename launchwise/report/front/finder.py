@@ -232,8 +232,10 @@ def _parameters(study: StudyData, keys: Sequence[tuple[Value, ...]]) -> list[dic
 def limits(study: StudyData) -> list[tuple[str, Any]]:
     """Limits of the problems that a configuration may run: as text, and as nested lists."""
     every = problem_limits.Limits.of(study.spec)
-    numbers = replace(every, ranges=tuple(replace(one, values=None) for one in every.ranges))
-    return [(text, nested(text)) for text in numbers.texts]
+    named = {
+        name: one.model_copy(update={"values": None}) for name, one in every.parameters.items()
+    }
+    return [(text, nested(text)) for text in replace(every, parameters=named).texts]
 
 
 def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
