@@ -18,7 +18,7 @@ def main(
     ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
     ``method``: how the rows in ``shards`` were measured.
     """
-    from launchwise.measuring.extension import gather
+    from launchwise.measuring.earlier_rows import gather
 
     gather(folder, shards, extends, method, output)
 

@@ -21,7 +21,7 @@ def main(
     """
     from launchwise.learning.features import read_domain
     from launchwise.learning.final import recommended_guesses
-    from launchwise.measuring.priors import write_guesses
+    from launchwise.measuring.earlier_rows import write_guesses
 
     model, count = guesses["model"], guesses["count"]
     domain = read_domain(folder, [gpu], [profile], {})

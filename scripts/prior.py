@@ -19,7 +19,7 @@ def main(
     ``gpus``, ``sweeps``: other GPUs, and the sweep of each.
     ``extended``: other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
     """
-    from launchwise.measuring.priors import write_prior
+    from launchwise.measuring.earlier_rows import write_prior
     from launchwise.tables.files import read_tables
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec

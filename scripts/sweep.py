@@ -7,9 +7,13 @@ from typing import Any
 from launchwise.base.scripting import run
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import read_profile
-from launchwise.measuring.extension import lacks_anything, read_extension
+from launchwise.measuring.earlier_rows import (
+    lacks_anything,
+    read_extension,
+    read_guesses,
+    read_prior,
+)
 from launchwise.measuring.job import ready_job
-from launchwise.measuring.priors import read_guesses, read_prior
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import (
     Measured,

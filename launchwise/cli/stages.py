@@ -230,7 +230,7 @@ class Stages:
         path = self._files.prior
 
         def known() -> Callable[[Problem], Prior]:
-            from launchwise.measuring.priors import read_prior, write_prior
+            from launchwise.measuring.earlier_rows import read_prior, write_prior
             from launchwise.tables.files import read_tables
             from launchwise.tables.measurements import measurement_schema
 
@@ -268,7 +268,7 @@ class Stages:
         )
 
     def _write_tables(self, fingerprint: str) -> None:
-        from launchwise.measuring.extension import gather
+        from launchwise.measuring.earlier_rows import gather
         from launchwise.measuring.journal import counted_rows, read_notes
         from launchwise.measuring.sweep import Measured, write_shard
         from launchwise.report.sweep_page import write_answers
@@ -309,7 +309,7 @@ def load() -> None:
     # To Linux, a thread has a priority of its own.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-    import launchwise.measuring.extension
+    import launchwise.measuring.earlier_rows
     import launchwise.measuring.sweep
     import launchwise.report.sweep_page  # noqa: F401
 

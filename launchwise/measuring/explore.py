@@ -57,7 +57,7 @@ class RandomDraws:
     # come from a sweep of everything and do not count.
     known: Iterable[Told] = ()
     # For each other GPU its configurations and times of this problem or of one that is near (see
-    # launchwise.measuring.priors): TransferExplorer begins with them.
+    # launchwise.measuring.earlier_rows): TransferExplorer begins with them.
     prior: Iterable[Iterable[Told]] = ()
     # It ends once the chance that a candidate is left that is faster than the best by more than
     # this, in percent, is at most a tenth; None: not before the budget.

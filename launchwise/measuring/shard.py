@@ -25,7 +25,7 @@ from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
     # It loads pandas, which most sweeps need only for their tables.
-    from launchwise.measuring.extension import Extension
+    from launchwise.measuring.earlier_rows import Extension
 
 
 TIMING_RULES_VERSION = 2

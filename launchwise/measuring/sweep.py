@@ -45,7 +45,7 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import builds_in_order
 
 if TYPE_CHECKING:
-    from launchwise.measuring.extension import Extension
+    from launchwise.measuring.earlier_rows import Extension
 
 
 def measure_shard(

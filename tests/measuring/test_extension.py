@@ -8,7 +8,7 @@ from mistakes import planted
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.extension import extended, read_extension
+from launchwise.measuring.earlier_rows import extended, read_extension
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.source_states import source_state

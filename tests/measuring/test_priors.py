@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.priors import read_prior, write_prior
+from launchwise.measuring.earlier_rows import read_prior, write_prior
 from launchwise.tables.files import read_facts
 from launchwise.workloads.near_problems import nearest, own_prior
 from tests.support.spaces import made

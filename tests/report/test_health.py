@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from launchwise.base.provenance import changes_since
-from launchwise.measuring.extension import named
+from launchwise.measuring.earlier_rows import named
 from launchwise.report.health import health_section, sweep_health
 from launchwise.report.measure_again import anew_settings
 from launchwise.workloads.metrics import UNKNOWN

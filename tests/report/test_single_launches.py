@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from launchwise.measuring.extension import named
+from launchwise.measuring.earlier_rows import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
 from launchwise.report.health import health_section
