@@ -75,11 +75,14 @@ def answers_file(path: Path, places: Mapping[str, str], device: str) -> Path:
     ]
     content = {
         **{"format": FORMAT, "kernel": "scaled", "problem": dict(places)},
+        **{"variant": "triton", "decision": f"{path.stem}.py"},
         **{"texts": ["dtype"] if "dtype" in places else [], "tensors": {}},
         **{"tunables": [*CHOSEN], "fallback": [*CHOSEN.values()]},
         **{"devices": {"here": {"names": [device]}}, "answers": answers},
     }
     write_text(path, as_lines(content))
+    # Nothing is decided: an unlisted size has the nearest listed answer.
+    write_text(path.with_suffix(".py"), "def recommend(device, **problem):\n    return None\n")
     return path
 
 
