@@ -55,6 +55,14 @@ def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> floa
     return found
 
 
+def within(factors: Interval | None, far: float) -> str:
+    """How far such times are off, in words; empty where that is unknown."""
+    limits = around(1.0, factors, far)
+    if limits is None:
+        return ""
+    return f": nine of ten such times are within a factor of {max(1 / limits[0], limits[1]):.3g}"
+
+
 def around(value: float | None, factors: Interval | None, far: float) -> Interval | None:
     """Limits of a stated value: factors of it, ``far`` times further away on either side."""
     if value is None or factors is None:

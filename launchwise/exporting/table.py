@@ -19,7 +19,7 @@ from launchwise.base.storage import write_sealed_json
 from launchwise.exporting.decision import Judge, growth
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
-from launchwise.exporting.lookup import around, distance, outside
+from launchwise.exporting.lookup import around, distance, outside, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     MEASURED,
@@ -218,20 +218,17 @@ class AnswerTable:
             improvement_interval=None,
             is_usual=chosen == kept,
         )
-        within = "within" if far == 1 else "beyond"
         answered_for = self.problem(entry.problem)
+        scaled = f"its time is scaled from {assigned(answered_for)}, the nearest with an answer"
+        reached = f"; {device.tested.words}" if device.tested and far == 1 else ""
+        inside = "within" if far == 1 else "beyond"
         return Answer(
             gpu=device.name,
             problem=problem,
-            basis=entry.basis if entry.basis == NEW_GPU else within,
+            basis=entry.basis if entry.basis == NEW_GPU else inside,
             suggestions=[first],
             usual=used(kept or self.configuration(entry.usual), self.spec),
-            why="; ".join(
-                [
-                    f"its time is scaled from {assigned(answered_for)}, the nearest with an answer",
-                    *([device.tested.words] if device.tested and far == 1 else []),
-                ]
-            ),
+            why=scaled + within(device.between_ms, far) + reached,
             answered_for=answered_for,
             outside=far,
         )

@@ -261,7 +261,9 @@
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
     // Blind tests asked within the measured sizes.
     const reached = found.far > 1 ? "" : data.rule.reached[entry[GPU]];
-    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${reached && `; ${reached}`}`;
+    const [factors] = data.rule.between[entry[GPU]];
+    const off = factors ? `: nine of ten such times are within a factor of ${number(found.far * Math.max(1 / factors[0], factors[1]), 3)}` : "";
+    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${off}${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
     made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(data, entry, context));
     made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
