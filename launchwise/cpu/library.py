@@ -19,7 +19,7 @@ from launchwise.cpu.toolchain import (
     errors,
     plain,
 )
-from launchwise.workloads.builds import Build, split_kernel, translation_unit
+from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (
     include_folders,
     included_files,
@@ -102,13 +102,15 @@ class Compiler:
             *dict.fromkeys([*untouched, *own, *_headers_of_types(build)]),
             *unit_headers(self._folder, [build.source], self._headers),
         ]
-        lines, last = [], 1
-        for line in translation_unit([build], headers).splitlines():
-            lines += [f'#line {last} "{build.source}"', line]
-            if line == f'#include "{build.source}"':
-                path = self._folder / build.source
-                last = path.read_bytes().count(b"\n") or 1 if path.is_file() else 1
-        return "\n".join(lines) + "\n"
+        macros, path = macros_of(build), self._folder / build.source
+        before = [f"#include {one}" if one[0] == "<" else f'#include "{one}"' for one in headers]
+        before += [f"namespace {build.namespace} {{"]
+        before += [f"#define {name} {value}" for name, value in macros]
+        after = [*(f"#undef {name.removesuffix('(name)')}" for name, _ in macros), "}"]
+        last = path.read_bytes().count(b"\n") or 1 if path.is_file() else 1
+        numbered = [*((1, line) for line in [*before, f'#include "{build.source}"'])]
+        numbered += [(last, line) for line in after]
+        return "".join(f'#line {at} "{build.source}"\n{line}\n' for at, line in numbered)
 
     def _libraries(self, build: Build) -> dict[str, tuple[str, int]]:
         """Headers of CUDA's that are empty here: where each is included first, file and line."""

@@ -158,23 +158,6 @@ def check_build(dtype: str | None) -> Build:
     return Build.of(CHECK_SOURCE, {} if dtype is None else real_macro(dtype))
 
 
-def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
-    """Source text that compiles every one of ``builds``; ``headers`` are included once, first.
-    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them."""
-    lines = [
-        f"#include {header}" if header.startswith("<") else f'#include "{header}"'
-        for header in headers
-    ]
-    for build in builds:
-        defines = macros_of(build)
-        lines.append(f"namespace {build.namespace} {{")
-        lines.extend(f"#define {name} {value}" for name, value in defines)
-        lines.append(f'#include "{build.source}"')
-        lines.extend(f"#undef {name.removesuffix('(name)')}" for name, _ in defines)
-        lines.append("}")
-    return "\n".join(lines) + "\n"
-
-
 def macros_of(build: Build) -> list[tuple[str, str]]:
     """Macros around the source of a build: new names of its kernels, then its own macros."""
     if not build.kernels:

@@ -1,4 +1,4 @@
-"""Builds, translation units and bundles."""
+"""Builds and bundles."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import INDEX, Bundle, Kernel, write_bundle
-from launchwise.workloads.builds import Build, spread, translation_unit
+from launchwise.workloads.builds import Build, spread
 
 names = st.sampled_from(["REAL", "INDEX", "RADIUS", "ROW_PADDING"])
 defines = st.dictionaries(names, st.integers(0, 3) | st.sampled_from(["float", "double"]))
@@ -40,30 +40,6 @@ def test_spread_is_a_partition_of_nearly_equal_groups(found, units):
     sizes = [len(group) for group in groups]
     assert max(sizes) - min(sizes) <= 1
     assert groups == spread(reversed(found), units)
-
-
-def test_a_translation_unit_defines_every_macro_around_its_own_include_only():
-    first = Build.of("a.cu", {"REAL": "float", "RADIUS": 1})
-    second = Build.of("a.cu", {"REAL": "double"})
-    text = translation_unit([first, second], ["common.cuh"])
-    lines = text.splitlines()
-    assert lines[0] == '#include "common.cuh"'
-    active = {}
-    seen = []
-    for line in lines[1:]:
-        if match := re.fullmatch(r"#define (\S+) (.*)", line):
-            name, value = match.groups()
-            assert name.split("(")[0] not in active
-            active[name.split("(")[0]] = value
-        elif line.startswith("#undef "):
-            del active[line.removeprefix("#undef ")]
-        elif line == '#include "a.cu"':
-            seen.append(dict(active))
-    assert active == {}
-    assert seen == [
-        {"KERNEL": f"name##_{first.key}", "REAL": "float", "RADIUS": "1"},
-        {"KERNEL": f"name##_{second.key}", "REAL": "double"},
-    ]
 
 
 KERNEL = Kernel("0.cubin", "step_x", 32, 8, 1024)

@@ -9,7 +9,7 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
-from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.builds import Build, macros_of
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.expected import called
@@ -173,10 +173,8 @@ def test_a_build_has_the_variants_tunables_and_its_own_macros(folder):
         **{"PIXELS": "16", "block_size_x": "16", "block_size_y": "16"},
         **{"tile_size_x": "1", "tile_size_y": "1"},
     }
-    unit = translation_unit(builds[:1], ["<cuda_runtime.h>"])
-    assert unit.startswith("#include <cuda_runtime.h>\n")
-    assert f"#define convolution_kernel convolution_kernel_{builds[0].key}" in unit
-    assert "KERNEL(" not in unit
+    renamed = "convolution_kernel", f"convolution_kernel_{builds[0].key}"
+    assert macros_of(builds[0]) == [renamed, *builds[0].defines]
 
 
 def test_naming_kernels_changes_no_key_of_a_file_with_macros_of_ours():
