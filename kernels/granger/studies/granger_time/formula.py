@@ -77,15 +77,6 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Times:
-    """Result of the formula, µs."""
-
-    compute: float
-    memory: float
-    total: float
-
-
-@dataclass(frozen=True)
 class Rates:
     """Inputs of the formula per GPU: FLOP/s and bytes/s."""
 
@@ -99,31 +90,26 @@ class Rates:
         gflops = known.float32_gflops or 2e-3 * profile.cores * profile.clock_mhz
         return cls(1e9 * gflops, 1e9 * known.copy_bandwidth_gbs)
 
-    def times(self, facts: Facts) -> Times:
+    def predicted_us(self, facts: Facts) -> float:
         """The published formula."""
-        compute, memory = 1e6 * facts.flop / self.peak, 1e6 * facts.bytes / self.bandwidth
-        return Times(compute, memory, max(compute, memory) + facts.launch_overhead_us)
+        longer = max(facts.flop / self.peak, facts.bytes / self.bandwidth)
+        return 1e6 * longer + facts.launch_overhead_us
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A GPU of the source: its peak and bandwidth there, and the printed times, µs."""
+    """A GPU of the source: its peak and bandwidth there, and the printed prediction."""
 
     gpu: str
-    device: str
     rates: Rates
-    times: Times
+    predicted_us: float
 
 
 def printed_of(published: Mapping[str, Records]) -> Iterator[Printed]:
     """The rows of the published table."""
     for row in published.get("predictions", []):
-        yield Printed(
-            row["gpu"],
-            row["device"],
-            Rates(float(row["peak_float32_flops"]), float(row["bandwidth_bytes_a_second"])),
-            Times(*(float(row[f"{name}_us"]) for name in ("compute", "memory", "predicted"))),
-        )
+        rates = Rates(float(row["peak_float32_flops"]), float(row["bandwidth_bytes_a_second"]))
+        yield Printed(row["gpu"], rates, float(row["predicted_us"]))
 
 
 @dataclass(frozen=True)
@@ -206,9 +192,9 @@ class Known:
         """The printed prediction; of a GPU that the source does not have by its formula."""
         for one in self.source.printed:
             if one.gpu == gpu:
-                return one.times.total
+                return one.predicted_us
         facts = self.source.facts
-        return Rates.of(self.gpus[gpu]).times(facts).total
+        return Rates.of(self.gpus[gpu]).predicted_us(facts)
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:

@@ -92,15 +92,10 @@ CAPTION = "Counters of one launch on {} (Nsight Compute, without control of cloc
 
 
 def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:
-    names = ["time_ns", "instructions", "loaded", "missed", "stored"]
+    names = ["time_ns", "missed"]
     by_type = found.pivot(index=["county", "variant"], columns="dtype", values=names)
     ratio = pd.DataFrame({one: by_type[one, "float32"] / by_type[one, "float64"] for one in names})
     ours = ratio.xs(published, level="variant")
-    yield (
-        "Work:",
-        f"float32 / float64 of {published} is {_each(ours['instructions'])} for instructions, "
-        f"{_each(ours['loaded'])} for loaded and {_each(ours['stored'])} for stored sectors.",
-    )
     follows = ((ours["missed"] > 1) == (ours["time_ns"] > 1)).all()
     yield (
         "Misses in L1:",

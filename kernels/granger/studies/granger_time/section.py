@@ -24,7 +24,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.study import StudyData
 
-from .formula import BEST, ONCE, PUBLISHED, Known, Printed, Rates, Row, Source, size, span
+from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size, span
 from .launches import launches
 
 
@@ -48,8 +48,8 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
 
 def _lead(source: Source) -> Text:
     facts = source.facts
-    again = [one.rates.times(facts).total for one in source.printed]
-    off = [abs(us / one.times.total - 1) for us, one in zip(again, source.printed, strict=True)]
+    again = [one.rates.predicted_us(facts) for one in source.printed]
+    off = [abs(us / one.predicted_us - 1) for us, one in zip(again, source.printed, strict=True)]
     return Text(
         f"max(FLOP / peak, bytes / bandwidth) + {facts.launch_overhead_us:g} µs, with "
         f"{wording.number(facts.flop / 1e6)} MFLOP and {size(facts.bytes)}: what the "
@@ -61,14 +61,14 @@ def _lead(source: Source) -> Text:
 def _predictions(known: Known) -> Table:
     """The source's cards, then the whole cards of the study: formula, cost model, sweep."""
     facts = known.source.facts
-    printed = {one.gpu: one for one in known.source.printed}
-    rates = {gpu: one.rates for gpu, one in printed.items()}
+    said = {one.gpu: one.predicted_us for one in known.source.printed}
+    rates = {one.gpu: one.rates for one in known.source.printed}
     rates |= {gpu: Rates.of(known.gpus[gpu]) for gpu in known.added}
 
     def off(gpu: str) -> float | None:
         """Peak of the source / peak of the table of cards - 1."""
         card = known.cards.get(gpu)
-        if gpu not in printed or card is None or card.missing:
+        if gpu not in said or card is None or card.missing:
             return None
         return 1e-9 * rates[gpu].peak / card.figures["float32_gflops"] - 1
 
@@ -79,8 +79,8 @@ def _predictions(known: Known) -> Table:
         field("bandwidth", lambda gpu: rates[gpu].bandwidth / 1e9, significant(4), "GB/s"),
         *grouped(
             "formula",
-            field("printed", lambda gpu: _total(printed.get(gpu)), decimals(2), "µs"),
-            field("computed", lambda gpu: rates[gpu].times(facts).total, decimals(2), "µs"),
+            field("printed", said.get, decimals(2), "µs"),
+            field("computed", lambda gpu: rates[gpu].predicted_us(facts), decimals(2), "µs"),
         ),
     ]
     for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
@@ -88,10 +88,6 @@ def _predictions(known: Known) -> Table:
     problem = wording.problem(facts.problem, known.study.problem_columns)
     caption = f"Times of {problem}: the published launch, without copies, fastest verified"
     return table_of(caption, fields, rates)
-
-
-def _total(printed: Printed | None) -> float | None:
-    return None if printed is None else printed.times.total
 
 
 def _of_rows(
@@ -220,7 +216,7 @@ def _launch(known: Known) -> Iterator[list[str]]:
     yield ["time of a launch by the host", f"{said:g} µs", wording.listed(told), _of_all(held)]
     times = [known.measured[gpu][PUBLISHED]["time_us"] for gpu in cards]
     parts = [us / time for us, time in zip(here, times, strict=True)]
-    printed = span([100 * said / one.times.total for one in known.source.printed], 1)
+    printed = span([100 * said / one.predicted_us for one in known.source.printed], 1)
     yield [
         "a launch is small beside the rest",
         f"{printed} % of the predicted times",
@@ -260,10 +256,12 @@ def _times(known: Known) -> Iterator[list[str]]:
         ]
     named = [one for one in known.source.printed if one.gpu in known.estimated]
     if named:
-        ratios = [known.estimated[one.gpu][PUBLISHED]["time_us"] / one.times.total for one in named]
+        ratios = [
+            known.estimated[one.gpu][PUBLISHED]["time_us"] / one.predicted_us for one in named
+        ]
         yield [
             "times on the source's GPUs",
-            f"{span([one.times.total for one in named])} µs",
+            f"{span([one.predicted_us for one in named])} µs",
             f"{span(ratios, 1)} times as much by the cost model; not measured",
             "not by the cost model" if min(ratios) > NEAR else "yes, by the cost model",
         ]
@@ -273,7 +271,7 @@ def _order(known: Known) -> Iterator[list[str]]:
     named = [one for one in known.source.printed if one.gpu in known.estimated]
     if len(named) < FEWEST_FOR_ORDER:
         return
-    printed = np.array([one.times.total for one in named])
+    printed = np.array([one.predicted_us for one in named])
     ours = np.array([known.estimated[one.gpu][PUBLISHED]["time_us"] for one in named])
     whole = np.zeros(len(named), dtype=np.int64)
     ranks = [group_ranks(whole, values) for values in (printed, ours)]
@@ -281,7 +279,7 @@ def _order(known: Known) -> Iterator[list[str]]:
     order = sorted(zip(ours, (one.gpu for one in named), strict=True))
     yield [
         "order of the source's GPUs",
-        ", ".join(gpu for _, gpu in sorted((one.times.total, one.gpu) for one in named)),
+        ", ".join(gpu for _, gpu in sorted((one.predicted_us, one.gpu) for one in named)),
         f"{', '.join(gpu for _, gpu in order)} by the cost model (rank correlation {rho:.2f})",
         "yes" if rho == 1 else "in part" if rho > 0.5 else "no",
     ]

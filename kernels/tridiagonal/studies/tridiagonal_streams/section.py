@@ -29,6 +29,7 @@ from .fits import fit_blocks, judged, optima_blocks, optima_table, published_opt
 from .gains import (
     CHOICE,
     FIELDS,
+    NOT_WELL,
     SIZE,
     STANDARD_ERRORS,
     faster_sizes,
@@ -39,15 +40,14 @@ from .series import StreamSeries, batch_blocks, series_of
 from .stages import PAPER, stage_blocks, stage_table
 
 HOLDS, PARTLY, FAILS = "holds", "holds in part", "does not hold"
-UNKNOWN = "not measured well enough"
 UNDECIDED = "undecided"
-UNFITTED = Cell("–", detail=UNKNOWN)  # verdict on a claim that there are too few rows for
+UNFITTED = Cell("–", detail=NOT_WELL)  # verdict on a claim that there are too few rows for
 
 
 def of_all(good: int, count: int) -> str:
     """Verdict on a claim that holds at ``good`` of ``count`` sizes."""
     if not count:
-        return UNKNOWN
+        return NOT_WELL
     return HOLDS if good == count else PARTLY if good else FAILS
 
 
