@@ -396,7 +396,7 @@ def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(publis
 def test_the_page_is_made_of_them(page):
     text = render("x", "x", page, figures=False)
     assert "Speed-up of streams" in text
-    assert "at n = 80\u202f000\u202f000 and 100\u202f000\u202f000" in text
+    assert "the most of n = 80\u202f000\u202f000 and 100\u202f000\u202f000" in text
     assert "nan" not in text.lower()
 
 

@@ -194,7 +194,7 @@ def _of_ours(gpu: str, cases: int, base: Peer | None) -> list[Field]:
             time = line.ours.get(gpu, NOT_TIMED)[place]
             if time is None:
                 return Cell(MISSING)
-            return Cell(wording.number(scale * time.ms), role="run", detail=time.of)
+            return Cell(wording.number(scale * time.ms), detail=time.of)
 
         return field(title, cell, unit=unit, number=True)
 

@@ -228,7 +228,7 @@ def _gain(
     at = wording.listed(map(wording.count, shares)) or MISSING
     yield Text(
         f"Bound: T / (T - sum); beyond: {STANDARD_ERRORS:g} standard errors. Can overlap, and "
-        f"stage 2 of all stages: at most at n = {at}; the paper's share follows from its laws.",
+        f"stage 2 of all stages: the most of n = {at}; the paper's share follows from its laws.",
         "note",
     )
     yield gain_figure(study, [(names[one.title], one.runs, one.gains) for one in every])
