@@ -20,7 +20,8 @@ from launchwise.importing.csv_mapping import read_mapping
 from launchwise.importing.files import MEGABYTE, MOST_BYTES
 from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.members import FORMAT_KEY, STATED, Options
-from launchwise.importing.sweep import ForeignSweep, Row, as_value
+from launchwise.importing.sweep import ForeignSweep, as_value, row_of
+from launchwise.importing.sweep import sweep_of as own_sweep
 from launchwise.importing.t1 import read_t1
 from launchwise.importing.t4 import write_t4
 from launchwise.importing.workload import Imported, write_workload
@@ -127,30 +128,20 @@ def sweep_of(
     )
     rows = []
     for record in table[chosen].to_dict("records"):
-        time = record[STATED] if stated else record["time_ms"]
         ok = record["status"] in ("ok", "slow", "unverified")
-        extra = {"measured_at": record["measured_at"]} if record["measured_at"] else {}
-        if record["registers"]:
-            extra["registers"] = int(record["registers"])
-        rows.append(
-            Row(
-                configuration={told: record[name] for name, told in own.items()},
-                status="ok" if ok else record["status"],
-                reason=record["reason"] if not ok else "",
-                times_ms=tuple(float(each) for each in record["times_ms"]),
-                time_ms=float(time) if ok else None,
-                extra=extra,
-            )
+        one = row_of(
+            {told: record[name] for name, told in own.items()},
+            float(record[STATED] if stated else record["time_ms"]) if ok else None,
+            [float(each) for each in record["times_ms"]],
+            "" if ok else record["reason"],
+            "" if ok else record["status"],
+            {"registers": int(record["registers"])} if record["registers"] else None,
+            record["measured_at"] or None,
         )
-    return ForeignSweep(
-        source="",
-        format="",
-        device_name=str(foreign.get("device", "")),
-        kernel_name=str(foreign.get("kernel") or kernel),
-        problem=dict(problem),
-        tunables={told: values[name] for name, told in own.items()},
-        rows=rows,
-    )
+        rows.append(one)
+    device, kernel = foreign.get("device"), foreign.get("kernel") or kernel
+    listed = {told: values[name] for name, told in own.items()}
+    return own_sweep("", "", rows, "{}", listed, listed, device, kernel, problem)
 
 
 def _values(texts: Iterable[str], flag: str) -> dict[str, Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import STATED, Batch, Member, own_names
-from launchwise.importing.t1 import Space
+from launchwise.importing.sweep import Row
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -28,24 +29,12 @@ UNKNOWN_BYTES = "1"  # Least bytes of a problem if unknown: one byte holds for e
 UNKNOWN_FLOP = "0"
 
 
-TAG = "tag:yaml.org,2002:"
-
-
-class _Compact(yaml.SafeDumper):
-    """Writes lists and innermost mappings on one line, without anchors."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-_Compact.add_representer(
-    list, lambda dumper, data: dumper.represent_sequence(f"{TAG}seq", data, flow_style=True)
-)
-
-
 def as_yaml(content: Mapping[str, Any]) -> str:
-    """``content`` as YAML, keys in their order."""
-    return yaml.dump(content, Dumper=_Compact, sort_keys=False, width=100, allow_unicode=True)
+    """``content`` as YAML, keys in their order; lists and innermost mappings are one line each."""
+    plain = json.loads(json.dumps(content))  # The same list twice would be an alias.
+    return yaml.safe_dump(
+        plain, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True
+    )
 
 
 def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
@@ -165,22 +154,20 @@ def _baseline(batch: Batch, values: Mapping[str, Sequence[Value]]) -> dict[str, 
     members, asked = batch.members, batch.asked
     if asked.baseline:
         return _named_baseline(batch)
-    timed = [
-        {tuple(row.configuration.items()): None for row in member.sweep.timed} for member in members
-    ]
+    if empty := [member for member in members if not member.sweep.timed]:
+        raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
+    timed = [dict.fromkeys(_key(row) for row in member.sweep.timed) for member in members]
     everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
     defaults = asked.space.defaults if asked.space else {}
     # Tunables that have other values than integers hold texts.
     wanted = tuple(
-        (ours, str(value) if isinstance(values[ours][0], str) else value)
+        (ours, str(defaults[theirs]) if isinstance(values[ours][0], str) else defaults[theirs])
         for theirs, ours in batch.names.items()
-        if (value := defaults.get(theirs)) is not None
+        if theirs in defaults
     )
     if wanted in everywhere:
         batch.notes.append("baseline: the defaults of T1")
         return dict(wanted)
-    if empty := [member for member in members if not member.sweep.timed]:
-        raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
     if not everywhere and all(len(member.sweep.rows) == 1 for member in members):
         message = "holds one row per problem: winners alone, which are no sweep (see"
         raise UserError(members[0].sweep.source, "", f"{message} launchwise import-shipped)")
@@ -188,27 +175,29 @@ def _baseline(batch: Batch, values: Mapping[str, Sequence[Value]]) -> dict[str, 
         message = "no configuration has a time for every problem: name one with --baseline"
         raise UserError("import", "baseline", message)
     batch.notes.append(
-        f"baseline: no file states a default; {assigned(dict(everywhere[0]))} is the first "
+        f"baseline: no file states a default; {_told(everywhere[0])} is the first "
         "configuration of the first file with a time in all files (--baseline names another)"
     )
     return dict(everywhere[0])
 
 
+def _key(row: Row) -> Configuration:
+    return tuple(row.configuration.items())
+
+
 def _named_baseline(batch: Batch) -> dict[str, Value]:
-    names, given = batch.names, batch.asked.baseline
+    given, found = batch.asked.baseline, dict[str, Value]()
     for name in given:
-        if name not in names:
-            raise UserError("import", "baseline", unknown("tunable", name, names))
-    found: dict[str, Value] = {}
-    for name, ours in names.items():
+        if name not in batch.names:
+            raise UserError("import", "baseline", unknown("tunable", name, batch.names))
+    for name, ours in batch.names.items():
         values = [value for member in batch.members for value in member.sweep.tunables[ours]]
         if name not in given and len(set(values)) > 1:
             raise UserError("import", "baseline", f"{name} is missing")
         value = given.get(name, values[0])
-        value = str(value) if isinstance(values[0], str) else value
-        if value not in values:
+        found[ours] = str(value) if isinstance(values[0], str) else value
+        if found[ours] not in values:
             raise UserError("import", "baseline", unknown(f"value of {name}", value, set(values)))
-        found[ours] = value
     return found
 
 
@@ -264,7 +253,7 @@ def checked_conditions(batch: Batch) -> list[str]:
         f"condition {text!r} of T1 cannot be read: {why.removeprefix(repr(text)).strip()}"
         for text, why in space.unread.items()
     ]
-    spanned = _spanned(batch, space)
+    spanned = math.prod(map(len, _values_of_tunables(batch).values()))
     if spanned > MOST_SPANNED:
         doubts.append(f"{spanned} combinations of values are too many for the conditions of T1")
     ran = _ran(batch.members)
@@ -290,30 +279,16 @@ def checked_conditions(batch: Batch) -> list[str]:
         told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
         batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
         for place, member in enumerate(batch.members):
-            ran_or_allowed = [
-                row
-                for row in member.sweep.rows
-                if tuple(row.configuration.items()) not in forbidden
-            ]
-            sweep = replace(member.sweep, rows=ran_or_allowed)
-            batch.members[place] = replace(member, sweep=sweep)
+            allowed = [row for row in member.sweep.rows if _key(row) not in forbidden]
+            batch.members[place] = replace(member, sweep=replace(member.sweep, rows=allowed))
     return constraints
-
-
-def _spanned(batch: Batch, space: Space) -> int:
-    known = {
-        theirs: {value for member in batch.members for value in member.sweep.tunables[ours]}
-        for theirs, ours in batch.names.items()
-    }
-    return math.prod(len({*space.tunables.get(name, []), *each}) for name, each in known.items())
 
 
 def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:
     """Configuration to whether a row of it ran, in the order of the files."""
     found: dict[Configuration, bool] = {}
     for row in (row for member in members for row in member.sweep.rows):
-        key = tuple(row.configuration.items())
-        found[key] = found.get(key, False) or row.status not in NEVER_RAN
+        found[_key(row)] = found.get(_key(row), False) or row.status not in NEVER_RAN
     return found
 
 
