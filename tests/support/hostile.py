@@ -8,7 +8,7 @@ from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import LaunchExpressions, Limits
-from launchwise.workloads.parts import GPU_NAMES, ProblemParameter, Value
+from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec
 
 CANARY = "canary"  # File that code of a hostile text writes into the current folder
@@ -105,8 +105,7 @@ def table_of(texts: Sequence[str], name: str = "exported") -> AnswerTable:
         features=(),
         entries=tuple(entries),
     )
-    kind = ProblemParameter(type="category", values=list(texts))
-    limits = Limits({"n": ProblemParameter(type="integer", minimum=1), "kind": kind})
+    spec = spec_of(texts)
     kernels = {one: (LaunchExpressions(one, ("1",) * 3, ("1",) * 3, "0"),) for one in texts}
     formulas = ExportedFormulas(launches=kernels)
-    return OfVersion(name, spec_of(texts), stored, limits, formulas)
+    return OfVersion(name, spec, stored, Limits(spec.problem), formulas)
