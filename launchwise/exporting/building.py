@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -67,7 +68,7 @@ def answer_table(
     found += answers(final, rest, 1, least_gain, processes, judged, among)
     places = {gpu: place for place, gpu in enumerate(names)}
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
-    configurations = Configurations()
+    configurations: Places = {}
     entries = [_entry(places[one.gpu], one, final.spec, configurations) for one in found]
     features = exported_features(final.spec, name_kinds(final.spec))
     named = [dict(each) for each in configurations]
@@ -109,17 +110,17 @@ def _chosen(found: Sequence[Answer], domain: Domain) -> pd.DataFrame:
     return rows.drop_duplicates()
 
 
-class Configurations(dict[tuple[tuple[str, Value], ...], int]):
-    """Configurations in the order in which they were met, to their places."""
-
-    def place(self, configuration: Mapping[str, Value]) -> int:
-        """Its place, the next one if it is new."""
-        return self.setdefault(tuple(configuration.items()), len(self))
+Places = dict[tuple[tuple[str, Value], ...], int]
+"""Configurations in the order in which they were met, to their places."""
 
 
-def _entry(device: int, answer: Answer, spec: Spec, configurations: Configurations) -> Entry:
+def placed(places: Places, configuration: Mapping[str, Value]) -> int:
+    return places.setdefault(tuple(configuration.items()), len(places))
+
+
+def _entry(device: int, answer: Answer, spec: Spec, places: Places) -> Entry:
     """An answer as an entry."""
-    place = configurations.place
+    place = partial(placed, places)
     first, *rest = answer.suggestions
     return Entry(
         device=device,

@@ -8,10 +8,9 @@ order are the same in every language, so every door has the same choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,11 +43,6 @@ class Judge:
     left: tuple[int, ...]
     right: tuple[int, ...]
     value: tuple[float, ...]  # of a leaf
-
-    @property
-    def nodes(self) -> Iterator[tuple[Any, ...]]:
-        """Feature, threshold, children and value of each node."""
-        return zip(self.feature, self.threshold, self.left, self.right, self.value, strict=True)
 
     def is_whole(self, features: int) -> bool:
         """Whether every way from a root ends in a leaf."""

@@ -166,14 +166,14 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
     """
     configurations = stored.configurations
 
-    def ends(name: str, value: float | None, limits: Interval | None) -> dict[str, float | None]:
-        low, high = limits or (None, None)
-        return {name: value, f"{name}_low": low, f"{name}_high": high}
+    def limited(
+        value: float | None, limits: Interval | None, *names: str
+    ) -> dict[str, float | None]:
+        return dict(zip(names, (value, *(limits or (None, None))), strict=True))
 
-    def times(value: float | None, limits: Interval | None) -> dict[str, float | None]:
-        low, high = limits or (None, None)
-        return {"time_ms": value, "time_low_ms": low, "time_high_ms": high}
-
+    times = ("time_ms", "time_low_ms", "time_high_ms")
+    gains = ("gain", "gain_low", "gain_high")
+    improvements = ("improvement", "improvement_low", "improvement_high")
     return [
         {
             "gpu": stored.devices[one.device].name,
@@ -182,11 +182,11 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
             "configuration": configurations[one.choice],
             "usual": configurations[one.usual],
             "is_usual": one.choice == one.usual,
-            **times(one.time_ms, one.interval_ms),
-            **ends("gain", one.gain, one.gain_interval),
-            **ends("improvement", one.improvement, one.improvement_interval),
+            **limited(one.time_ms, one.interval_ms, *times),
+            **limited(one.gain, one.gain_interval, *gains),
+            **limited(one.improvement, one.improvement_interval, *improvements),
             "others": [
-                {"configuration": configurations[place], **times(time_ms, limits)}
+                {"configuration": configurations[place], **limited(time_ms, limits, *times)}
                 for place, time_ms, limits in one.others
             ],
         }

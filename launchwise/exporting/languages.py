@@ -164,7 +164,7 @@ def rendered(
 def cpp_header(table: AnswerTable) -> str:
     """The header: ``launchwise::<study>::recommend(device, problem)``."""
     members = {name: f"asked.{cpp_name(name)}" for name in table.parameters}
-    conditions = _conditions(table, members)
+    conditions = [cpp_expression(each, members, cpp_text) for each in table.limits.texts]
     members |= {name: f"chosen.{cpp_name(name)}" for name in table.tunables}
     members |= {name: f"derived_{cpp_name(name)}()" for name, _ in table.formulas.derived}
     members |= {name: f"gpu.{name}" for name in GPU_NAMES}
@@ -181,21 +181,6 @@ def cpp_header(table: AnswerTable) -> str:
 
 def _view(text: str) -> str:
     return f"std::string_view({cpp_text(text)})"
-
-
-def _conditions(table: AnswerTable, members: Mapping[str, str]) -> list[str]:
-    """What holds of a problem that some configuration may run."""
-    found = []
-    for name, one in table.limits.parameters.items():
-        own = members[name]
-        if one.values is not None:
-            listed = (cpp_text(each) if isinstance(each, str) else str(each) for each in one.values)
-            found.append(f"({' || '.join(f'{own} == {each}' for each in listed)})")
-        if one.minimum is not None:
-            found.append(f"{own} >= {one.minimum}")
-        if one.maximum is not None:
-            found.append(f"{own} <= {one.maximum}")
-    return [*found, *(cpp_expression(each, members, cpp_text) for each in table.limits.conditions)]
 
 
 def macros_text(answer: Answer, spec: Spec) -> str:

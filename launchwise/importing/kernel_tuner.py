@@ -253,9 +253,11 @@ def _tunables(entries: Sequence[Entry], device: str) -> list[str]:
     # The time may have been put at the end: its place among the given keys counts.
     marks = [place for place, key in enumerate(keys) if key in MARKS]
     before = [key for key in candidates if keys.index(key) < min(marks, default=len(keys))]
-    if before and _distinct(entries, before) == _distinct(entries, candidates):
-        return before
-    return candidates
+    few, every = (
+        len({tuple(as_value(entry[name]) for name in names) for entry in entries})
+        for names in (before, candidates)
+    )
+    return before if before and few == every else candidates
 
 
 def _may_be_tunable(key: str, entries: Sequence[Entry]) -> bool:
@@ -268,10 +270,6 @@ def _may_be_tunable(key: str, entries: Sequence[Entry]) -> bool:
         return False
     measured = any(isinstance(each, float) and not each.is_integer() for each in values)
     return not measured or 2 * len(set(values)) <= len(values)
-
-
-def _distinct(entries: Sequence[Entry], names: Sequence[str]) -> int:
-    return len({tuple(as_value(entry[name]) for name in names) for entry in entries})
 
 
 def _objective(entries: Sequence[Entry], names: Sequence[str]) -> str:

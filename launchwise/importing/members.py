@@ -242,15 +242,11 @@ def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
         message = "states no problem: name it, such as --problem n=4096"
         raise UserError(sweep.source, "problem_size", message)
     for name, value in problem.items():
-        if isinstance(value, str) and _is_endless(value):
+        # NaN, an infinity, or a number that is too large.
+        number = real(value) if isinstance(value, str) else None
+        if number is not None and not math.isfinite(number):
             raise UserError(sweep.source, name, f"{value} is no size of a problem")
     return dict(zip(own_names(problem).values(), problem.values(), strict=True))
-
-
-def _is_endless(text: str) -> bool:
-    """Whether a text is a number without a value: NaN, an infinity, or one too large."""
-    number = real(text)
-    return number is not None and not math.isfinite(number)
 
 
 def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:

@@ -242,10 +242,8 @@ def as_times(values: object, to_ms: float = 1.0) -> tuple[float, ...]:
     """Times of repeats, ms; empty where one of them is no time."""
     if not isinstance(values, list | tuple):
         return ()
-    times = [as_time(value) for value in values]
-    if any(time is None for time in times):
-        return ()
-    return tuple(time * to_ms if to_ms != 1.0 else time for time in times if time is not None)
+    times = [time * to_ms for time in map(as_time, values) if time is not None]
+    return tuple(times) if len(times) == len(values) else ()
 
 
 def failure_status(words: str) -> str:

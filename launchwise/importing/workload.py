@@ -194,7 +194,9 @@ def write_workload(
     with _whole_workload(target):
         write_spec(target, content, batch)
         spec = load_spec(target)
-        flagged = _doubts(batch, spec)
+        flagged: dict[str, list[str]] = {}
+        for place, words in doubts([_timed(each, spec, asked) for each in batch.members]).items():
+            flagged.setdefault(batch.members[place].gpu, []).extend(words)
         folders = {
             gpu: recorded_folder(gpu, Path(recorded), known, notes)
             for gpu in dict.fromkeys(member.gpu for member in batch.members)
@@ -229,14 +231,6 @@ def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
             problem = assigned(member.problem)
             choice = assigned(row.configuration)
             found.setdefault(member.gpu, []).append(f"{problem}: {choice} ({time:.4g} ms)")
-    return found
-
-
-def _doubts(batch: Batch, spec: Spec) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    timed = [_timed(member, spec, batch.asked) for member in batch.members]
-    for place, words in doubts(timed).items():
-        found.setdefault(batch.members[place].gpu, []).extend(words)
     return found
 
 

@@ -113,8 +113,9 @@ inline constexpr int candidates[] = {{ "{" }}{{ (table.stored.candidates or (-1,
 
 {% for device in table.devices if device.judge %}
 inline constexpr node trees_of_{{ table.number(device.name) }}[] = {
-{% for feature, threshold, left, right, value in device.judge.nodes %}
-    {{ "{" }}{{ feature }}, {{ threshold }}, {{ left }}, {{ right }}, {{ value }}},
+{% set judge = device.judge %}
+{% for n in range(judge.feature | length) %}
+    {{ "{" }}{{ judge.feature[n] }}, {{ judge.threshold[n] }}, {{ judge.left[n] }}, {{ judge.right[n] }}, {{ judge.value[n] }}},
 {% endfor %}
 };
 inline constexpr int roots_of_{{ table.number(device.name) }}[] = {{ "{" }}{{ device.judge.starts | join(", ") }}};
