@@ -352,7 +352,10 @@ def test_times_of_other_conditions_are_not_compared(made, published):
     assert rows_of(sections, "Best number of recursions")[2][2:] == ["2", "2"]
     assert len(rows_of(sections, "Speed-up of recursion by cause")) == len(SIZES) - 1
     (note,) = notes(sections[0])
-    assert "one: recursion is compared with none at 5 of 6 sizes: at 1 the copy" in note
+    assert (
+        "one: times with recursion are compared with those without at 5 of 6 sizes. Elsewhere: at 1"
+        in note
+    )
     assert note.endswith("took 1.06 times as long with it.")
     # Without recursion is the fastest there, but under better conditions: no size says so.
     quick = disturbed.assign(
@@ -376,7 +379,7 @@ def test_a_size_without_the_fastest_variant_is_not_compared(made, published):
     assert 10**7 not in case.speed_up().index
     assert np.isclose(case.speed_up().loc[10**8, 2], 1.25 * 0.9)
     (note,) = notes(own(study, published)[0])
-    assert "at 5 of 6 sizes: at 1 the best time without it is not known" in note
+    assert "at 5 of 6 sizes. Elsewhere: at 1 the best time without it is not known" in note
     # One that is the fastest nowhere is not missed.
     slower = [{**one, "time_ms": one["time_ms"] * 2} for one in scratch]
     (case,) = cases(with_rows(made, slower))

@@ -95,8 +95,8 @@ def conditions(every: Sequence[RecursionSeries], names: Mapping[str, str]) -> It
             )
         sizes = case.rows[SIZE].nunique()
         yield (
-            f"{names[case.title]}: recursion is compared with none at {sizes - len(case.unlike)} "
-            f"of {sizes} sizes: {'; '.join(said)}."
+            f"{names[case.title]}: times with recursion are compared with those without at "
+            f"{sizes - len(case.unlike)} of {sizes} sizes. Elsewhere: {'; '.join(said)}."
         )
 
 
