@@ -147,6 +147,10 @@ def test_drafts(name, tmp_path, capsys, monkeypatch):
     if case.get("usual"):
         last = read_yaml(usual)["choices"][-1]["configuration"]
         assert spec["baseline"] == last == case["usual"]
+    read = load_spec(tmp_path / "mine")
+    for problem, chosen in case.get("chosen", ()):
+        assert chosen.items() <= usual_configuration(read.usual, problem, read).items(), problem
+    assert variant["kernel"] == case.get("kernel", variant["kernel"])
     lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
     parts = (line.partition("  # ? ") for line in lines if "  # ? " in line)
     asked = {line.split(":")[0].strip(): question for line, _, question in parts}
@@ -165,6 +169,8 @@ def test_drafts(name, tmp_path, capsys, monkeypatch):
     for part in case.get("notes", ()):
         assert any(part in note for note in notes), notes
         assert part in said
+    assert not any(part in said for part in case.get("never", ()))
+    assert all(part in said for part in case.get("says", ()))
 
 
 HARMS = {
@@ -246,60 +252,3 @@ def test_the_space_holds_every_configuration_of_the_file(tmp_path_factory, rows)
         )
     ]
     assert sorted(kept) == sorted(rows)
-
-
-def test_the_usual_choice_is_the_first_whose_blocks_the_problem_fills(tmp_path):
-    drafted(tmp_path / "matmul", KERNELS / "matmul.py")
-    spec = load_spec(tmp_path / "matmul")
-    chosen = {
-        (m, n): usual_configuration(spec.usual, {"M": m, "N": n, "K": 64}, spec)
-        for m, n in ((128, 256), (127, 256), (200, 255), (33, 64), (16, 16))
-    }
-    sides = {key: (one["BLOCK_SIZE_M"], one["BLOCK_SIZE_N"]) for key, one in chosen.items() if one}
-    assert sides == {
-        **{(128, 256): (128, 256), (127, 256): (64, 256), (200, 255): (128, 128)},
-        **{(33, 64): (32, 64), (16, 16): (32, 64)},
-    }
-
-
-def test_options_that_the_host_computes_are_the_usual_choice(tmp_path):
-    for name, problem, warps in (
-        ("quantise", {"rows": 9, "n_cols": 4000}, 8),
-        ("softmax", {"n_rows": 9, "n_cols": 100}, 4),
-        ("layer_norm", {"M": 9, "N": 1000}, 4),
-    ):
-        drafted(tmp_path / name, KERNELS / f"{name}.py")
-        spec = load_spec(tmp_path / name)
-        found = usual_configuration(spec.usual, problem, spec)
-        assert found["num_warps"] == warps
-
-
-SCAN = """
-@triton.jit
-def both(a, b):
-    return a + b
-
-
-@triton.jit
-def prefix(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(x_ptr + i, tl.associative_scan(x, 0, both), mask=i < n)
-"""
-
-
-def test_a_function_that_a_scan_takes_is_no_kernel(tmp_path, capsys):
-    raw = of_text(tmp_path, HEAD + SCAN)
-    assert [one["kernel"] for one in raw["variants"].values()] == ["prefix"]
-    assert "--kernel both" not in capsys.readouterr().out
-
-
-def test_the_usual_choice_has_the_default_of_what_its_configuration_leaves_out(tmp_path, capsys):
-    of_text(tmp_path, HEAD + TEXTS["strided"])
-    usual = tmp_path / "mine" / "usual.yaml"
-    assert f"{usual}: what the file's users run, as it says" in capsys.readouterr().out
-    spec = load_spec(tmp_path / "mine")
-    problem = {name: (one.values or [one.minimum])[0] for name, one in spec.problem.items()}
-    chosen = usual_configuration(spec.usual, problem, spec)
-    assert spec.baseline["GROUP_M"] == chosen["GROUP_M"] == 8
-    assert spec.tunables["GROUP_M"].neutral != 8
