@@ -18,7 +18,6 @@ def problem(n: int, dtype: str = "float32") -> dict[str, Any]:
     return {"n": n, "dtype": dtype, "order": 2}
 
 
-STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
-import yaml
 
 from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
@@ -44,13 +43,6 @@ def statements(shown: Shown) -> list[tuple[str, str]]:
 def said(shown: Shown) -> dict[str, str]:
     """:func:`statements` by their beginnings."""
     return dict(statements(shown))
-
-
-def settings_in(shown: Shown) -> dict[str, Any]:
-    """The only settings to copy."""
-    (code,) = [one.text for one in blocks_of(shown, Text, folded=True) if one.role == "code"]
-    settings: dict[str, Any] = yaml.safe_load(code)
-    return settings
 
 
 def texts(table: Table) -> list[list[str]]:

@@ -10,18 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from forks import forked
 from python_forks import forget
 from samples import ROOT
 from slow_cases import first_of
-from snakemake.utils import update_config
 
 from launchwise.base import places
-from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
 from launchwise.workflow.plan import Code
-from launchwise.workflow.studies import Values
 
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
@@ -147,72 +143,6 @@ def test_every_rule_has_the_code_of_its_script_unless_it_runs_once():
     # A rule that inherits becomes a job of the cluster, unless it says as its base that it is none:
     # pairs alone are measured by jobs of both kinds.
     assert {script for script, both in local.items() if len(both) > 1} == {"confirm.py"}
-
-
-def experiment(root=ROOT, **gpus):
-    """The project's settings with these GPUs and with the tests' workload, of many problems."""
-    path = ROOT / "config.yaml"
-    config = yaml.safe_load(path.read_text())
-    config["gpus"] = {}
-    config["workloads"] = [str(ROOT / "tests" / "support" / "kernels")]
-    by_gpu = {"kind": "leave_one_gpu_out", "title": "x"}
-    config["studies"] = {"stencil_block": {"splits": {"interpolation": None, "gpus": by_gpu}}}
-    swept = {"n": [256, 512, 1024, *range(200, 1150, 50)]}
-    swept |= {"dtype": ["float32", "float64"], "order": [2, 8, 16]}
-    config["sweeps"] = {"stencil": {"problems": [swept]}}
-    update_config(config, {"gpus": gpus})
-    return load_experiment(config, [path], root)
-
-
-@pytest.fixture
-def at_recorded(tmp_path, monkeypatch):
-    """A folder, to work in, where the GPU ``h200`` has recorded rows."""
-    folder = tmp_path / "data" / "recorded" / "h200"
-    folder.mkdir(parents=True)
-    (folder / "stencil.parquet").touch()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_several_shards_begin_with_the_heaviest_problems():
-    one = experiment(a={"source": "live", "arch": "sm_90"})
-    as_written = workflow.in_order(one, "a", "stencil", 1)
-    heaviest_first = workflow.in_order(one, "a", "stencil", 5)
-    assert as_written == one.problems_of("a", "stencil") != heaviest_first
-    assert sorted(map(str, as_written)) == sorted(map(str, heaviest_first))
-    assert heaviest_first[0] == {"n": 1100, "dtype": "float64", "order": 16}
-    bytes_of = [one.specs["stencil"].value("n**3", problem) for problem in heaviest_first]
-    assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
-
-
-def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(at_recorded):
-    own = {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
-    other = {"stencil": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
-    found = experiment(
-        at_recorded,
-        a={"source": "live", "arch": "sm_90", "problems": own},
-        b={"source": "live", "arch": "sm_90", "problems": other},
-        c={"source": "live", "arch": "sm_80", "problems": {**own}},
-        h200={"source": "recorded"},
-    )
-    archs = workflow.architectures(found)
-    assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
-    sizes = [p["n"] for p in workflow.problems_for(found, archs, "stencil", "sm_90")]
-    assert sizes == [64, 65]
-    assert len(workflow.problems_for(found, archs, "stencil", "sm_80")) == 1
-    assert workflow.problems_for(found, archs, "stencil", "sm_75") == []
-
-
-def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded):
-    found = experiment(
-        at_recorded,
-        a100={"source": "described"},
-        old={"source": "described", "card": "titan_black"},
-        h200={"source": "recorded"},
-    )
-    values = Values(found)
-    assert values.cards == {"a100": "a100", "old": "titan_black"}
-    assert (values.recorded_in, values.archs) == ({"h200": "data/recorded/h200"}, {})
 
 
 def test_a_pattern_matches_its_names_and_nothing_else():

@@ -9,7 +9,7 @@ from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
 from launchwise.workflow.contests import Contests, recorded_workloads
-from launchwise.workflow.plan import Code
+from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
 from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import Reported, targets
@@ -47,6 +47,43 @@ def recorded(tmp_path, monkeypatch):
     (folder / "stencil.parquet").write_bytes(b"rows")
     monkeypatch.chdir(tmp_path)
     return folder
+
+
+def test_several_shards_begin_with_the_heaviest_problems(recorded):
+    swept = {"n": [256, 512, 1024, *range(200, 1150, 50)], "order": [2, 8, 16]}
+    swept["dtype"] = ["float32", "float64"]
+    one = Stages(gpus={"a": LIVE}, sweeps={"stencil": {"problems": [swept]}}).experiment
+    as_written = in_order(one, "a", "stencil", 1)
+    heaviest_first = in_order(one, "a", "stencil", 5)
+    assert as_written == one.problems_of("a", "stencil") != heaviest_first
+    assert sorted(map(str, as_written)) == sorted(map(str, heaviest_first))
+    assert heaviest_first[0] == {"n": 1100, "dtype": "float64", "order": 16}
+    bytes_of = [one.specs["stencil"].value("n**3", problem) for problem in heaviest_first]
+    assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
+
+
+def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(recorded):
+    own = {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
+    other = {"stencil": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
+    gpus = {
+        "a": {**LIVE, "problems": own},
+        "b": {**LIVE, "problems": other},
+        "c": {**LIVE, "arch": "sm_80", "problems": own},
+    }
+    found = Stages(gpus={**gpus, "h200": RECORDED}).experiment
+    archs = architectures(found)
+    assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
+    sizes = [p["n"] for p in problems_for(found, archs, "stencil", "sm_90")]
+    assert sizes == [64, 65]
+    assert len(problems_for(found, archs, "stencil", "sm_80")) == 1
+    assert problems_for(found, archs, "stencil", "sm_75") == []
+
+
+def test_a_described_gpu_is_its_own_card_unless_it_names_one(recorded):
+    old = {"source": "described", "card": "titan_black"}
+    values = Stages(gpus={"a100": {"source": "described"}, "old": old, "h200": RECORDED}).values
+    assert values.cards == {"a100": "a100", "old": "titan_black"}
+    assert (values.recorded_in, values.archs) == ({"h200": "data/recorded/h200"}, {})
 
 
 def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded):
