@@ -119,14 +119,6 @@ def test_a_rename_that_a_network_repeats_or_loses(tmp_path, monkeypatch, rename,
     assert read_json(path) == ({"new": 22} if said is None else {"old": 1})
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="cannot be written: "):
-        write_text(tmp_path / "file" / "x.txt", "x")
-    with pytest.raises(UserError, match="cannot be written: "):
-        write_text(tmp_path / "file" / "deeper" / "x.txt", "x")
-
-
 def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("old")

@@ -131,3 +131,40 @@ __global__ void f(int *out, int n) {
         arguments = [np.zeros(64, np.int32), np.int32(50)]
         found = launch(device, Build.of("f.cu", {}), "f", (1, 1, 1), (64, 1, 1), arguments)[0]
         assert found.tolist() == [sum(range(50))] * 50 + [0] * 14
+
+
+@pytest.mark.parametrize(
+    ("passage", "right"),
+    [
+        ("", {"forward": True, "backward": True, "shuffled": True}),
+        # Some missing barriers show in one direction only.
+        ("__syncthreads();  // read", {"forward": True, "backward": False, "shuffled": False}),
+        ("__syncthreads();  // written", {"forward": False, "backward": True, "shuffled": False}),
+    ],
+)
+def test_a_missing_barrier_shows_in_some_order_of_threads(tmp_path, passage, right):
+    source = (KERNELS / "shift.cu").read_text()
+    assert not passage or source.count(passage) == 1
+    values, found = np.arange(100, dtype=np.int32), {}
+    for order in ORDERS:
+        device = device_for(tmp_path, {"shift.cu": source.replace(passage, "")}, orders=(order,))
+        given = [values, np.int32(3)]
+        shifted = launch(device, Build.of("shift.cu", {}), "shift", (1, 1, 1), (100, 1, 1), given)[
+            0
+        ]
+        found[order] = np.array_equal(shifted, np.minimum(values + 3, 99))
+    assert found == right
+
+
+def test_a_change_of_what_lies_behind_a_buffer_is_found(tmp_path):
+    source = "__global__ void f(float *out) { out[4] += 1; }"
+    device = device_for(tmp_path, {"f.cu": source})
+    zeros = [np.zeros(4, np.float32)]
+
+    def run_rounds():
+        for number in range(len(ORDERS)):
+            device.begin_round(number)
+            launch(device, Build.of("f.cu", {}, ["f"]), "f", (1, 1, 1), (1, 1, 1), zeros)
+
+    with pytest.raises(LaunchFailed, match=r"writes byte 1[6-9], beyond the end of a buffer"):
+        run_rounds()

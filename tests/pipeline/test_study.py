@@ -146,12 +146,6 @@ def test_the_best_time_is_the_sweeps_own(study):
     assert found.to_dict() == pytest.approx(expected.to_dict())
 
 
-def test_the_report_names_both_gpus_and_loads_nothing(study):
-    page = (study.folder / REPORT).read_text(encoding="utf-8")
-    assert all(gpu in page for gpu in GPUS)
-    assert 'src="http' not in page
-
-
 def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(study, acoustic_spec):
     rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
     chosen = rows[rows["model"] == "chosen"]
