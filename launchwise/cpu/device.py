@@ -176,7 +176,10 @@ class CpuDevice:
             return
         kernel = self._library(launch.build).kernel(launch)
         _check_shape(launch)
-        values = kernel.values(launch.arguments)
+        try:
+            values = kernel.values(launch.arguments)
+        except LaunchFailed as unfit:
+            raise LaunchFailed(f"{launch.kernel}: {unfit}") from None
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         number = self._launches[kernel.name] = self._launches.get(kernel.name, -1) + 1
         turn = number if self._round is None else self._round

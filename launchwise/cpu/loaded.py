@@ -152,9 +152,9 @@ class Kernel:
         self.parameters = [(each // 8, each % 8) for each in described[:count]]
 
     def values(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Arguments as the kernel reads them."""
+        """Arguments as the kernel reads them. Raises LaunchFailed for those that do not fit."""
         if len(arguments) != len(self.parameters):
-            raise self._unfit(
+            raise LaunchFailed(
                 f"{len(arguments)} arguments, it has {len(self.parameters)} parameters"
             )
         return [
@@ -167,7 +167,7 @@ class Kernel:
     def _value(self, number: int, argument: Any, size: int, kind: int) -> Any:
         if hasattr(argument, "allocation"):
             if kind != 0:
-                raise self._unfit(
+                raise LaunchFailed(
                     f"argument {number} is a buffer, the parameter {self.KINDS[kind]}"
                 )
             return ctypes.c_void_p(address_of(argument))
@@ -178,11 +178,8 @@ class Kernel:
             if given == STRUCTURE and argument.dtype.names:
                 name = f"a structure of {argument.nbytes} B"
             message = f"argument {number} is {name}, the parameter {self.KINDS[kind]}"
-            raise self._unfit(f"{message} of {size} B")
+            raise LaunchFailed(f"{message} of {size} B")
         return (ctypes.c_char * size).from_buffer_copy(argument.tobytes())
-
-    def _unfit(self, message: str) -> LaunchFailed:
-        return LaunchFailed(f"{self.name}: {message}")
 
 
 class Library:
