@@ -194,39 +194,6 @@ def test_a_missing_compiler_is_said(tmp_path, monkeypatch):
 # Arguments and variables
 
 
-SIGNATURE = """
-struct Pair { int a, b; };
-__global__ void f(
-    float *out, const float *in, int w, long long h, float scale, bool on, Pair pair) {
-    *out = *in + w + h + scale + on + pair.a + pair.b;
-}
-"""
-PAIR = np.array([(5, 6)], [("a", np.int32), ("b", np.int32)])[0]
-RIGHT = [
-    np.zeros(1, np.float32), np.ones(1, np.float32),
-    np.int32(1), np.int64(2), np.float32(3), np.bool_(True), PAIR,
-]  # fmt: skip
-
-
-def test_arguments_have_the_types_of_the_parameters(tmp_path):
-    device = device_for(tmp_path, {"f.cu": SIGNATURE})
-    build = Build.of("f.cu", {})
-    assert launch(device, build, "f", ONE, ONE, RIGHT)[0][0] == 19
-    for number, wrong, said in (
-        (3, np.int64(1), "argument 3 is int64, the parameter an integer of 4 B"),
-        (4, np.int32(1), "argument 4 is int32, the parameter an integer of 8 B"),
-        (5, np.float64(1), "argument 5 is float64, the parameter a floating-point number of 4 B"),
-        (5, np.int32(1), "argument 5 is int32, the parameter a floating-point number of 4 B"),
-        (3, np.zeros(1), "argument 3 is a buffer, the parameter an integer"),
-        (2, np.float64(0), "argument 2 is float64, the parameter a buffer of 8 B"),
-    ):
-        arguments = [*RIGHT[: number - 1], wrong, *RIGHT[number:]]
-        with pytest.raises(LaunchFailed, match=f"^f: {said}"):
-            launch(device, build, "f", ONE, ONE, arguments)
-    with pytest.raises(LaunchFailed, match="f: 6 arguments, it has 7 parameters"):
-        launch(device, build, "f", ONE, ONE, RIGHT[:-1])
-
-
 def test_a_launch_that_no_gpu_accepts_is_refused(tmp_path):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 1; }"})
     for grid, block, shared, said in (

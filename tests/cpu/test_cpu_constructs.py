@@ -18,7 +18,7 @@ ONE = (1, 1, 1)
 bfloat16_number = element_type("bfloat16").type
 HALF, BFLOAT16 = "arithmetic<half>", "arithmetic<__nv_bfloat16>"
 NARROW = Build.of(
-    "narrow.cu", {}, [HALF, BFLOAT16, "convert", "scale", "total", "multiply", "functions"]
+    "narrow.cu", {}, [HALF, BFLOAT16, "convert", "scale", "total", "multiply", "functions", "sum"]
 )
 GROUPS = Build.of("groups.cu", {}, ["softmax", "tiles", "neighbours"])
 CLEARED = {
@@ -116,33 +116,49 @@ def test_functions_of_half_and_complex_numbers(device, capfd):
     assert np.allclose(found, a * (3 + 4j) + a.conj() / 5)
 
 
-def test_arguments_of_16_bits_have_the_type_of_the_parameter(device):
-    values = np.arange(8, dtype=np.float16)
-    right = [values, np.float16(3), bfloat16_number(0.5), np.int32(4)]
-    found = launch(device, NARROW, "scale", ONE, (32, 1, 1), right)[0]
-    assert np.array_equal(found, values * np.float16(1.5))
-    for place, wrong, said in (
-        (1, np.uint16(3), "argument 2 is uint16, the parameter a floating-point number of 2 B"),
-        (1, bfloat16_number(1), "argument 2 is bfloat16, the parameter a floating-point number"),
-        (2, np.float16(1), "argument 3 is float16, the parameter a bfloat16 of 2 B"),
-    ):
-        arguments = [*right[:place], wrong, *right[place + 1 :]]
-        with pytest.raises(LaunchFailed, match=said):
-            launch(device, NARROW, "scale", ONE, (32, 1, 1), arguments)
+COMPLEX = np.zeros(2, np.complex64)
+PAIR = np.array([(1.0, 2.0)], [("re", "f4"), ("im", "f4")])[0]
+TRIPLE = np.array([(1.0, 2.0, 3)], [("re", "f4"), ("im", "f4"), ("n", "i4")])[0]
+RIGHT = {
+    "scale": [np.arange(8, dtype="f2"), np.float16(3), bfloat16_number(0.5), np.int32(4)],
+    "multiply": [COMPLEX, COMPLEX, PAIR, np.int32(2)],
+    "sum": [
+        *(np.zeros(1, "f4"), np.ones(1, "f4"), np.int32(1), np.int64(2), np.float32(3)),
+        *(np.bool_(True), np.array([(5, 6)], [("a", "i4"), ("b", "i4")])[0]),
+    ],
+}
 
 
-def test_the_size_of_a_structure_is_checked(device):
-    arguments = [np.zeros(2, np.complex64), np.zeros(2, np.complex64)]
-    pair = np.array([(1.0, 2.0)], [("re", np.float32), ("im", np.float32)])[0]
-    launch(device, NARROW, "multiply", ONE, (32, 1, 1), [*arguments, pair, np.int32(2)])
-    long = np.array([(1.0, 2.0, 3)], [("re", "f4"), ("im", "f4"), ("n", "i4")])[0]
-    for wrong, said in (
-        (long, "argument 3 is a structure of 12 B, the parameter a structure of 8 B"),
-        (np.float64(1), "argument 3 is float64, the parameter a structure of 8 B"),
-        (np.complex128(1), "argument 3 is complex128, the parameter a structure of 8 B"),
-    ):
-        with pytest.raises(LaunchFailed, match=said):
-            launch(device, NARROW, "multiply", ONE, (32, 1, 1), [*arguments, wrong, np.int32(2)])
+def test_right_arguments_reach_the_kernel(device):
+    found = {name: launch(device, NARROW, name, ONE, (32, 1, 1), RIGHT[name])[0] for name in RIGHT}
+    assert np.array_equal(found["scale"], np.arange(8) * np.float16(1.5))
+    assert found["sum"] == 19
+
+
+@pytest.mark.parametrize(
+    ("kernel", "number", "wrong", "said"),
+    [
+        ("scale", 2, np.uint16(3), "is uint16, the parameter a floating-point number of 2 B"),
+        ("scale", 2, bfloat16_number(1), "is bfloat16, the parameter a floating-point number"),
+        ("scale", 3, np.float16(1), "is float16, the parameter a bfloat16 of 2 B"),
+        ("multiply", 3, TRIPLE, "is a structure of 12 B, the parameter a structure of 8 B"),
+        ("multiply", 3, np.float64(1), "is float64, the parameter a structure of 8 B"),
+        ("multiply", 3, np.complex128(1), "is complex128, the parameter a structure of 8 B"),
+        ("sum", 3, np.int64(1), "is int64, the parameter an integer of 4 B"),
+        ("sum", 4, np.int32(1), "is int32, the parameter an integer of 8 B"),
+        ("sum", 5, np.float64(1), "is float64, the parameter a floating-point number of 4 B"),
+        ("sum", 5, np.int32(1), "is int32, the parameter a floating-point number of 4 B"),
+        ("sum", 3, np.zeros(1), "is a buffer, the parameter an integer"),
+        ("sum", 2, np.float64(0), "is float64, the parameter a buffer of 8 B"),
+    ],
+)
+def test_arguments_have_the_types_of_the_parameters(device, kernel, number, wrong, said):
+    arguments = [*RIGHT[kernel][: number - 1], wrong, *RIGHT[kernel][number:]]
+    with pytest.raises(LaunchFailed, match=f"^{kernel}: argument {number} {said}"):
+        launch(device, NARROW, kernel, ONE, (32, 1, 1), arguments)
+    count = len(arguments)
+    with pytest.raises(LaunchFailed, match=f"{kernel}: {count - 1} arguments, it has {count} para"):
+        launch(device, NARROW, kernel, ONE, ONE, RIGHT[kernel][:-1])
 
 
 # Cooperative groups

@@ -89,3 +89,9 @@ __global__ void functions(int *failures) {
     EXPECT(cuCabs(z) == 5 && cuCreal(cuCmul(z, cuConj(z))) == 25 && cuCimag(cuCsub(z, z)) == 0)
     EXPECT(cuCreal(cuCdiv(z, z)) == 1 && make_cuComplex(1, 2).y == 2 && cuCfma(z, z, z).x == -4)
 }
+
+struct Pair { int a, b; };
+__global__ void sum(
+    float *out, const float *in, int w, long long h, float scale, bool on, Pair pair) {
+    *out = *in + w + h + scale + on + pair.a + pair.b;
+}
