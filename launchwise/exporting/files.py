@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned, inside
 from launchwise.base.storage import new_folder, write_json, write_text
-from launchwise.exporting.entries import Entry
 from launchwise.exporting.languages import cpp_header, python_module, rendered
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED
@@ -112,30 +110,21 @@ def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:
         measured = [one for one in own if one.basis == MEASURED and one.time_ms]
         problems = [table.problem(one.problem) for one in measured]
         note = f"{listed(problems)}, measured ones alone. T4 has no rule for others. {ANY_SIZE}"
-        results = [_result(table, one) for one in measured]
+        results = [
+            {
+                "configuration": {**problem, **table.configuration(one.choice)},
+                "times": {"runtimes": [one.time_ms]},
+                **{"invalidity": "correct", "correctness": 1, "objectives": ["time"]},
+                "measurements": [{"name": "time", "value": one.time_ms, "unit": "milliseconds"}],
+            }
+            for one, problem in zip(measured, problems, strict=True)
+        ]
         found[device.name] = {"metadata": {"note": note}, "results": results}
     return found
 
 
-def _result(table: AnswerTable, entry: Entry) -> dict[str, Any]:
-    problem = dict(zip(table.parameters, entry.problem, strict=True))
-    measurement = {"name": "time", "value": entry.time_ms, "unit": "milliseconds"}
-    return {
-        "configuration": {**problem, **table.configuration(entry.choice)},
-        "times": {"runtimes": [entry.time_ms]},
-        "invalidity": "correct",
-        "correctness": 1,
-        "measurements": [measurement],
-        "objectives": ["time"],
-    }
-
-
-@dataclass(frozen=True)
-class Configured:
-    """A configuration in a file, and the problem that it was taken from."""
-
-    values: dict[str, Value]
-    problem: Mapping[str, Value]
+Configured = tuple[dict[str, Value], dict[str, Value]]
+"""A configuration in a file, and the problem that it was taken from."""
 
 
 def write_config_files(
@@ -153,30 +142,15 @@ def write_config_files(
     for name, by_key in files.items():
         path = inside(folder, name, where, "file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        keyed = {str(key): by_key[key].values for key in sorted(by_key)}
+        keyed = {str(key): by_key[key][0] for key in sorted(by_key)}
         write_text(path, json.dumps({**mapping.head, **keyed}, indent=4) + "\n")
         written.append(path)
     about = folder / f"{table['study']}.md"
-    write_text(about, "\n".join(_about(table, files, mapping)) + "\n")
+    told = listed([problem for by_key in files.values() for _, problem in by_key.values()])
+    between = BETWEEN[mapping.nearest]
+    values: dict[str, Any] = {"mapping": mapping, "between": between, "any_size": ANY_SIZE}
+    write_text(about, rendered("config_files.md", table, files=files, listed=told, **values))
     return [*written, about]
-
-
-def _about(
-    table: Mapping[str, Any], files: Mapping[str, Mapping[int, Configured]], mapping: ConfigFiles
-) -> list[str]:
-    """Lines on what files list, and on what their readers do between."""
-    problems = [one.problem for by_key in files.values() for one in by_key.values()]
-    return [
-        f"# Configuration files of {table['study']}",
-        "",
-        f"Written by launchwise export. {listed(problems)}. For any other `{mapping.key}` the "
-        f"library takes the key of {BETWEEN[mapping.nearest]} in the file of the other numbers; "
-        f"without such a file it chooses by itself. {ANY_SIZE}.",
-        "",
-        "| file | keys |",
-        "|---|---|",
-        *(f"| {name} | {', '.join(map(str, sorted(keys)))} |" for name, keys in files.items()),
-    ]
 
 
 def config_files(
@@ -192,12 +166,12 @@ def config_files(
         key = spec.value(mapping.key, problem)
         if not isinstance(key, int):
             raise UserError(where, "key", f"{mapping.key} is {key!r} for {assigned(problem)}")
-        configured = Configured(_configuration(entry, table, spec, mapping), problem)
+        configured = _configuration(entry, table, spec, mapping), problem
         for device in devices[entry["device"]]:
             by_key = found.setdefault(_file_name(mapping, spec, problem, device), {})
-            before = by_key.setdefault(key, configured)
-            if before.values != configured.values:
-                both = f"{assigned(before.problem)} and {assigned(problem)}"
+            values, other = by_key.setdefault(key, configured)
+            if values != configured[0]:
+                both = f"{assigned(other)} and {assigned(problem)}"
                 message = "have the same file and key, but not the same answer: choose one by where"
                 raise UserError(where, "key", f"{both} {message}")
     if not found:

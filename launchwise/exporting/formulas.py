@@ -9,16 +9,16 @@ and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from launchwise.base.expressions import Formulas, names_in, parsed
+from launchwise.base.expressions import Formulas, parsed
 from launchwise.base.nested import COMPARISONS, nested
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
-from launchwise.workloads.parts import GPU_NAMES, Value, Variant
+from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec
 
 Kind = Literal["number", "text", "condition"]
@@ -53,7 +53,7 @@ class UsualRule:
 class ExportedFormulas:
     """Expressions that exported code has."""
 
-    # Derived names that the others read, and their texts, each after those that it reads itself.
+    # Derived names that can be exported, and their texts, each after those that it reads itself.
     derived: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)  # derived name to the kind of its value
     # Usual choices; none where the study has no rule, or one of them cannot be exported.
@@ -77,37 +77,28 @@ class ExportedFormulas:
     @classmethod
     def of(cls, domain: Domain) -> ExportedFormulas:
         """Those of a study."""
-        spec = domain.spec
+        spec, own = domain.spec, domain.spec.recommendable.variants
         kinds = name_kinds(spec)
-        usual = _usual_rules(domain, kinds)
-        launches = {
-            name: kernels
-            for name, variant in spec.variants.items()
-            if (kernels := _launches(variant, kinds))
-        }
-        fits = {name: _fits(domain, name, kinds) for name in spec.recommendable.variants}
-        follows = {name: text for name, text in domain.following.items() if kind_of(text, kinds)}
-        features = exported_features(spec, kinds)
-        macros = [(name, text) for name, text in spec.macros.items() if kind_of(text, kinds)]
-        every = (spec.work.bytes, spec.work.flop, spec.work.items)
-        work = [text for text in every if text and kind_of(text, kinds) == "number"]
-        texts = [*follows.values(), *work, *(text for both in features for text in both)]
-        texts += [text for _, text in macros]
-        texts += [text for some in fits.values() for text in some]
-        texts += [one.when for one in usual]
-        texts += [text for one in usual for text in one.conditions]
-        texts += [text for one in usual for _, text in one.configuration]
-        texts += [text for kernels in launches.values() for one in kernels for text in one.texts]
-        derived = _needed(texts, spec.derived)
+        launches = {name: tuple(launch_expressions(one)) for name, one in spec.variants.items()}
+        work = (spec.work.bytes, spec.work.flop, spec.work.items)
+        derived = {name: text for name, text in spec.derived.items() if name in kinds}
         return cls(
-            tuple(derived.items()),
-            {name: kinds[name] for name in derived},
-            usual,
-            launches,
-            fits,
-            tuple(follows.items()),
-            tuple(dict.fromkeys(work)),
-            tuple(macros),
+            derived=tuple(derived.items()),
+            kinds={name: kinds[name] for name in derived},
+            usual=_usual_rules(domain, kinds),
+            launches={
+                name: kernels
+                for name, kernels in launches.items()
+                if kernels and all(_is_number(text, kinds) for one in kernels for text in one.texts)
+            },
+            fits={
+                # Conditions that read no problem hold wherever the variant ran.
+                name: _conditions(domain, name, kinds, lambda names: names & {*spec.problem})
+                for name in own
+            },
+            follows=_exported(domain.following, kinds),
+            work=tuple(dict.fromkeys(text for text in work if text and _is_number(text, kinds))),
+            macros=_exported(spec.macros, kinds),
         )
 
     def usual_choice(
@@ -192,10 +183,10 @@ def _ratio(text: str, kinds: Mapping[str, Kind]) -> Ratio | None:
     over, under = ast.unparse(node), "1"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         over, under = ast.unparse(node.left), ast.unparse(node.right)
-        if kind_of(under, kinds) != "number":
+        if not _is_number(under, kinds):
             # Facts of a GPU are the same for all candidates.
             under = "1"
-    return (over, under) if kind_of(over, kinds) == "number" else None
+    return (over, under) if _is_number(over, kinds) else None
 
 
 def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
@@ -258,6 +249,31 @@ def _has_truth(node: Any, kinds: Mapping[str, Kind]) -> bool:
     return _kind(node, kinds) != "text"
 
 
+def _is_number(text: str, kinds: Mapping[str, Kind]) -> bool:
+    return kind_of(text, kinds) == "number"
+
+
+def _exported(named: Mapping[str, str], kinds: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, text) for name, text in named.items() if kind_of(text, kinds))
+
+
+def _conditions(
+    domain: Domain,
+    variant: str,
+    kinds: Mapping[str, Kind],
+    reads: Callable[[set[str]], Any],
+    more: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """Conditions of a variant that can be exported, and that read what ``reads`` asks for."""
+    spec = domain.spec
+    every = (*spec.constraints, *spec.variants[variant].constraints, *domain.constraints, *more)
+    return tuple(
+        text
+        for text in dict.fromkeys(every)
+        if is_condition(text, kinds) and reads({*spec.formulas.raw_names(text)})
+    )
+
+
 def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, ...]:
     spec, found = domain.spec, []
     for rule in domain.usual_rules:
@@ -267,52 +283,13 @@ def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, 
             name: str(value) if kinds[name] == "number" else repr(value)
             for name, value in rule.configuration.items()
         }
-        conditions = (
-            *spec.constraints,
-            *spec.variants[variant].constraints,
-            *domain.constraints,
-            *(f"{name} in {list(each)!r}" for name, each in domain.candidates.items()),
-            f"variant in {list(spec.recommendable.variants)!r}",
-        )
-        found.append(
-            UsualRule(
-                rule.when,
-                tuple(chosen.items()),
-                # Facts of a GPU are unknown where the usual choice is taken.
-                tuple(
-                    text
-                    for text in conditions
-                    if is_condition(text, kinds)
-                    and not {*spec.formulas.raw_names(text)} & {*GPU_NAMES}
-                ),
-            )
-        )
+        among: dict[str, Any] = {**domain.candidates, "variant": list(spec.recommendable.variants)}
+        more = [f"{name} in {list(each)!r}" for name, each in among.items()]
+        # Facts of a GPU are unknown where the usual choice is taken.
+        conditions = _conditions(domain, variant, kinds, {*GPU_NAMES}.isdisjoint, more)
+        found.append(UsualRule(rule.when, tuple(chosen.items()), conditions))
     exported = all(
         is_condition(one.when, kinds) and all(kind_of(text, kinds) for _, text in one.configuration)
         for one in found
     )
     return tuple(found) if exported else ()
-
-
-def _fits(domain: Domain, variant: str, kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """Conditions of a variant that hold of some problems alone; others hold wherever it ran."""
-    spec = domain.spec
-    every = (*spec.constraints, *spec.variants[variant].constraints, *domain.constraints)
-    named = ((text, {*spec.formulas.raw_names(text)}) for text in dict.fromkeys(every))
-    return tuple(
-        text for text, names in named if names & {*spec.problem} and is_condition(text, kinds)
-    )
-
-
-def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[LaunchExpressions, ...]:
-    found = launch_expressions(variant)
-    texts = [text for one in found for text in one.texts]
-    return tuple(found) if all(kind_of(text, kinds) == "number" for text in texts) else ()
-
-
-def _needed(texts: Iterable[str], derived: Mapping[str, str]) -> dict[str, str]:
-    wanted = {name for text in texts for name in names_in(text)}
-    for name in reversed(list(derived)):
-        if name in wanted:
-            wanted |= names_in(derived[name])
-    return {name: text for name, text in derived.items() if name in wanted}

@@ -142,7 +142,10 @@ FILTERS: dict[str, Callable[..., str]] = {
 
 
 def rendered(
-    template: str, table: AnswerTable, formula: Callable[[str], str] = str, **values: Any
+    template: str,
+    table: AnswerTable | Mapping[str, Any],
+    formula: Callable[[str], str] = str,
+    **values: Any,
 ) -> str:
     """A file of ``templates/`` for a table of answers.
 
@@ -165,22 +168,24 @@ def cpp_header(table: AnswerTable) -> str:
     """The header: ``launchwise::<study>::recommend(device, problem)``."""
     members = {name: f"asked.{cpp_name(name)}" for name in table.parameters}
     conditions = [cpp_expression(each, members, cpp_text) for each in table.limits.texts]
+
+    def view(text: str) -> str:
+        return f"std::string_view({cpp_text(text)})"
+
     members |= {name: f"chosen.{cpp_name(name)}" for name in table.tunables}
     members |= {name: f"derived_{cpp_name(name)}()" for name, _ in table.formulas.derived}
     members |= {name: f"gpu.{name}" for name in GPU_NAMES}
     return rendered(
         "answers.hpp",
         table,
-        formula=lambda text: cpp_expression(text, members, _view),
+        formula=lambda text: cpp_expression(
+            text, members, lambda one: f"std::string_view({cpp_text(one)})"
+        ),
         conditions=conditions,
         most_kernels=max([1, *map(len, table.formulas.launches.values())]),
         facts=GPU_NAMES,
         squarings=SQUARINGS,
     )
-
-
-def _view(text: str) -> str:
-    return f"std::string_view({cpp_text(text)})"
 
 
 def macros_text(answer: Answer, spec: Spec) -> str:

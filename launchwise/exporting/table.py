@@ -50,11 +50,6 @@ class AnswerTable:
     version = launchwise.__version__
 
     @property
-    def commits(self) -> tuple[str, ...]:
-        """Commits at which it was measured."""
-        return self.stored.commits
-
-    @property
     def devices(self) -> tuple[Device, ...]:
         """GPUs that have entries, in the order of their numbers."""
         return self.stored.devices

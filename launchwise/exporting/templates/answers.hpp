@@ -1,5 +1,5 @@
 // {{ table.spec.title | comment }}: what to launch, by device and problem.
-// Written by launchwise export {{ table.version | comment }}; measured at commit {{ table.commits | join(", ") | comment or "unknown" }}.
+// Written by launchwise export {{ table.version | comment }}; measured at commit {{ table.stored.commits | join(", ") | comment or "unknown" }}.
 {% for device in table.devices %}
 //   {{ (device.name ~ ": " ~ device.measured) | comment }}
 {% endfor %}
