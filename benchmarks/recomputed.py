@@ -18,13 +18,13 @@ from harness.command_line import arguments, write_result
 from harness.needs import end
 from harness.projects import ROOT
 from recomputing import answers, front, gpus, health, judged, predicted, ratios
-from recomputing import provenance as origins
 from recomputing.comparing import Ledger
 from recomputing.entries import entries, spread_of
 from recomputing.material import Material
 from recomputing.pages import read_page
 from recomputing.sweeps import sweeps
 
+from launchwise.base.storage import read_json
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 
@@ -32,8 +32,6 @@ CARDS = ROOT / "data" / "cards.csv"
 
 UNCOVERED = {
     "": "no value in the results",
-    "This run": "facts of the run that wrote the report",
-    "Packages": "facts of the run that wrote the report",
     "What was measured": "limits and explanations in words",
 }
 """Beginning of a table's caption to why its other numbers are not compared."""
@@ -51,7 +49,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     settings = experiment.settings
     spread = spread_of(materials)
     found = {one.name: entries(one) for one in materials}
-    of_cards = ratios.ratios(materials)
+    of_cards = ratios.ratios(materials, found)
     known = sweeps(materials)
     judged.compare(materials, ledger)
 
@@ -59,7 +57,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     front.compare(page, materials, ledger)
     ratios.compare_front(page, materials, of_cards, ledger)
     answers.compare(folder, materials, settings.least_gain, ledger)
-    health.compare_front(page, known, ledger)
+    health.compare_doubts(folder, materials, known, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     if smallest:
         return ledger
@@ -72,10 +70,11 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     ledger.leave_unseen(page, UNCOVERED)
 
     page = read_page(folder, "health.html")
-    health.compare(page, known, project, ledger)
+    run = read_json(folder / "data" / "provenance.json")
+    ledger.table(page.path, "data/provenance.json").same("seed", run["seed"], settings.seed)
+    health.compare(page, run, known, project, ledger)
     health.compare_once(page, materials, ledger)
     health.compare_contradictions(page, materials, found, power, ledger)
-    origins.compare(page, settings.seed, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     return ledger
 

@@ -31,13 +31,13 @@ def compare(
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
     name = "Gain from tuning"
-    tables = page.tables_of("Speed relative to the usual choice")
-    ledger.beside(page, tables, ["study"], worth, name)
-    labels = [one for one in page.drawn if "×, " in one.text]
-    for label, row in zip(labels, tables[0].records() if tables else (), strict=False):
-        if (cells := worth.get(row["study"].text)) is not None:
-            best = cells[BEST].text
-            ledger.table(page.path, name).said(f"{row['study'].text}, bar", label, best)
+    ledger.beside(page, "Speed relative to the usual choice", ["study"], worth, name)
+    shown = (BEST, RECOMMENDED, "verdict")
+    for each in page.tables_of("Is tuning worth it"):
+        overview = ledger.table(page.path, each.caption)
+        for title, row in each.rows_by(["kernel"]).items():
+            if (cells := worth.get(title)) is not None:
+                overview.row(title, row, {column: cells[column] for column in shown})
     tests = {
         (one.settings.title, row): cells for one in materials for row, cells in _blind(one).items()
     }

@@ -12,7 +12,7 @@ import pandas as pd
 from recomputing.comparing import Cell, Cells, Ledger, Wanted
 from recomputing.entries import Entry
 from recomputing.material import Material
-from recomputing.pages import Record, ShownPage
+from recomputing.pages import Record, ShownPage, read_script
 from recomputing.sweeps import HUNG, Sweep
 
 WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
@@ -21,14 +21,24 @@ WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 SLACK = 1e-9
 
 
-def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger) -> None:
-    """Compare the table of verdicts, and what to measure again.
+def compare(
+    page: ShownPage, run: Mapping[str, str], known: Sequence[Sweep], root: Path, ledger: Ledger
+) -> None:
+    """Compare the tables of verdicts, and what to measure again.
 
+    ``run``: facts of the run that wrote the report.
     ``root``: the repository, whose commits are counted.
     """
-    run = {row[0].text: row[1].text for each in page.tables_of("This run") for row in each.rows}
     verdicts = {(one.workload, one.gpu): partial(_verdict, one, run, root) for one in known}
-    ledger.beside(page, "Sweeps and their verdicts", ["sweep", "GPU"], verdicts)
+    whole = {
+        (one.workload, one.gpu): verdicts[one.workload, one.gpu]
+        for one in known
+        if one.verdict != "unknown" and "." not in one.gpu
+    }
+    caption = "Sweeps and their verdicts"
+    for table in page.tables_of(caption):
+        wanted = whole if table.caption == caption and whole else verdicts
+        ledger.beside(page, [table], ["sweep", "GPU"], wanted)
     doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
     name = "What to measure again"
     ledger.beside(page, name, ["sweep", "GPU"], doubtful, name)
@@ -64,12 +74,12 @@ def _once(one: Material, gpu: str) -> tuple[int, ...]:
     )
 
 
-def _verdict(one: Sweep, run: Mapping[str, str], root: Path, _: Record) -> Cells:
-    """Cells of a sweep; ``run`` are the facts of the run that wrote the report."""
+def _verdict(one: Sweep, run: Mapping[str, str], root: Path, row: Record) -> Cells:
+    """Cells of a sweep that a row has; ``run`` are the facts of the run that wrote the report."""
     median, largest = one.drifts
     clocks = one.timed["sm_clock_mhz"].dropna()
     first, last = one.days
-    written = pd.to_datetime(run["report written"].removesuffix(" UTC"), utc=True, errors="coerce")
+    written = pd.to_datetime(run["written_at"], utc=True, errors="coerce")
     ended = pd.to_datetime(last, utc=True, errors="coerce")
     age = None if pd.isna(written) or pd.isna(ended) else max(0, (written - ended).days)
     measured = " to ".join(dict.fromkeys(filter(None, (first, last))))
@@ -89,10 +99,10 @@ def _verdict(one: Sweep, run: Mapping[str, str], root: Path, _: Record) -> Cells
         "commits (count)": len(one.named("commit")) or None,
         "age (days)": Cell(age, measured),
     }
-    commit = run["report's code, commit"].partition("+")[0]
+    commit = run["commit"].partition("+")[0]
     if _git(root, "cat-file", "-e", commit) is not None:
         cells["kernels changed (commits since)"] = _changes(one, commit, root)
-    return cells
+    return {name: cell for name, cell in cells.items() if name in row}
 
 
 def _changes(one: Sweep, commit: str, root: Path) -> int | None:
@@ -126,26 +136,27 @@ def _repair(one: Sweep) -> Cells:
     }
 
 
-def compare_front(page: ShownPage, known: Sequence[Sweep], ledger: Ledger) -> None:
-    """Compare the strip of doubtful sweeps, and the verdicts beside answers."""
-    recorded = [one for one in known if one.verdict != "unknown"]
-    doubtful = sum(bool(one.complaints) for one in recorded)
-    strips = [said for _, said in page.sentences if " doubtful" in said.text]
-    table = ledger.table(page.path, "sentences")
-    table.same("strips of doubtful sweeps", len(strips), int(doubtful > 0))
-    more = len(known) - len(recorded)
-    for said in strips[:1]:
-        wanted = [doubtful, len(recorded), *([more] if more else [])]
-        table.said("doubtful sweeps", said, wanted)
-    shown = (page.data or {}).get("find", {}).get("verdicts", {})
-    table = ledger.table(page.path, "verdicts beside answers")
-    found: dict[str, dict[str, str]] = {}
-    for one in known:
-        words = f"{one.verdict}: {'; '.join(one.complaints)}" if one.complaints else one.verdict
-        found.setdefault(one.workload, {})[one.gpu] = words
-    for workload, verdicts in found.items() if shown else ():
-        for gpu, words in verdicts.items():
-            table.same(f"{workload}, {gpu}", shown.get(workload, {}).get(gpu), words)
+def compare_doubts(
+    folder: Path, materials: Sequence[Material], known: Sequence[Sweep], ledger: Ledger
+) -> None:
+    """Compare what is in doubt beside answers: the words, and at which problems.
+
+    ``folder``: the report's.
+    """
+    for one in materials:
+        path = f"data/{one.name}.js"
+        if not one.answers or not (folder / path).is_file():
+            continue
+        data, table = read_script(folder / path), ledger.table("index.html", "doubts of answers")
+        own = {each.gpu: each for each in known if each.workload == one.spec.workload}
+        doubtful = [gpu for gpu in one.gpus if own[gpu].complaints]
+        table.same(f"{one.name}, GPUs in doubt", sorted(data["doubts"]), sorted(doubtful))
+        for gpu, (words, places) in data["doubts"].items():
+            table.same(f"{one.name}, {gpu}", words, "; ".join(own[gpu].complaints))
+            asked = [dict(zip(one.problem, each, strict=True)) for each in data["problems"]]
+            named = [own[gpu].problem_words(each) for each in asked]
+            wanted = sorted(named.index(each) for each in own[gpu].worst if each in named)
+            table.same(f"{one.name}, {gpu}, problems", sorted(places), wanted)
 
 
 def compare_contradictions(

@@ -17,6 +17,7 @@ from scipy import stats
 
 from launchwise.workloads.space import feasible, gpu_facts
 from recomputing.comparing import Cell, Ledger, Table, Wanted
+from recomputing.entries import Entry
 from recomputing.material import Material, records
 from recomputing.pages import ShownPage, read_script
 
@@ -24,7 +25,8 @@ ALL = "all kernels"
 FEWEST = 5  # problems, or kernels, of an interval; of one problem the errors of its times
 DIGITS = 4  # significant digits that data scripts keep at least
 
-Side = tuple[float, float | None, bool]  # time (ms), its error, whether the host's clock took it
+Side = tuple[float, float | None, bool, float]
+"""Time (ms), its error, whether the host's clock took it, J of the fastest's run (NaN: unknown)."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Ratio:
     numbers: tuple[float, float | None, float | None]
     by_host: int
     predicted: bool
+    energy: float = math.nan  # of a run on the first GPU over that on the second
 
     @property
     def counts(self) -> list[float]:
@@ -62,11 +65,16 @@ def _mean(logs: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
     return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)
 
 
-def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
+def _sides(one: Material, own_entries: Sequence[Entry]) -> dict[str, dict[tuple[Any, ...], Side]]:
     """GPU to its problems: the time of the candidate whose time and 1.96 errors are the least, or
     the predicted one."""
     upper = np.log(one.timed["time_ms"]) + 1.96 * one.timed["error"]
     surest = one.timed.loc[upper.sort_values(kind="stable").index].drop_duplicates(one.case)
+    energies = {
+        (each.gpu, *each.problem): each.energy_j
+        for each in own_entries
+        if each.energy_j is not None
+    }
     found: dict[str, dict[tuple[Any, ...], Side]] = {}
     for gpu in one.gpus:
         path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
@@ -74,10 +82,16 @@ def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
         own = found.setdefault(gpu, {})
         for row in records(surest[surest["gpu"] == gpu]):
             problem = tuple(row[name] for name in one.problem)
-            own[problem] = (row["time_ms"], row["error"], timers[row["sweep_row"]] == "host")
+            energy = energies.get((gpu, *problem), math.nan)
+            own[problem] = (
+                row["time_ms"],
+                row["error"],
+                timers[row["sweep_row"]] == "host",
+                energy,
+            )
     for (gpu, *key), answer in one.answers.items():
         if gpu in one.described and answer["time_ms"] is not None:
-            found.setdefault(gpu, {})[tuple(key)] = (answer["time_ms"], None, False)
+            found.setdefault(gpu, {})[tuple(key)] = (answer["time_ms"], None, False, math.nan)
     return found
 
 
@@ -96,8 +110,10 @@ def _is_whole(
     return True
 
 
-def _pairs(one: Material) -> Iterator[tuple[str, str, tuple[Any, ...], Side, Side]]:
-    sides = _sides(one)
+def _pairs(
+    one: Material, own_entries: Sequence[Entry]
+) -> Iterator[tuple[str, str, tuple[Any, ...], Side, Side]]:
+    sides = _sides(one, own_entries)
     sets: dict[Any, set[Any]] = {}
     rows = one.judged[~one.judged["blind"]]
     values = rows[one.spec.tunable_columns].itertuples(index=False, name=None)
@@ -118,17 +134,25 @@ def _ratio(rows: Sequence[tuple[Side, Side]]) -> Ratio:
     middle, low, high = _mean(logs, errors)
     limits = (None, None) if predicted or math.isnan(low) else (low, high)
     by_host = sum(own[2] or other[2] for own, other in rows)
-    return Ratio(len(rows), (middle, *limits), by_host, predicted)
+    energy = _mean_energy([own[3] / other[3] for own, other in rows])
+    return Ratio(len(rows), (middle, *limits), by_host, predicted, energy)
 
 
-def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
+def _mean_energy(values: Sequence[float]) -> float:
+    known = [math.log(value) for value in values if not math.isnan(value)]
+    return math.exp(sum(known) / len(known)) if known else math.nan
+
+
+def ratios(
+    materials: Sequence[Material], every_entry: Mapping[str, Sequence[Entry]]
+) -> dict[Key, Ratio]:
     """Of each study; of each workload, over the different problems of its studies, each with the
     fastest of any; and over all workloads, each of which counts once."""
     found: dict[Key, Ratio] = {}
     kernels: dict[str, dict[tuple[str, str], dict[Any, list[tuple[Side, Side]]]]] = {}
     for one in materials:
         own: dict[tuple[str, str], list[tuple[Side, Side]]] = {}
-        for gpu, other, problem, *sides in _pairs(one):
+        for gpu, other, problem, *sides in _pairs(one, every_entry[one.name]):
             own.setdefault((gpu, other), []).append((sides[0], sides[1]))
             if gpu in one.gpus and other in one.gpus:
                 of = kernels.setdefault(one.spec.workload, {}).setdefault((gpu, other), {})
@@ -149,7 +173,8 @@ def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
             middle, low, high = _mean(logs, [0.0] * len(logs))
             limits = (None, None) if math.isnan(low) else (low, high)
             hosted = sum(one.by_host > 0 for one in own_ratios)
-            found[(ALL, *pair)] = Ratio(len(logs), (middle, *limits), hosted, False)
+            energy = _mean_energy([one.energy for one in own_ratios])
+            found[(ALL, *pair)] = Ratio(len(logs), (middle, *limits), hosted, False, energy)
     return found
 
 
@@ -162,7 +187,7 @@ def turned(found: Mapping[Key, Ratio], name: str, gpu: str, other: str) -> Ratio
         return None
     middle, low, high = (None if end is None else 1 / end for end in one.numbers)
     assert middle is not None
-    return Ratio(one.count, (middle, high, low), one.by_host, one.predicted)
+    return Ratio(one.count, (middle, high, low), one.by_host, one.predicted, 1 / one.energy)
 
 
 def compare_front(
@@ -183,12 +208,18 @@ def compare_front(
                 if ratio is not None:
                     cell = Cell(ratio.numbers[0], ratio.detail)
                 table.row(one.name, {gpu: row[at]}, {gpu: cell})
-    for section, said in page.sentences:
-        words = re.match(r"(\S+) over (\S+), all kernels: (.*)", said.text)
-        if section == "kernels-by-gpu" and words:
-            ratio = found[ALL, words[1], words[2]]
-            table.numbers(said.text, words[3], ratio.numbers[0], *ratio.detail)
-            said.seen = True
+    for shown in page.tables_of("Is tuning worth it"):
+        table = ledger.table(page.path, shown.caption)
+        for title, record in shown.rows_by(["kernel"]).items():
+            name = ALL if title == ALL else titles[title].name
+            for column, shown_cell in record.items():
+                if pair := re.match(r"(\S+) / (\S+) ", column):
+                    ratio = found.get((name, pair[1], pair[2]))
+                    wanted = Cell(None)
+                    if ratio is not None:
+                        limits = [end for end in ratio.numbers[1:] if end is not None]
+                        wanted = Cell(ratio.numbers[0], limits)
+                    table.row(title, {column: shown_cell}, {column: wanted})
 
 
 def compare_gpus(
@@ -210,6 +241,7 @@ def compare_gpus(
                     "ratio": each.numbers[0],
                     "95 % interval": each.numbers[1:],
                     "of": each.counts,
+                    "energy (per run, ×)": each.energy,
                 }
                 table.row(title, row, cells)
     table = ledger.table(page.path, "data/card_ratios.csv")
@@ -218,6 +250,8 @@ def compare_gpus(
     table.same("rows", sorted(listed), sorted(found))
     for key, line in listed.items():
         _numbers(table, " ".join(key), [line[name] or None for name in NUMBERS], found[key])
+        energy = float(line["energy"]) if line["energy"] else None
+        table.rounded(f"{' '.join(key)}, energy", [energy], [found[key].energy], DIGITS)
     for one in materials:
         path = f"data/{one.name}.gpus.js"
         data = read_script(folder / path)

@@ -177,22 +177,20 @@ class Figure(Block):
 
 @dataclass(frozen=True)
 class Fold(Block):
-    """Blocks that stay closed until somebody opens them."""
+    """Blocks that stay closed until somebody opens them, or follows a link to the ``id``."""
 
     title: str
     blocks: Sequence[Block]
+    id: str = ""
 
 
 @dataclass(frozen=True)
-class Lookup(Block):
-    """A chooser: pick a problem, read one row a GPU."""
+class File(Block):
+    """A file beside the pages, such as a table that is too long for one; the page links to it."""
 
-    id: str
-    parameters: Mapping[str, Sequence[str]]  # problem parameter to its values in order
-    units: Mapping[str, str]
-    chosen: Mapping[str, str]
-    columns: Sequence[Column]  # of the answer, the first of them the GPU
-    answers: Mapping[str, Sequence[Sequence[str]]]  # values, joined by "|", to rows of cells
+    path: str  # below the report's folder
+    title: str
+    content: Table | str  # a table becomes CSV
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,6 @@ class Finder(Block):
     studies: Sequence[tuple[str, str]]  # name and title
     first: Mapping[str, Any]  # study, gpu and problem (parameter to value) at the beginning
     workloads: Mapping[str, str]  # of each study: those of one workload may know a faster kernel
-    verdicts: Mapping[str, Mapping[str, str]]  # workload and GPU to the verdict on the sweep
     options: Sequence[str] = ()  # of the command that asks the model: files of the settings
 
 
@@ -227,6 +224,8 @@ class Landscape(Block):
     figure: str  # id of the figure of one panel that they change
     gpus: Sequence[str]
     gpu: str  # at the beginning, as the problem
+    parameters: Mapping[str, Sequence[str]]  # problem parameter to its values in order
+    chosen: Mapping[str, str]
     across: Sequence[tuple[str, str]]  # axes to choose from: name and title
     up: Sequence[tuple[str, str]]
     lead: str  # what is said of them

@@ -13,7 +13,7 @@ import pandas as pd
 
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Row, Table, Text
+from launchwise.report.blocks import MISSING, Block, Cell, Column, File, Row, Table, Text
 from launchwise.report.numbers import records
 
 THEIRS = "theirs"  # Role of a cell with a figure of the paper
@@ -123,6 +123,12 @@ def table_of(
         for record in listed
     ]
     return Table(caption, [one.column for one in fields], made)
+
+
+def file_of(path: str, table: Table) -> File:
+    """A table as CSV beside the pages."""
+    rows = wording.plural(len(table.rows), "row")
+    return File(path, f"{table.caption} (CSV, {rows})", table)
 
 
 MOST_COLUMNS = 6

@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.blocks import Block, File
 from launchwise.report.fields import field, table_of
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline
@@ -67,22 +67,22 @@ def _timed_once(rows: pd.DataFrame) -> pd.Series:
 def listed(studies: Sequence[StudyData]) -> list[Block]:
     """How many such rows each study and GPU has, and the settings; nothing where there is none."""
     counts: list[dict[str, Any]] = []
-    settings: list[Block] = []
+    settings: list[str] = []
     for study in studies:
         for gpu, rows in used_rows(study).groupby("gpu", sort=False):
             counts.append(
                 {"study": study.name, "gpu": gpu, "rows": len(rows), **rows[list(USES)].sum()}
             )
-            label = f"{study.name} on {gpu}: {wording.plural(len(rows), 'row')}"
             columns = [*study.problem_columns, *study.spec.tunable_columns]
             keys = list(rows[columns].itertuples(index=False, name=None))
             named = str(gpu), study.spec.workload, keys, columns
             again = anew_settings(*named, slow_factor=NEVER_STOPPED)
-            settings += [Text(label, "label"), Text(again, "code")]
+            settings.append(f"# {study.name} on {gpu}: {wording.plural(len(rows), 'row')}\n{again}")
     if not counts:
         return []
-    title = "Rows of one launch, as settings that measure them again"
-    return [table_of("Figures that rest on one launch", COUNTS, counts), Fold(title, settings)]
+    title = "Rows of one launch, as settings that measure them again (YAML)"
+    file = File("data/one_launch.yaml", title, "\n---\n".join(settings) + "\n")
+    return [table_of("Figures that rest on one launch", COUNTS, counts), file]
 
 
 COUNTS = [

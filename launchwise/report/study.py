@@ -44,7 +44,7 @@ OF_GPUS = (
 )
 """Fields of a study that map a GPU to something."""
 
-TABLES = ("training", "removed", "evaluation", "predictions")
+TABLES = ("evaluation", "predictions")
 """Fields of a study that are tables with rows of several GPUs."""
 
 
@@ -58,8 +58,6 @@ class StudyData:
     entries: Mapping[str, ModelEntry]
     profiles: Mapping[str, GpuProfile]
     sweeps: Mapping[str, pd.DataFrame]  # measurements, with launchwise.tables.times.JUDGED
-    training: pd.DataFrame  # with removed and evaluation: of the stages clean and evaluate
-    removed: pd.DataFrame
     evaluation: pd.DataFrame
     predictions: pd.DataFrame  # of the first split: launchwise.tables.learning
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # training records
@@ -264,3 +262,10 @@ class Run:
             f"(software). Commit {wording.short(self.commit)}, report of "
             f"{wording.moment(self.written_at)}."
         )
+
+    @property
+    def bibtex(self) -> str:
+        """The citation as an entry of BibTeX."""
+        year = self.written_at[:4]
+        fields = f"  title = {{{self.citation}}},\n  year = {{{year}}},\n"
+        return f"@software{{launchwise{year},\n{fields}}}\n"

@@ -41,11 +41,11 @@ def percent(share: Any, places: int = 1) -> str:
     return MISSING if is_missing(share) else f"{100 * float(share):.{places}f}"
 
 
-def interval(ends: tuple[float, float] | None) -> str:
+def interval(ends: tuple[float, float] | None, places: int = 3) -> str:
     """``0.941 to 0.978``."""
     if ends is None or any(is_missing(each) for each in ends):
         return MISSING
-    return f"{ends[0]:.3f} to {ends[1]:.3f}"
+    return f"{ends[0]:.{places}f} to {ends[1]:.{places}f}"
 
 
 def count(value: Any) -> str:

@@ -143,8 +143,6 @@ class Reported:
             "sweeps": dict(zip(gpus, studies.sweeps(study), strict=True)),
             "judged": dict(zip(gpus, studies.times(study), strict=True)),
             "profiles": dict(zip(gpus, studies.profiles(study), strict=True)),
-            "training": f"results/clean/{study}.parquet",
-            "removed": f"results/clean/{study}.removed.parquet",
             "evaluation": f"results/evaluation/{study}.parquet",
             "curves": f"results/evaluation/{study}.curves.parquet",
             "facts": f"results/evaluation/{study}.summary.json",

@@ -27,8 +27,8 @@ def drawn(browser):
     return browser.execute_script(DRAWN)
 
 
-def choose(browser, form=CONTROLS, **values):
-    browser.execute_async_script(CHANGE, form, values)
+def choose(browser, **values):
+    browser.execute_async_script(CHANGE, CONTROLS, values)
 
 
 def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
@@ -50,8 +50,8 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     )
 
 
-def test_it_follows_the_problem_of_the_lookup_and_the_gpu(opened):
-    choose(opened, "tiny-lookup", n="102")
+def test_it_follows_the_problem_and_the_gpu(opened):
+    choose(opened, **{"p-n": "102"})
     *_, said = drawn(opened)
     assert said.startswith("n = 102, dtype = float32, order = 2, on big: 3 configurations, 1 more")
     assert "within 2 % of the best, block3d 32×4×1 row_padding=0" in said
@@ -76,7 +76,7 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened):
 
 
 def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
-    choose(opened, "tiny-lookup", n="102")
+    choose(opened, **{"p-n": "102"})
     choose(opened, across="by", up="share")
     before = drawn(opened)
     address = opened.execute_script("return location.href")
@@ -93,7 +93,9 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
     opened.get(f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
     opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     said = drawn(opened)[-1]
-    assert said.startswith("This report holds no gpu “gone”, no n “7”; the link is older. n = 202")
+    assert said.startswith(
+        "This report holds no gpu “gone”, no p-n “7”; the link is older. n = 202"
+    )
 
 
 def test_a_file_that_is_missing_is_named(opened, folder):
@@ -102,7 +104,8 @@ def test_a_file_that_is_missing_is_named(opened, folder):
     rows.unlink()
     try:
         choose(opened, gpu="big.sm4")
-        assert drawn(opened)[-1] == (
+        status = "return document.querySelector('.landscape-status').textContent"
+        assert opened.execute_script(status) == (
             "The figure cannot be changed: the file data/rows/tiny/big.sm4.js is missing."
         )
     finally:

@@ -32,9 +32,8 @@ def opened(browser, made):
 def test_no_page_grows_with_every_gpu(made):
     _, many, few = made
     assert many["index.html"] < 300_000
-    # A study's pages name the GPUs in one list; all else of them is in files of their own.
-    for page in ("one/index.html", "one/models.html"):
-        assert many[page] - few[page] < 100 * (MANY - FEW)
+    # A study's page names the GPUs in one list; all else of them is in files of their own.
+    assert many["one/index.html"] - few["one/index.html"] < 100 * (MANY - FEW)
     for kind in ("answers", "rows"):
         per_gpu = {path: size for path, size in many.items() if path.startswith(f"data/{kind}/")}
         assert len(per_gpu) == MANY + OTHERS
@@ -84,7 +83,7 @@ def test_gpus_are_compared_fifty_at_a_time(browser, opened):
 
 
 def test_long_tables_are_folded(browser, opened):
-    for page in ("gpus.html", "health.html", "one/index.html", "one/models.html"):
+    for page in ("gpus.html", "health.html", "one/index.html"):
         opened(page)
         longest = browser.execute_script(
             "return Math.max(...[...document.querySelectorAll('table')]"
@@ -96,7 +95,7 @@ def test_long_tables_are_folded(browser, opened):
 
 def test_a_study_shows_some_gpus_and_draws_any(browser, opened):
     opened("one/index.html")
-    said = browser.execute_script("return document.getElementById('one-shown').innerText")
+    said = browser.execute_script("return document.getElementById('one-answer').innerText")
     assert f"This page shows {MOST_GPUS} of the study's {MANY} GPUs." in said
     change = """
         const field = document.getElementById('one-explore').elements.gpu;

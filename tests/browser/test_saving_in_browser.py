@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support.browsing import load
+from tests.support.report_pages import RUN
 
 pytestmark = pytest.mark.browser
 
@@ -23,7 +24,7 @@ def saved(opened, tmp_path):
     opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "default"})
 
 
-def press(browser, inside, kind, folder):
+def press(browser, inside, kind, folder, end=None):
     """Save by keyboard; the file once it is whole."""
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     before = set(folder.iterdir())
@@ -39,7 +40,9 @@ def press(browser, inside, kind, folder):
     button.send_keys(keys.ENTER)
     browser.execute_async_script("launchwiseSaved.then(() => arguments[0]())")
     deadline = time.monotonic() + 20
-    while not (new := {p for p in folder.iterdir() if p.suffix == f".{kind.lower()}"} - before):
+    while not (
+        new := {p for p in folder.iterdir() if p.suffix == (end or f".{kind.lower()}")} - before
+    ):
         assert time.monotonic() < deadline, "no file was saved"
         time.sleep(0.02)
     return new.pop()
@@ -80,7 +83,7 @@ def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, sa
     try:
         dark = [{"name": "prefers-color-scheme", "value": "dark"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
-        load(browser, folder / "index.html")
+        load(browser, folder / "tiny" / "index.html")
         found = press(browser, ".drawing", "SVG", saved)
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
@@ -94,19 +97,45 @@ def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, sa
 
 
 def test_a_table_is_saved_as_csv_with_units(opened, saved):
-    found = press(opened, ".answers", "CSV", saved)
-    assert found.name == (
-        "tiny-n=202-dtype=float32-order=2-Fastest-configuration-of-the-chosen-problem.csv"
-    )
+    found = press(opened, "#tiny-sure table", "CSV", saved)
+    assert found.name == "tiny-What-answers-reach-on-held-out-sizes.csv"
     heading, first, *_ = rows_of(found)
-    assert heading[:4] == ["GPU", "speed (× baseline)", "time (ms)", "fastest configuration"]
-    assert first[:4] == ["big", "2.00", "4.000", "block3d 64×2×1 row_padding=0"]
+    assert heading[:4] == ["GPU", "answered by", "mean (of the best)", "speed-up (× usual)"]
+    assert first[:4] == ["big", "kNN", "0.894", "1.79"]
     # What stands small in a cell has a column of its own.
     load(opened, opened.current_url.partition("tiny/")[0] + "index.html")
     found = press(opened, "#kernels-by-gpu table", "CSV", saved)
     heading, _, row = rows_of(found)
     assert heading == ["GPU", "A tiny study (× big)", "A tiny study (× big), detail"]
     assert row == ["big.sm4", "0.50", "2 problems"]
+
+
+def test_a_table_is_saved_for_latex(opened, saved):
+    found = press(opened, "#tiny-cost table", "LaTeX", saved, ".tex")
+    assert found.name == "tiny-Time-that-the-baseline-loses-over-the-fastest.tex"
+    lines = found.read_text(encoding="utf-8").splitlines()
+    assert lines[:3] == [
+        r"\begin{table}",
+        r"\caption{Time that the baseline loses over the fastest}",
+        r"\begin{tabular}{lrrr}",
+    ]
+    assert lines[4].startswith(r"problems & big, mean (\%) & big, most (\%) & ")
+    assert r"float32, order=2 & 100 & 100 (at n=102) &  \\" in lines[6]
+
+
+def test_the_citation_is_saved_for_bibtex(opened, saved):
+    button = opened.execute_script(
+        "return [...document.querySelectorAll('footer button')]"
+        ".find((one) => one.textContent === 'BibTeX')"
+    )
+    button.send_keys(pytest.importorskip("selenium.webdriver.common.keys").Keys.ENTER)
+    opened.execute_async_script("launchwiseSaved.then(() => arguments[0]())")
+    deadline = time.monotonic() + 20
+    while not (found := saved / "launchwise.bib").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert found.read_text(encoding="utf-8") == RUN.bibtex
+    assert RUN.bibtex.startswith("@software{launchwise2026,\n")
 
 
 def test_a_table_built_by_a_script_is_named_by_what_was_asked(browser, folder, saved):
@@ -132,7 +161,8 @@ def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(browser, 
             "[...document.querySelectorAll('.save button')].map((one) => one.ariaLabel)]"
         )
         figures, tables, kinds, labels = counts
-        assert sorted(kinds) == sorted(["SVG", "PNG"] * figures + ["CSV"] * tables)
+        wanted = ["SVG", "PNG"] * figures + ["CSV", "LaTeX"] * tables + ["BibTeX"]
+        assert sorted(kinds) == sorted(wanted)
         assert all(len(label) > 8 for label in labels)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shown = browser.execute_script(

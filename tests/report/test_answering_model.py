@@ -3,15 +3,15 @@
 import dataclasses
 import json
 
-from launchwise.report.blocks import Text
-from launchwise.report.health.health_section import provenance
-from launchwise.report.models.model_tables import goals
+from launchwise.report.answer import study_answer
+from launchwise.report.blocks import File
+from launchwise.report.models.model_tables import tables_of
 from launchwise.report.scores import answering, leader, seconds_to_train
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
 from tests.support.report_pages import RUN
 from tests.support.report_study import study
-from tests.support.shown import tables
+from tests.support.shown import blocks_of, notes, tables
 
 
 def answered():
@@ -34,14 +34,13 @@ def test_it_took_what_its_members_took():
 
 def test_a_file_has_the_records_of_the_models():
     written = writing.folder(Report([answered()], RUN), 1)
-    (link,) = [row.cells[1].link for row in tables(provenance(RUN, [answered()]))[-1].rows]
-    assert json.loads(written[link])["tree"]["members"] == ["knn", "nearest_size"]
+    (file,) = blocks_of(study_answer.sure(answered()), File)
+    assert json.loads(written[file.path])["tree"]["members"] == ["knn", "nearest_size"]
+    assert f'href="../{file.path}"' in written["tiny/index.html"]
 
 
-def test_the_page_says_when_it_leaves_the_simple_rules():
-    found = goals(answered()).blocks
-    [note] = [block.text for block in found if isinstance(block, Text) and "Kept:" in block.text]
-    assert "times 6 / √(training problems)" in note
-    assert "test cases of other problems" in note
-    said = [block.text for block in found if isinstance(block, Text)]
-    assert any("nothing of it is chosen by test problems" in text for text in said)
+def test_the_page_says_what_it_promised_and_what_was_measured():
+    (table,) = (one for one in tables(tables_of(answered())) if one.caption.startswith("Predicted"))
+    assert table.caption.endswith("regression tree")
+    assert [row.cells[0].text for row in table.rows] == ["sizes"]
+    assert [one for one in notes(tables_of(answered())) if "Kept:" in one]

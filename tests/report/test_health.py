@@ -11,6 +11,7 @@ import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.earlier_rows import named
+from launchwise.report.front import finder
 from launchwise.report.health import health_section, sweep_health
 from launchwise.report.measure_again import anew_settings
 from launchwise.workloads.metrics import UNKNOWN
@@ -28,6 +29,10 @@ def sweep():
     one = rows[rows["status"] == "ok"].iloc[:1]
     made = pd.concat([one] * 100, ignore_index=True)
     return made.assign(n=100 + np.arange(100) // 10, temperature_c=50.0, power_w=300.0)
+
+
+def section_of(*studies):
+    return health_section.section(studies, sweep_health.of_studies(studies), AT)
 
 
 def of(rows):
@@ -83,7 +88,8 @@ def test_the_sweeps_to_look_at_come_first():
     rows = made.sweeps["big"]
     sweeps = {f"gpu{place}": rows.assign(gpu=f"gpu{place}") for place in range(3)}
     sweeps["gpu2"] = capped(sweeps["gpu2"], 6)
-    section = health_section.section([dataclasses.replace(made, sweeps=sweeps)], AT)
+    profiles = dict.fromkeys(sweeps, made.profiles["big"])
+    section = section_of(dataclasses.replace(made, sweeps=sweeps, profiles=profiles))
     first = tables(section)[0]
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu2", "doubtful"]
 
@@ -92,7 +98,6 @@ def test_a_sound_sweep_is_well():
     found = of(sweep())
     assert (found.verdict, found.complaints) == ("sound", [])
     assert (found.rows, found.cards, found.clocks_mhz) == (100, 1, (1980.0, 1980.0))
-    assert sweep_health.notice([found]) is None
 
 
 @pytest.mark.parametrize(
@@ -110,12 +115,6 @@ def test_each_limit_is_a_complaint(change, complaint):
     found = of(change(sweep()))
     assert found.complaints == [complaint]
     assert found.verdict == "doubtful"
-    notice = sweep_health.notice([of(sweep()), found])
-    assert notice.text == "1 of 2 sweeps is doubtful."
-    # What recorded no conditions can be doubted by nobody.
-    silent = of(sweep().assign(throttle=UNKNOWN, control_ratio=np.nan))
-    told = sweep_health.notice([of(sweep()), found, silent])
-    assert told.text == "1 of 2 sweeps is doubtful; 1 more did not record how they were measured."
 
 
 @pytest.mark.parametrize(
@@ -167,9 +166,7 @@ def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all()
     assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
     chosen = named(spoilt, settings["sweeps"]["stencil"]["anew"])
     assert sorted(spoilt.loc[chosen, "n"].unique()) == [100, 101, 102, 106, 108]
-    section = health_section.section(
-        [dataclasses.replace(study(("big",)), sweeps={"big": spoilt})], AT
-    )
+    section = section_of(dataclasses.replace(study(("big",)), sweeps={"big": spoilt}))
     assert rows_of(section, "What to measure again")[0][3].endswith("; 2 more; of 10")
 
 
@@ -184,14 +181,19 @@ def test_a_repair_has_its_own_command_and_time():
     assert few.worst_problems
 
 
-def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only():
-    well = html_of(study())
-    assert "doubtful." not in well["index.html"]
+def test_answers_of_doubtful_sweeps_say_so_and_at_which_problems():
     made = study()
-    made.sweeps = {**made.sweeps, "big": made.sweeps["big"].assign(throttle="sw_power_cap")}
+    assert finder.data(made, None, sweep_health.of_studies([made]))["doubts"] == {}
+    rows = made.sweeps["big"]
+    small = rows["n"] == 102
+    hot = {"big": rows.assign(throttle=np.where(small, "hw_thermal", ""))}
+    made = dataclasses.replace(made, sweeps={**made.sweeps, **hot}, _known={})
+    data = finder.data(made, None, sweep_health.of_studies([made]))
+    ((words, places),) = data["doubts"].values()
+    assert list(data["doubts"]) == ["big"]
+    assert words == "50 % of the rows throttled"
+    assert [data["problems"][place] for place in places] == [[102, "float32", 2]]
     pages = html_of(made)
-    assert "1 of 2 sweeps is doubtful." in pages["index.html"]
-    assert 'href="health.html#verdicts"' in pages["index.html"]
     command = "snakemake --cores all -- data/recorded/{}/"
     assert command.format("big") in pages["health.html"]
     assert command.format("big.sm4") not in pages["health.html"]
@@ -207,11 +209,12 @@ def test_the_worst_comes_first_with_the_answers_that_rest_on_it():
         "silent": rows.assign(throttle=UNKNOWN, control_ratio=np.nan),
     }
     profiles = {gpu: made.profiles["big"] for gpu in sweeps}
-    section = health_section.section(
-        [dataclasses.replace(made, sweeps=sweeps, profiles=profiles)], AT
-    )
-    table, again, *_ = tables(section)
+    section = section_of(dataclasses.replace(made, sweeps=sweeps, profiles=profiles))
+    table, every, again, *_ = tables(section, folded=True)
     assert [row.cells[1].text for row in table.rows[:2]] == ["slowest", "slow"]
+    # What recorded no conditions stands with the others alone.
+    assert len(table.rows) == len(sweeps) - 1
+    assert len(every.rows) == len(sweeps)
     columns = [column.title for column in again.columns]
     assert again.rows[0].cells[columns.index("answers that rest on it")].text == made.name
 
@@ -290,5 +293,12 @@ def test_an_age_is_known_where_both_days_are(last, now, days):
 
 
 def test_every_sweep_has_one_row():
-    section = health_section.section([study(name="one"), study(name="two")], AT)
-    assert [row.cells[1].text for row in tables(section)[0].rows] == ["big", "big.sm4"]
+    cards, every, *_ = tables(section_of(study(name="one"), study(name="two")), folded=True)
+    assert [row.cells[1].text for row in cards.rows] == ["big"]
+    assert [row.cells[1].text for row in every.rows] == ["big", "big.sm4"]
+
+
+def test_rows_that_were_stopped_early_have_no_part_in_the_drift():
+    rows = drifting(sweep(), 1, 2.0)
+    rows.loc[0, "status"] = "slow"
+    assert (of(rows).largest_drift, of(rows).verdict) == (0.0, "sound")

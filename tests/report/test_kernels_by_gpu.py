@@ -2,16 +2,23 @@
 
 import dataclasses
 
-from launchwise.report.blocks import Fold, Table
-from launchwise.report.front.index_page import section
+from launchwise.report.blocks import Fold
+from launchwise.report.front.index_page import sections
 from launchwise.report.gpus import card_ratios
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
+from tests.support.shown import blocks_of, tables
+
+
+def by_gpu(*studies):
+    """The tables of every kernel on every GPU."""
+    folds = blocks_of(sections(studies)[-1], Fold)
+    return [table for fold in folds if fold.id == "kernels-by-gpu" for table in tables(fold.blocks)]
 
 
 def test_a_cell_has_the_ratio_and_what_it_rests_on():
     made = study()
-    table = next(block for block in section([made]).blocks if isinstance(block, Table))
+    (table,) = by_gpu(made)
     one = card_ratios.of_study(made)["big.sm4", "big"]
     shown = {row.cells[0].text: row.cells[1] for row in table.rows}
     assert shown["big"].text == "1"
@@ -20,7 +27,7 @@ def test_a_cell_has_the_ratio_and_what_it_rests_on():
 
 
 def test_a_kernel_of_one_gpu_is_not_there():
-    assert section([study(gpus=("big",))]) is None
+    assert by_gpu(study(gpus=("big",))) == []
 
 
 def test_what_others_measured_is_folded():
@@ -29,8 +36,11 @@ def test_what_others_measured_is_folded():
         gpu: one.model_copy(update={"source": "described"}) for gpu, one in made.profiles.items()
     }
     theirs = dataclasses.replace(made, profiles=profiles)
-    both = section([study(), theirs])
-    assert [type(block) for block in both.blocks[:2]] == [Table, Fold]
+    (kernels,) = sections([study(), theirs])[1:]
+    assert [row.cells[0].text for row in tables(kernels)[0].rows] == ["A tiny study"]
+    (fold,) = (one for one in blocks_of(kernels, Fold) if one.id == "others")
+    assert [row.cells[0].text for row in tables(fold.blocks)[0].rows] == ["A tiny study"]
+    assert [len(one.rows) for one in by_gpu(study(), theirs)] == [2, 2]
 
 
 def test_the_front_page_shows_it_with_links_to_the_rows():

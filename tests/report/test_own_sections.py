@@ -87,8 +87,8 @@ BAD = {
         ["cannot be shown", "share an id: tiny-mine"],
     ),
     "an id of the page": (
-        GOOD.replace("-mine", "-goals"),
-        ["share an id: tiny-goals"],
+        GOOD.replace("-mine", "-models"),
+        ["share an id: tiny-models"],
     ),
 }
 

@@ -7,13 +7,13 @@ import pytest
 
 from launchwise.report import scores
 from launchwise.report.answer import study_answer
-from launchwise.report.blocks import Table
+from launchwise.report.blocks import Fold
 from launchwise.report.front import finder, index_page
 from launchwise.report.gpus.gpu_attributes import Spread
 from launchwise.report.site import assemble
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study
-from tests.support.shown import notes, rows_of
+from tests.support.shown import blocks_of, notes, rows_of, tables
 
 
 def with_tests():
@@ -22,10 +22,16 @@ def with_tests():
     return dataclasses.replace(study(), blind={"big": SCORE, "other": other})
 
 
+def fold_of(*studies):
+    """What the front page says of blind tests; empty without any."""
+    folds = blocks_of(index_page.sections(studies)[-1], Fold)
+    return [block for fold in folds if fold.id == "blind" for block in fold.blocks]
+
+
 def table_of(made):
     """The table of the front page."""
-    section = index_page.blind_tests([made])
-    return next(block for block in section.blocks if isinstance(block, Table))
+    (table,) = tables(fold_of(made))
+    return table
 
 
 def test_a_gpu_that_no_study_learnt_from_is_marked():
@@ -34,7 +40,7 @@ def test_a_gpu_that_no_study_learnt_from_is_marked():
     assert own.cells[3].detail == "0.969 to 0.979"
     assert [cell.text for cell in other.cells[1:4]] == ["other, new", "40", "0.910"]
     assert [cell.text for cell in own.cells[7:10]] == ["2", "6", "4 of 22"]
-    assert index_page.blind_tests([study()]) is None
+    assert fold_of(study()) == []
 
 
 def test_a_gpu_that_was_new_may_have_rows_now():
@@ -63,9 +69,9 @@ def test_it_is_named_where_the_gpus_are():
 
 
 def test_the_answer_of_a_study_has_its_result():
-    own, other = rows_of(study_answer.answer(with_tests()), "What answers reach")
-    assert [own[0], *own[-2:]] == ["big", "40", "0.974"]
-    assert other == ["other", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]
+    own, other = rows_of(study_answer.sure(with_tests()), "What answers reach")
+    assert [own[0], *own[-4:]] == ["big", "40", "0.974", "–", "–"]
+    assert other == ["other", *["–"] * 7, "40", "0.910", "–", "–"]
 
 
 def test_intervals_say_what_they_held_in_the_blind_test():
@@ -86,9 +92,9 @@ def test_intervals_say_what_they_held_in_the_blind_test():
 
 def test_answers_that_nobody_has_measured_yet_are_named():
     made = with_tests()
-    section = index_page.blind_tests([made, dataclasses.replace(made, frozen=["big"])])
-    assert "Frozen, and not measured yet: A tiny study on big." in notes(section)
-    assert not any("Frozen" in text for text in notes(index_page.blind_tests([made])))
+    waiting = fold_of(made, dataclasses.replace(made, name="more", frozen=["big"]))
+    assert "Frozen, and not measured yet: A tiny study on big." in notes(waiting)
+    assert not any("Frozen" in text for text in notes(fold_of(made)))
 
 
 def test_a_time_from_a_datasheet_says_how_far_it_may_be_off():

@@ -1,46 +1,55 @@
-"""Figures of methods against size, and which GPUs a study's pages show."""
+"""What simpler choices cost against size, and which GPUs a study's pages show."""
 
 import dataclasses
 
 import pandas as pd
 import pytest
 
-from launchwise.report.answer import sizes, study_answer
+from launchwise.report.answer import cost, study_answer
 from launchwise.report.blocks import Figure
 from launchwise.report.site import assemble
 from tests.support.report_study import study
-from tests.support.shown import blocks_of, rows_of
+from tests.support.shown import blocks_of, notes, rows_of, tables
 
 
-def test_methods_against_size_are_those_of_their_gpu():
-    figures = blocks_of(sizes.tiles(study()), Figure, folded=True)
-    lines = {
-        figure.id: {trace["name"]: trace["y"] for trace in figure.panels[0].data}
-        for figure in figures
-        if "-choices-" in figure.id
-    }
-    for figure in figures:
-        for panel in figure.panels if figure.id in lines else ():
-            low, high = panel.layout["yaxis"]["range"]
-            assert 40 < low < 50
-            assert 100 < high < 110
+def lines_of(made):
+    """Time lost by each choice, %, on the only whole card."""
+    (figure,) = blocks_of(cost.cost(made), Figure, folded=True)
+    assert figure.id == "tiny-choices-big"
+    return {trace["name"]: trace["y"] for trace in figure.panels[0].data}
+
+
+def test_choices_against_size_are_those_of_their_gpu():
     # The usual choice was not measured. Baseline, NARROW and WIDE take 2, 1, 1.6 and 8, 5, 4 ms.
-    assert lines == {
-        "tiny-choices-big": {
-            "baseline": [50, 50],
-            "one fixed configuration": [100, 80],
-            "kNN, unseen sizes": [100, 80],
-        },
+    assert lines_of(study()) == {
+        "baseline": [100, 100],
+        "one fixed configuration": [0, 25],
+        "rule": [0, 0],
+        "kNN, unseen sizes": [0, 25],
     }
+
+
+def test_the_table_says_up_to_which_size_a_choice_costs_little():
+    made = study()
+    rows = made.sweeps["big"]
+    # 3 % above the fastest at the smaller size, 60 % at the larger.
+    usual = rows.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.03, 6.4])
+    sweeps = {**made.sweeps, "big": pd.concat([rows, usual], ignore_index=True)}
+    (table,) = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
+    assert table.caption == "Time that the usual choice loses over the fastest"
+    ((kind, mean, most, up_to),) = [row.cells for row in table.rows]
+    assert (kind.text, mean.text) == ("float32, order=2", "28")
+    assert (most.text, most.detail, up_to.text) == ("60", "at n=202", "102")
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])
 def test_pages_say_which_gpus_they_leave_out(monkeypatch, most, shown):
     monkeypatch.setattr(assemble, "MOST_GPUS", most)
     pages = assemble.of_study(study())
-    ids = [section.id for page in pages for section in page.sections]
-    first = ["tiny-answer", *([] if shown else ["tiny-shown"]), "tiny-landscape"]
-    assert ids[: len(first)] == first
+    ids = [section.id for section in pages[0].sections]
+    assert ids == [f"tiny-{end}" for end in ("answer", "cost", "gpus", "sure", "rows")]
+    said = [text for text in notes(pages[0].sections) if text.startswith(f"This page shows {most}")]
+    assert bool(said) != shown
 
 
 def test_without_a_model_one_configuration_stands_for_the_answers():
@@ -50,7 +59,7 @@ def test_without_a_model_one_configuration_stands_for_the_answers():
     possible = (rows["n"] == 202) == (rows["bx"] == 64)
     sweeps = {"big": rows[possible], "big.sm4": slice_rows[slice_rows["n"] == 102]}
     plain = dataclasses.replace(made, evaluation=made.evaluation.iloc[:0], sweeps=sweeps, _known={})
-    (row,) = rows_of(study_answer.answer(plain), "What answers reach")
+    (row,) = rows_of(study_answer.sure(plain), "What answers reach")
     assert row[0] == "big"
     assert row[1].endswith(" at every problem")
     assert row[2:5] == ["1.000", "–", "1"]
@@ -63,7 +72,4 @@ def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():
     usual = sweep.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.25, 8.0])
     sweeps = {**made.sweeps, "big": pd.concat([sweep, usual], ignore_index=True)}
     made = dataclasses.replace(made, sweeps=sweeps, _known={})
-    figures = blocks_of(sizes.tiles(made), Figure, folded=True)
-    (figure,) = (each for each in figures if "-choices-" in each.id)
-    lines = {trace["name"]: trace["y"] for trace in figure.panels[0].data}
-    assert lines["usual choice"] == [80, 50]
+    assert lines_of(made)["usual choice"] == [25, 100]

@@ -84,14 +84,14 @@ def test_without_curves_of_the_first_split_there_is_no_section():
     assert learning_curves(replace(study(), curves=curves("other"))) is None
 
 
-def test_the_section_stands_on_the_page_of_the_models():
-    page = visible(html_of(replace(study(), curves=curves()))["tiny/models.html"])
+def test_the_section_stands_on_the_page_of_the_study():
+    page = visible(html_of(replace(study(), curves=curves()))["tiny/index.html"])
     assert "Quality against number of measurements" in page
-    without = visible(html_of(study())["tiny/models.html"])
+    without = visible(html_of(study())["tiny/index.html"])
     assert "Quality against number of measurements" not in without
 
 
-def test_a_search_ends_before_the_others_and_is_explained():
+def test_a_search_ends_before_the_others():
     known = curves()
     search = known[(known["model"] == "knn") & (known["measured"] <= 20)].assign(model=SEARCH)
     asked = replace(study(), curves=pd.concat([known, search]))
@@ -102,4 +102,3 @@ def test_a_search_ends_before_the_others_and_is_explained():
     (figure,) = (block for block in made.blocks if isinstance(block, Figure))
     lines = {trace["name"]: trace for trace in figure.panels[0].data}
     assert len(lines["search"]["y"]) == LONGEST
-    assert "recommend --measure" in visible(html_of(asked)["tiny/models.html"])

@@ -9,13 +9,13 @@ import pytest
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import wording
 from launchwise.report.answer import sizes, study_answer
-from launchwise.report.blocks import Bullets, Fold, Lookup, Table, Text
 from launchwise.report.front import finder
-from launchwise.report.models import transfer
+from launchwise.report.gpus import card_ratios
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import settings, study
 from tests.support.samples import ROOT
+from tests.support.shown import tables
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +32,6 @@ def fastest_ms(made, gpu):
     return {key if isinstance(key, tuple) else (key,): time for key, time in found.items()}
 
 
-def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made):
-    (lookup,) = (block for block in study_answer.answer(made).blocks if isinstance(block, Lookup))
-    assert lookup.columns[2].unit == "ms"
-    count = 0
-    for gpu in made.gpus:
-        for problem, time_ms in fastest_ms(made, gpu).items():
-            rows = lookup.answers["|".join(map(str, problem))]
-            (row,) = (row for row in rows if row[0] == gpu)
-            assert row[2] == wording.number(time_ms, 4)
-            count += 1
-    assert count == sum(map(len, lookup.answers.values())) > 2
-
-
 def test_the_lookup_launches_a_template_with_its_arguments(made):
     spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
     (launch,) = finder.launches(dataclasses.replace(made, spec=spec, _known={}))["tiles"]
@@ -53,45 +40,21 @@ def test_the_lookup_launches_a_template_with_its_arguments(made):
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made):
-    section = sizes.compared(made)
-    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
-    (best,) = fold.blocks
-    places = {column.title: place for place, column in enumerate(best.columns[:8])}
+    tables_of = tables(sizes.compared(made), folded=True)
+    (best,) = (one for one in tables_of if one.caption == "Best time of every problem")
+    places = {column.title: place for place, column in enumerate(best.columns)}
     assert best.columns[places["time"]].unit == best.columns[places["baseline"]].unit == "ms"
     for row in best.rows:
         cells = [cell.text for cell in row.cells]
         gpu = cells[places["GPU"]]
         names = made.problem_columns
-        named = {
-            wording.problem(dict(zip(names, key, strict=True)), names): (key, time)
-            for key, time in fastest_ms(made, gpu).items()
-        }
-        key, time_ms = named[cells[places["problem"]]]
+        named = {tuple(map(str, key)): (key, time) for key, time in fastest_ms(made, gpu).items()}
+        key, time_ms = named[tuple(cells[places[name]] for name in names)]
         assert cells[places["time"]] == wording.number(time_ms, 4)
         own = made.sweeps[gpu]
         own = own[is_baseline(own, made.spec)].set_index(made.problem_columns)
         default = own.loc[key if len(key) > 1 else key[0], "time_ms"]
         assert cells[places["baseline"]] == wording.number(float(default), 4)
-
-
-def texts(section):
-    """Every paragraph of a section."""
-    return " ".join(block.text for block in section.blocks if isinstance(block, Text))
-
-
-def test_slices_are_called_slices_and_other_cards_are_not(made):
-    section = transfer.transferred(made)
-    assert made.cards == 1
-    assert "are one model of card: big.sm4 is a slice" in texts(section)
-    assert transfer.ONE_CARD in texts(section)
-    # The same rows, of two models of cards.
-    profiles = {
-        gpu: profile.model_copy(update={"device_name": f"Card {gpu}"})
-        for gpu, profile in made.profiles.items()
-    }
-    other = transfer.transferred(dataclasses.replace(made, profiles=profiles, _known={}))
-    assert "are 2 models of cards: big.sm4 is a slice" in texts(other)
-    assert transfer.ONE_CARD not in texts(other)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +68,7 @@ def test_an_answer_says_what_its_model_did_not_see(made, split, words):
     if split:
         settings = made.settings.model_copy(update={"splits": {"sizes": split}})
         made = dataclasses.replace(made, settings=settings, _known={})
-    (table,) = (each for each in study_answer.answer(made).blocks if isinstance(each, Table))
+    (table,) = tables(study_answer.sure(made))
     assert table.caption == f"What answers reach, {words}"
 
 
@@ -129,17 +92,12 @@ def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made):
         }  # fmt: skip
         asked = settings(splits={"sizes": split})
         both = dataclasses.replace(made, sweeps=sweeps, settings=asked, _known={})
-        (bullets,) = (
-            each for each in study_answer.answer(both).blocks if isinstance(each, Bullets)
-        )
-        (text,) = (each[1] for each in bullets.items if each[0].startswith("Fastest GPU"))
-        return text
+        return card_ratios.of_study(both)["big", "big.sm4"].said
 
     assert re.search(r"1\.00 \((0\.9\d\d|1\.000) to 1\.0\d\d, 7 problems, tie\)", said(1.0, 0.01))
     assert re.search(r" \(0\.9\d\d to 1\.0\d\d, 7 problems, undecided\)", said(1.0, 0.05))
     # 1.5 times the geometric mean of four .95 and three 1.05.
-    decided = r"^big\. .* big\.sm4 1\.49 \(1\.4\d\d to 1\.5\d\d, 7 problems\)"
-    assert re.search(decided, said(1.5, 0.05))
+    assert re.search(r"^1\.49 \(1\.4\d\d to 1\.5\d\d, 7 problems\)", said(1.5, 0.05))
 
 
 SPREAD = (1.0, 1.1, 1.3, 1.2, 0.9, 1.4, 1.05)

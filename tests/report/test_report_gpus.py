@@ -5,6 +5,7 @@ from launchwise.report.blocks import Fold
 from launchwise.report.gpus import gpu_attributes
 from tests.support.described_gpus import described_gpus
 from tests.support.samples import profile
+from tests.support.shown import tables
 
 FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
@@ -59,11 +60,19 @@ def test_sizes_of_memories_are_in_the_units_of_their_rows():
 def test_estimated_ceilings_are_not_called_measured():
     own = profile()
     profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
-    shown = gpu_attributes.section(profiles).blocks[0]
-    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
-    measured = [cells for title, cells in rows.items() if "measured" in title]
-    assert len(measured) >= 2
-    assert all(cells[0] != "–" == cells[1] for cells in measured)
+    ours, theirs = tables(gpu_attributes.section(profiles), folded=True)
+    measured = [
+        {
+            row.cells[0].text: row.cells[1].text
+            for row in one.rows
+            if "measured" in row.cells[0].text
+        }
+        for one in (ours, theirs)
+    ]
+    assert measured[0].keys() == measured[1].keys()
+    assert len(measured[0]) >= 2
+    assert "–" not in measured[0].values()
+    assert set(measured[1].values()) == {"–"}
 
 
 def test_many_gpus_have_a_row_each():

@@ -7,9 +7,8 @@ import pytest
 from report_study import study
 
 from launchwise.report import wording
-from launchwise.report.answer.study_answer import answer
-from launchwise.report.blocks import Bullets, Table, Text
-from launchwise.report.models.model_tables import goals, tables_of
+from launchwise.report.blocks import Table
+from launchwise.report.models.model_tables import tables_of
 
 
 def with_ratios(key, **ratios):
@@ -69,33 +68,6 @@ def test_the_interval_stands_beside_the_mean():
     (row,) = [row for row in table.rows if row.cells[0].text == "kNN"]
     assert row.cells[place].text == "0.901 to 0.988"
     assert not row.cells[place].best
-
-
-def test_one_problem_is_told_of_in_the_singular():
-    whole = with_ratios("beside_best_heuristic", knn=None, tree=None)
-    for model in ("knn", "tree"):
-        whole.facts["splits"]["sizes"]["big"]["models"][model]["problems"] = 1
-    sweeps = {gpu: rows[rows["n"] == 202] for gpu, rows in whole.sweeps.items()}
-    alone = dataclasses.replace(whole, sweeps=sweeps, _known={})
-    texts = " ".join(block.text for block in goals(alone).blocks if isinstance(block, Text))
-    assert "1 problem is too few to tell them apart." in texts
-    (bullets,) = (block for block in answer(alone).blocks if isinstance(block, Bullets))
-    assert ", 1 problem)" in bullets.items[0][1]
-
-
-@pytest.mark.parametrize(
-    ("ratio", "said"),
-    [
-        (None, "problems are too few to tell them apart."),
-        ((0.95, 1.04), "the 95 % interval of their ratio, 0.950 to 1.040, holds 1 ("),
-        ((1.02, 1.04), "the model reaches 1.020 to 1.040 times as much (95 % interval of "),
-        ((0.90, 0.96), "the model reaches 0.900 to 0.960 times as much (95 % interval of "),
-    ],
-)
-def test_a_model_is_better_than_a_rule_outside_the_interval_only(ratio, said):
-    section = goals(with_ratios("beside_best_heuristic", knn=ratio, tree=ratio))
-    texts = [block.text for block in section.blocks if isinstance(block, Text)]
-    assert any(said in text for text in texts), texts
 
 
 def test_an_interval_that_is_not_known_has_no_limits():

@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from launchwise.report.models import outliers
-from launchwise.report.models.model_tables import goals, problems_tested, verdicts
+from launchwise.report.models.model_tables import tables_of, verdicts
 from launchwise.report.models.transfer import losses_by_transfer
 from launchwise.report.numbers import DEFAULT_ERROR, single_best, winners
 from launchwise.report.scores import (
@@ -164,7 +163,7 @@ def test_goals_are_judged_on_whole_cards_only():
         "problems improved (%), big": "reached",
         "fraction of the best, big": "missed",
     }
-    (row, *_) = rows_of(goals(with_goals(study())), "Goals")
+    (row, *_) = rows_of(tables_of(with_goals(study())), "Goals")
     assert row[1:] == ["> 1.170", "1.800", "kNN", "2.000", "reached"]
 
 
@@ -177,26 +176,3 @@ def test_a_goal_above_the_oracle_is_out_of_reach():
 
 def test_a_study_without_goals_is_not_judged_by_those_of_another():
     assert verdicts(study(), "sizes") == []
-
-
-def test_tested_problems_say_what_is_possible_beyond_noise():
-    own = problems_tested(study(), "sizes", "big", "tree")
-    assert own["sure"].all()
-    assert sorted(own["improvement"]) == pytest.approx([1.25, 2.0])
-
-
-def test_what_is_possible_is_the_gain_of_the_oracle_whatever_the_errors():
-    made = dataclasses.replace(study(), _known={})
-    # The usual choice, which is the baseline, cannot be told apart from the best.
-    made.measured = made.measured.assign(error=0.4)
-    assert set(winners(made)["gain"]) == {1.0}
-    own = problems_tested(made, "sizes", "big", "oracle")
-    assert sorted(own["gain"]) == sorted(own["improvement"]) == pytest.approx([2.0, 2.0])
-    assert not own["sure"].any()
-
-
-def test_outliers_by_size_put_removed_rows_back():
-    counts = outliers.by_size(study(), "sizes", "all")
-    assert counts["rows"].to_dict() == {102: 6, 202: 6}
-    assert counts["problem"].to_dict() == {102: 0, 202: 2}
-    assert counts["global"].to_dict() == {102: 0, 202: 2}

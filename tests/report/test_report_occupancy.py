@@ -8,8 +8,7 @@ import pytest
 
 from launchwise.report import wording
 from launchwise.report.answer.hardware import occupancy, outermost
-from launchwise.report.blocks import Fold, Table
-from launchwise.report.site.rendering import render
+from launchwise.report.blocks import Table
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema
 from launchwise.workloads.metrics import COUNTERS, absent
@@ -52,19 +51,6 @@ def test_the_largest_launch_of_a_kernel_counts():
     assert sorted(found["achieved_occupancy"]) == pytest.approx([0.2, 0.4, 0.4, 0.6])
 
 
-def test_every_value_has_its_lines():
-    section = occupancy(counted())
-    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
-    (figure,) = fold.blocks
-    (panel,) = figure.panels
-    lines = {trace["name"]: trace["y"] for trace in panel.data}
-    assert lines["bx = 32, achieved"] == [20, 40]
-    assert lines["bx = 64, achieved"] == [40, 60]
-    assert lines["bx = 64, theoretical"] == [75, 75]
-    assert [key.label for key in figure.keys] == ["bx = 32", "bx = 64"]
-    assert "nan" not in render("x", "x", [section], figures=False).lower()
-
-
 def test_what_is_nearest_to_its_peak_bounds_the_kernel():
     made = counted()
     wide = made.counters["big"]["bx"] == 64
@@ -104,7 +90,7 @@ def test_problems_that_were_chosen_are_named():
     made = counted()
     asked = settings(counters={"by": ["bx"], "among": {"n": [102, 202]}})
     section = occupancy(dataclasses.replace(made, settings=asked))
-    assert "For problems with n = 102 and 202 and each value of bx" in str(section.blocks[0])
+    assert "problems with n = 102 and 202 and each value of bx" in str(section.blocks[0])
 
 
 def test_where_nobody_read_counters_there_is_no_section():

@@ -10,9 +10,10 @@ import pytest
 
 from launchwise.report.answer import tunables as tunables_
 from launchwise.report.answer.tunables import drawing, tunables
-from launchwise.report.blocks import Drawing, Fold, Section
+from launchwise.report.blocks import Drawing, Section
 from launchwise.report.site.rendering import render
 from tests.support.report_study import configurations, study
+from tests.support.shown import rows_of
 
 
 def whole():
@@ -101,14 +102,10 @@ def test_the_section_shows_every_value():
     # The most sensitive first.
     assert "bx = 32: 11.8 %, at most 25.0 %, problems: 2; by = 4" in drawn.alt
     assert drawn.alt.endswith("variant = block3d: 0.0 %, at most 0.0 %, problems: 2.")
-    folds = {block.title: block for block in section.blocks if isinstance(block, Fold)}
-    assert list(folds) == ["big: values of every tunable"]
-    first = folds["big: values of every tunable"].blocks[0]
-    texts = [[cell.text for cell in row.cells] for row in first.rows]
-    assert texts[:3] == [
-        ["variant", "block3d", "2", "0.0", "0.0"],
-        ["variant", "linear", "2", "100.0", "100.0"],
-        ["bx", "32", "2", "11.8", "25.0"],
+    assert rows_of(section, "Values of tunables")[:3] == [
+        ["big", "variant", "block3d", "2", "0.0", "0.0"],
+        ["big", "variant", "linear", "2", "100.0", "100.0"],
+        ["big", "bx", "32", "2", "11.8", "25.0"],
     ]
     assert "nan" not in render("x", "x", [section], figures=False).lower()
 

@@ -11,6 +11,7 @@ import pytest
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.assemble import Report
 from launchwise.report.site.stand_ins import MissingStudy
+from tests.report import test_report_curves
 from tests.support.report_pages import RUN, files_of, visible
 from tests.support.report_study import study
 
@@ -38,7 +39,7 @@ def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch):
     def broken(made):
         raise ValueError("torn")
 
-    monkeypatch.setitem(assemble.ANSWERS, "gpus", ("The GPUs compared", broken))
+    monkeypatch.setitem(assemble.PARTS, "gpus", ("GPUs", broken))
     found = writing.folder(Report(two(), RUN), 1)
     assert "2 sections could not be made" in found["index.html"]
     assert 'href="tiny/index.html#tiny-gpus"' in found["index.html"]
@@ -79,19 +80,21 @@ def test_a_report_of_missing_studies_alone_is_made():
 
 @pytest.mark.parametrize(
     ("lacking", "title"),
-    [("improvement", "Headline figures"), ("fraction", "Models and baselines")],
+    [("role", "Quality against number of measurements"), ("fraction", "Cost of simpler choices")],
 )
 def test_a_section_that_fails_says_so_and_the_rest_is_made(lacking, title, caplog):
     made = study()
-    broken = dataclasses.replace(made, evaluation=made.evaluation.drop(columns=lacking))
+    curves = test_report_curves.curves()
+    lacks = made.evaluation.drop(columns=lacking)
+    broken = dataclasses.replace(made, evaluation=lacks, curves=curves)
     with caplog.at_level(logging.ERROR, logger="launchwise"):
         found = files_of(broken)
-    page = visible(found["tiny/models.html"])
+    page = visible(found["tiny/index.html"])
     assert "This section could not be made (KeyError: " in page
     assert lacking in page
     assert title in page
     assert "Transfer between GPUs" in page
     front = visible(found["index.html"])
     assert "could not be made:" in front
-    assert re.search(r'href="tiny/(index|models)\.html#tiny-[a-z]+">The first of them', front)
+    assert re.search(r'href="tiny/index\.html#tiny-[a-z]+">The first of them', front)
     assert any("could not be made" in record.message for record in caplog.records)

@@ -8,12 +8,11 @@ import pytest
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer import hardware
 from launchwise.report.answer.sizes import compared
-from launchwise.report.answer.study_answer import answer
-from launchwise.report.blocks import Fold
+from launchwise.report.front import finder
 from launchwise.report.numbers import winners
 from launchwise.workloads.cost import Cost, KernelCost
 from tests.support.report_study import profile, study
-from tests.support.shown import blocks_of, notes, tables
+from tests.support.shown import tables
 
 POINTS = 100**3
 FLOP, BYTES = 9 * POINTS, 16 * POINTS
@@ -87,12 +86,15 @@ def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_toget
         least_ms(best, made.spec, made.profiles)[0]
         < least_ms(best.drop(columns="variant"), made.spec, made.profiles)[0]
     )
-    assert f"A launch of {best['variant'].iloc[0]} does 2 runs: its times" in told(made)
-    assert "runs: its times" not in told(study())
+    name = best["variant"].iloc[0]
+    assert f"A launch of {name} does 2 runs: its times" in finder.data(made)["several"][name]
+    assert finder.data(study())["several"] == {}
 
 
-def told(made):
-    return " ".join(notes(answer(made)))
+def test_the_lookup_begins_with_a_kernel_that_replaces_one_launch():
+    plain, twice = dataclasses.replace(study(), name="plain"), several(study(), 2)
+    assert finder.block([twice, plain]).first["study"] == "plain"
+    assert finder.block([twice]).first["study"] == "tiny"
 
 
 def test_a_rate_above_the_measured_one_is_marked():
@@ -114,7 +116,8 @@ def measured_at(one, gflops):
 
 
 def rows_table(made):
-    return next(each for each in tables(blocks_of(compared(made), Fold), folded=True))
+    found = tables(compared(made), folded=True)
+    return next(each for each in found if each.caption == "Best time of every problem")
 
 
 def test_every_measured_rate_is_a_ceiling_of_its_type():

@@ -9,7 +9,7 @@ import yaml
 from launchwise.measuring.earlier_rows import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.health import health_section
+from launchwise.report.health import health_section, sweep_health
 from launchwise.report.measure_again import anew_settings, listed, of_one_launch, used_rows
 from launchwise.report.numbers import shown_problem
 from tests.support.report_study import study
@@ -72,14 +72,13 @@ def test_a_row_that_a_method_chose_counts(made):
 def test_the_settings_name_these_rows_alone(made):
     rows = made.sweeps["big"]
     changed = stopped(made, is_fastest(rows))
-    table, fold = listed([changed])
+    table, file = listed([changed])
     assert [cell.text for cell in table.rows[0].cells[:4]] == [
         made.name,
         "big",
         *[str(int(is_fastest(rows).sum()))] * 2,
     ]
-    _, code = fold.blocks
-    settings = yaml.safe_load(code.text)
+    settings = yaml.safe_load(file.content)
     assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
     sweep = settings["sweeps"][made.spec.workload]
     assert named(rows, sweep["anew"]).tolist() == is_fastest(rows).tolist()
@@ -90,10 +89,10 @@ def test_the_settings_name_these_rows_alone(made):
 def test_the_page_of_health_lists_them(made):
     at = "2026-06-15T12:00:00+00:00"
     changed = stopped(made, is_fastest(made.sweeps["big"]))
-    captions = [one.caption for one in tables(health_section.section([changed], at))]
-    assert "Figures that rest on one launch" in captions
-    captions = [one.caption for one in tables(health_section.section([made], at))]
-    assert "Figures that rest on one launch" not in captions
+    for known, count in ((changed, 1), (made, 0)):
+        section = health_section.section([known], sweep_health.of_studies([known]), at)
+        captions = [one.caption for one in tables(section, folded=True)]
+        assert captions.count("Figures that rest on one launch") == count
 
 
 def test_rows_that_fill_a_product_share_an_entry():

@@ -5,9 +5,10 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Drawing, Fold, Table
-from launchwise.report.front import tuning_gain
+from launchwise.report.blocks import Fold
+from launchwise.report.front import index_page, tuning_gain
 from tests.support.report_study import study
+from tests.support.shown import blocks_of, tables
 
 
 def imported():
@@ -27,24 +28,31 @@ def test_times_in_pairs_are_counted_row_by_row():
     found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
     # The best of both problems, the recommended of none.
     assert found.paired == 2
-    section = tuning_gain.section([dataclasses.replace(made, evaluation=rows, _known={})])
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    table = tuning_gain.table([dataclasses.replace(made, evaluation=rows, _known={})])
     names = [column.title for column in table.columns]
     assert table.rows[0].cells[names.index("in pairs")].text == "2 of 4"
 
 
-def test_what_others_measured_is_no_bar_beside_ours():
-    section = tuning_gain.section([study(), imported()])
-    (drawn,) = (block for block in section.blocks if isinstance(block, Drawing))
-    assert len(drawn.bars) == 1
-    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
-    (table,) = fold.blocks
-    assert [row.cells[0].link for row in table.rows] == ["#theirs-answer"]
+def overviews(*studies):
+    """Links of the rows of the front page's table, and of the fold of what others measured."""
+    kernels = index_page.sections(studies)[-1]
+    folds = [one for one in blocks_of(kernels, Fold) if one.id == "others"]
+    parts = [kernels.blocks[:1], *(fold.blocks for fold in folds)]
+    return [[row.cells[0].link for row in tables(part)[0].rows] for part in parts]
 
 
-def test_where_all_was_measured_by_others_it_is_drawn():
-    section = tuning_gain.section([imported()])
-    assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
+def test_what_others_measured_stands_apart_where_there_is_ours():
+    assert overviews(study(), imported()) == [["#tiny-answer"], ["#theirs-answer"]]
+    assert overviews(imported()) == [["#theirs-answer"]]
+
+
+def test_the_overview_has_the_verdict_and_the_cards():
+    (table,) = tables(index_page.sections([study()])[-1])
+    assert [column.title for column in table.columns][:4] == [
+        "kernel", "best", "recommended", "verdict"
+    ]  # fmt: skip
+    (row,) = table.rows
+    assert [cell.text for cell in row.cells][1:4] == ["2.00", "1.58", "too few problems to tell"]
 
 
 @pytest.mark.parametrize(

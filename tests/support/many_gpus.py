@@ -48,8 +48,6 @@ def copied(study: StudyData, name: str, count: int) -> StudyData:
             new: kept[old].assign(gpu=new, time_ms=kept[old]["time_ms"] * slower[new])
             for new, old in of.items()
         },
-        training=few(study.training),
-        removed=few(study.removed),
         evaluation=few(study.evaluation),
         predictions=few(study.predictions),
         pairs={},

@@ -95,8 +95,6 @@ def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData
         entries={"chosen": model},
         profiles=profiles,
         sweeps={gpu: with_judged_times(rows, times[gpu], spec) for gpu, rows in sweeps.items()},
-        training=nothing,
-        removed=nothing,
         evaluation=nothing,
         predictions=nothing,
         pairs=pairs,

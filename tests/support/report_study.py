@@ -197,18 +197,6 @@ def evaluation(spec: Spec, gpus: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def training(spec: Spec, gpus: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows kept (all but the slowest of each GPU) and removed (both scopes remove that one)."""
-    rows = pd.concat([sweep(spec, gpu) for gpu in gpus], ignore_index=True)
-    rows = rows[rows["status"] == "ok"]
-    key = ["gpu", *spec.problem_columns, *spec.tunable_columns, "time_ms"]
-    slowest = rows.groupby("gpu")["time_ms"].transform("max") == rows["time_ms"]
-    kept = rows.loc[~slowest, key].assign(folds="sizes/all")
-    gone = rows.loc[slowest, key].assign(split="sizes", fold="all", lower_ms=0.1, upper_ms=7.0)
-    removed = [gone.assign(scope=scope) for scope in ("problem", "global")]
-    return kept, pd.concat(removed, ignore_index=True)
-
-
 def settings(**changes: Any) -> Study:
     """Settings of the study."""
     given = {
@@ -311,7 +299,6 @@ def study(
 def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
     """The study of these GPUs, of a workload with the variants ``linear`` and ``block3d``."""
     spec = known_spec(kernel)
-    kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
     of_models = rows[rows["role"] == "model"]
     predictions = learnt_of(of_models, spec).predicted_times
@@ -330,8 +317,6 @@ def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
         },
         profiles=profiles,
         sweeps={gpu: sweep(spec, gpu) for gpu in gpus},
-        training=kept,
-        removed=removed,
         evaluation=rows,
         predictions=predictions,
         models={"knn": KNN_TRAINING, "tree": {}},

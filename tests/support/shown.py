@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
+from launchwise.report.blocks import Block, Bullets, File, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
 
 Shown = Section | Sequence[Section] | Sequence[Block]
@@ -16,11 +16,14 @@ Kind = TypeVar("Kind", bound=Block)
 
 
 def blocks_of(shown: Shown, kind: type[Kind], folded: bool = False) -> list[Kind]:
-    """Blocks of a kind in a section, in sections or among blocks; in folds too where asked."""
+    """Blocks of a kind in a section, in sections or among blocks; in folds and files too where
+    asked."""
     found: list[Kind] = []
     for block in shown.blocks if isinstance(shown, Section) else shown:
         if isinstance(block, kind):
             found.append(block)
+        if folded and isinstance(block, File) and isinstance(block.content, kind):
+            found.append(block.content)
         if isinstance(block, Section) or (folded and isinstance(block, Fold)):
             found += blocks_of(block.blocks, kind, folded)
     return found

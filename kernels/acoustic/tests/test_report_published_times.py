@@ -104,7 +104,7 @@ def test_they_lead_the_section_on_predicted_times():
     assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
     assert [row.cells[3].text for row in table.rows] == ["cost model + trees", "roofline"]
     section = predicted_times.overall([study(kernel=KERNEL)], [lead])
-    assert section.blocks[0] is lead
+    assert section.blocks[0].blocks[0] is lead
 
 
 def test_the_study_has_every_time_what_it_means_and_what_is_left_out():

@@ -13,11 +13,11 @@ from launchwise.experiment.study import Counters
 from launchwise.gpus.machine import Machine
 from launchwise.learning.row_arrays import arithmetic_types, arrays, least_bytes
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Fold, Key, Panel, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Figure, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, percents, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData, remembered
-from launchwise.report.theme import kinds_of, size_layout
+from launchwise.report.theme import kinds_of
 from launchwise.workloads.metrics import COUNTERS
 
 NEAR = 0.1  # A study of which no problem reaches this share of a ceiling is bound by something else
@@ -130,8 +130,6 @@ def _card(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str]
     return Panel(gpu, traces, theme.layout(x, theme.log_axis("GFLOP/s", y)))
 
 
-SHARES = {"achieved": "achieved_occupancy", "theoretical": "occupancy"}
-
 Largest = Mapping[str, pd.DataFrame]
 """GPU to its counters: of each kernel of a run the launch that counts (:func:`outermost`)."""
 
@@ -147,14 +145,12 @@ def occupancy(study: StudyData) -> Section | None:
     }
     blocks: list[Block] = [
         Text(
-            f"For {_problems(asked)} and each value of {wording.listed(by)}, the fastest "
-            "configuration was run once more under Nsight Compute. Theoretical occupancy is what "
-            "registers, shared memory and block size leave room for; achieved is the mean share of "
-            "warps that were active on SMs at work. Of a kernel that runs at several levels, "
-            "the largest launch is shown."
+            f"The fastest configuration of {_problems(asked)} and each value of "
+            f"{wording.listed(by)}, run once more under Nsight Compute; of a kernel that runs at "
+            "several levels, the largest launch.",
+            "note",
         ),
         *(_table(study, gpu, rows, by) for gpu, rows in largest.items()),
-        Fold("Occupancy against size", [_figure(study, largest, by)]),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
 
@@ -175,59 +171,6 @@ def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
     several = found.groupby("kernel")["grid_blocks"].transform("max") > 1
     return found[several]
-
-
-def _title(named: dict[str, object]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in named.items())
-
-
-def _figure(study: StudyData, largest: Largest, by: list[str]) -> Figure:
-    every = pd.concat(largest.values())[by].drop_duplicates().sort_values(by)
-    places = {
-        values: place for place, values in enumerate(every.itertuples(index=False, name=None))
-    }
-    panels = [
-        _panel(study, own, by, places, ", ".join(filter(None, (gpu, kind, str(kernel)))))
-        for gpu, counters in largest.items()
-        for kind, rows in kinds_of(study, counters)
-        for kernel, own in rows.groupby("kernel", sort=True)
-    ]
-    return Figure(
-        id=f"{study.name}-occupancy-figure",
-        caption=(
-            "Occupancy of the largest launch of each kernel against size: achieved (strong) and "
-            "theoretical (faint). Where the grid is smaller than the GPU, few warps are active, "
-            "whatever the block could hold."
-        ),
-        alt="Lines: achieved and theoretical occupancy against size, one pair per value.",
-        panels=panels,
-        keys=theme.keys(_title(dict(zip(by, values, strict=True))) for values in places),
-    )
-
-
-def _panel(
-    study: StudyData,
-    rows: pd.DataFrame,
-    by: list[str],
-    places: dict[tuple[object, ...], int],
-    title: str,
-) -> Panel:
-    """``places``: values of ``by`` to the place of their line, the same in every panel."""
-    traces = []
-    for values, own in rows.sort_values(study.size).groupby(by, sort=True):
-        named = _title(dict(zip(by, values, strict=True)))
-        for what, column in SHARES.items():
-            trace = theme.line(
-                own[study.size],
-                100 * own[column],
-                name=f"{named}, {what}",
-                place=places[values],
-                template=f"{study.size}=%{{x}}: %{{y:.0f}} %",
-                markers=what == "achieved",
-            )
-            traces.append(trace if what == "achieved" else {**trace, "opacity": 0.35})
-    y = theme.axis("occupancy (%)", range=[0, 105])
-    return Panel(title, traces, theme.layout(size_layout(study, rows), y))
 
 
 SHOWN = {each.name: each.shown for each in COUNTERS if each.shown is not None}
@@ -254,9 +197,8 @@ def _table(study: StudyData, gpu: str, largest: pd.DataFrame, by: list[str]) -> 
         *([field("bound by", "nearest", _bound_by, number=False)] if several else []),
     ]
     caption = (
-        f"{gpu}: the fastest configuration, median over sizes; throughput in percent of the card's "
-        "peak. What is nearest to its peak bounds the kernel; where nothing comes near, warps wait "
-        "for one another or for latencies."
+        f"{gpu}: median over sizes; throughput in percent of the card's peak. What is nearest to "
+        "its peak bounds the kernel"
     )
     return table_of(caption, fields, rows)
 

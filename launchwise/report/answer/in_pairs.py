@@ -17,8 +17,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
-from launchwise.report.fields import by_key, decimals, field, grouped, percents, table_of
+from launchwise.report.blocks import MISSING, Block, Section, Text
+from launchwise.report.fields import by_key, decimals, field, file_of, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import fastest_in_pairs, with_role
@@ -27,17 +27,12 @@ from launchwise.tables.rows import Z95, row_numbers
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
 
 NOTE = (
-    "Configurations ran in turn on one card, in random order; a library in the same rounds, at the "
-    "same precision, and its result is checked like all others. A gain is the median over rounds "
-    "of the other's time divided by that of the fastest (or of the usual choice). The fastest is "
-    "the one that these rounds find: no choice that ran beside it can be faster. Pairs whose SM "
-    f"clocks differ by more than {100 * Confirmation().clock_tolerance:g} %, or while heat or a "
-    "weak supply of power held the card back, are discarded. A power cap (sw_power_cap) discards "
-    "none: it lowers the clocks of both, and at others a gain may be another. Intervals hold "
-    "another visit, those over libraries these rounds alone. A tie is a 95 % interval that holds 1 "
-    f"and lies within {100 * EQUAL:g} % of it; a wider one that holds 1 "
-    "leaves it undecided. Sweep gain / paired gain: the gain from two rows of the sweep, divided "
-    "by the gain in pairs."
+    "Configurations ran in turn on one card, in random order, libraries in the same rounds at the "
+    "same precision. A gain is the median over rounds of the other's time divided by that of the "
+    "fastest of these rounds, or of the usual choice. Discarded: SM clocks differ by more than "
+    f"{100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card back. A "
+    "power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another visit, "
+    f"those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1."
 )
 
 OVERVIEW = [
@@ -63,6 +58,7 @@ OVERVIEW = [
 ]
 
 EVERY = [
+    field("GPU", "gpu"),
     field("problem", "problem"),
     field("gain of", "of", detail=itemgetter("configuration")),
     field("over", "over", detail=itemgetter("other")),
@@ -80,7 +76,7 @@ Record = Mapping[Any, Any]
 def gains_in_pairs(study: StudyData) -> Section | None:
     """A row per GPU and comparison, and every problem in folds; None where nothing ran in pairs."""
     overview: list[dict[str, Any]] = []
-    folds: list[Block] = []
+    listed: list[dict[str, Any]] = []
     for gpu in dict.fromkeys([*study.pairs, *study.peers]):
         rows = [
             *_over_choices(study, gpu),
@@ -89,12 +85,11 @@ def gains_in_pairs(study: StudyData) -> Section | None:
         ]
         overview += _overview(study, gpu, rows)
         # The fastest over the baseline is the same configuration once more.
-        every = [row for row in rows if row["over"] != BASELINE]
-        table = table_of(f"Every gain in pairs on {gpu}", EVERY, every)
-        folds.append(Fold(f"{gpu}: every problem in pairs", [table]))
+        listed += [{**row, "gpu": gpu} for row in rows if row["over"] != BASELINE]
     if not overview:
         return None
-    found = [Text(NOTE, "note"), table_of("Gains in pairs", OVERVIEW, overview), *folds]
+    every = file_of(f"data/{study.name}.pairs.csv", table_of("Every gain in pairs", EVERY, listed))
+    found: list[Block] = [table_of("Gains in pairs", OVERVIEW, overview), Text(NOTE, "note"), every]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 
 

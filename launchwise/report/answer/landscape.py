@@ -180,17 +180,12 @@ def landscape(study: StudyData) -> Section:
         lead += " A slow configuration was stopped early: its time is that of one launch."
     figure = drawn(study, rows, title, float(chosen["baseline_ms"]))
     found: list[Block] = [
-        Text(
-            "The problem is the one chosen under “Look up one problem”. Two tunables as axes show "
-            "the fastest configuration with each pair of values.",
-            "note",
-        ),
         controls(study, figure, chosen, gpu, lead),
         figure,
         *_beside(study, gpu, chosen),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
     ]
-    return Section(f"{study.name}-landscape", "All configurations of one problem", found)
+    return Section(f"{study.name}-rows", "All configurations of one problem", found)
 
 
 def _of_case(study: StudyData, rows: pd.DataFrame, case: Mapping[str, Any]) -> pd.DataFrame:
@@ -238,10 +233,7 @@ def drawn(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) 
         every = f"{wording.count(len(shown))} of {wording.count(len(timed))} configurations"
     return Figure(
         id=f"{study.name}-landscape",
-        caption=(
-            f"{every} of one problem ({title}), from fastest to slowest: how much a "
-            "good choice gains, and how many choices are nearly as good as the best."
-        ),
+        caption=f"{every} of one problem ({title}), from fastest to slowest.",
         alt="Scatter: time of every configuration by rank, coloured by variant.",
         panels=[Panel("", traces, theme.layout(x, y))],
         keys=[
@@ -286,12 +278,16 @@ def controls(
         figure=figure.id,
         gpus=[*study.gpus, *study.left_out],
         gpu=gpu,
+        parameters={
+            name: [str(value) for value in sorted(study.measured[name].unique())]
+            for name in study.problem_columns
+        },
+        chosen={name: str(problem[name]) for name in study.problem_columns},
         across=[(PLACE, "place, fastest first"), *axes],
         up=[(TIME, "time (ms)"), (SHARE, "% of the best speed"), *axes],
         lead=lead,
         data={
             "study": study.name,
-            "lookup": f"{study.name}-lookup",  # whose problem the figure shows
             "problem": [str(problem[name]) for name in study.problem_columns],
             "variants": {
                 name: (

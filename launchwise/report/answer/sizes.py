@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import scores, theme, wording
+from launchwise.report import theme, wording
 from launchwise.report.answer import hardware
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
+from launchwise.report.answer.cost import MOST_OPEN
+from launchwise.report.blocks import Block, Figure, Panel, Section, Text
 from launchwise.report.fields import (
+    Field,
     decimals,
     field,
+    file_of,
     grouped,
     significant,
     table_of,
 )
-from launchwise.report.numbers import (
-    by_problem,
-    fractions,
-    single_best,
-    winners,
-)
+from launchwise.report.gpus import card_ratios
+from launchwise.report.numbers import by_problem, winners
 from launchwise.report.study import StudyData
 from launchwise.report.theme import (
     has_sizes,
@@ -33,63 +32,48 @@ from launchwise.report.theme import (
     size_layout,
     slug,
 )
-from launchwise.tables.rows import is_baseline
 
 
-def tiles(study: StudyData) -> Section:
-    """Fastest configuration against size, and the loss of simpler choices."""
+def tiles(study: StudyData) -> Section | None:
+    """Fastest configuration against size; None where no tunable changes with it."""
     best = winners(study)
-    found: list[Block] = []
-    for gpu in study.whole:
-        drawn = [
-            best_against_size(study, best, gpu),
-            choices_against_size(study, _choices(study, gpu), gpu),
-        ]
-        found += [figure for figure in drawn if figure is not None]
-    return Section(f"{study.name}-tiles", "Best configuration against size", found)
-
-
-def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
-    own = fractions(study)
-    own = own[own["gpu"] == gpu]
-    one = single_best(study, ["gpu", *study.kinds])
-    one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
-    same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
-    found = [("usual choice", own[own["is_usual"]]), ("one fixed configuration", same)]
-    if found[0][1].empty:
-        found[0] = ("baseline", own[is_baseline(own, study.spec)])
-    split = scores.first_split(study)
-    name = scores.leader(study, split, gpu)
-    if name is not None:
-        rows = study.evaluated(split, gpu, name)
-        unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
-        found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
-    return [(title, rows) for title, rows in found if len(rows)]
+    drawn = [best_against_size(study, best, gpu) for gpu in study.whole]
+    found = [figure for figure in drawn if figure is not None]
+    title = "Best configuration against size"
+    return Section(f"{study.name}-tiles", title, found) if found else None
 
 
 LIMITS = (
-    "The copy limit is the time to move the least bytes of a run (every array once) at "
+    "The copy limit of the file is the time to move the least bytes of a run (every array once) at "
     "{copies}. Problems that fit the L2 cache can pass 100 %, others where the copy was slower "
     "when it was measured, once with each GPU's profile: a slice's may be above its card's."
-)
-
-NO_SHARES = (
-    "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
-    "waiting bound this study, so shares of that bandwidth are not shown."
 )
 
 FLOP = " FLOP are those of the problem at the rate measured for its type; tensor cores can pass it."
 
 
 def compared(study: StudyData) -> Section:
-    """The GPUs beside each other."""
+    """The GPUs beside each other; rates of most kinds of problems, the roofline and all times are
+    behind them."""
     best = winners(study)
-    found: list[Block] = [rates(study, best)] if theme.has_sizes(study, best) else []
+    found: list[Block] = []
+    ratios = [one for one in card_ratios.one_way(study) if {one.gpu, one.other} <= set(study.whole)]
+    if ratios:
+        found.append(card_ratios.of_pairs(ratios[:MOST_PAIRS]))
+    if has_sizes(study, best):
+        found.append(rates(study, best))
+    every = table_of("Best time of every problem", _fields(study, best), by_problem(study, best))
+    found.append(file_of(f"data/{study.name}.best.csv", every))
+    return Section(f"{study.name}-gpus", "GPUs", found)
+
+
+MOST_PAIRS = 6  # Pairs of whole cards on a study's page; gpus.html has all
+
+
+def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:
     shares = theme.copies_matter(best)
-    if (drawn := hardware.roofline(study)) is not None:
-        found.append(drawn)
-    fields = [
-        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+    return [
+        *(field(name, name) for name in study.problem_columns),
         field("GPU", "gpu"),
         field("best configuration", "configuration"),
         field("alike", "alike", wording.count, "configurations"),
@@ -111,22 +95,25 @@ def compared(study: StudyData) -> Section:
         ),
         *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
-    every = table_of("Best time of every problem", fields, by_problem(study, best))
-    note = (LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES) + FLOP
-    found += [
-        Text(note, "note"),
-        Fold("Every problem on every GPU", [every]),
-    ]
-    return Section(f"{study.name}-gpus", "The GPUs compared", found)
+
+
+def roofline(study: StudyData) -> Section | None:
+    """The roofline of whole cards; None where neither memory nor arithmetic bounds the study."""
+    drawn = hardware.roofline(study)
+    if drawn is None:
+        return None
+    note = LIMITS.format(copies=wording.copies(study.profiles)) + FLOP
+    return Section(f"{study.name}-ceilings", "Roofline", [drawn, Text(note, "note")])
 
 
 def rates(study: StudyData, best: pd.DataFrame) -> Figure:
     """Best rate of every GPU against size."""
     item = study.spec.work.item
     panels = []
-    for kind, rows in kinds_of(study, best):
+    kinds = sorted(kinds_of(study, best), key=lambda kind: -kind[1][study.size].nunique())
+    for kind, rows in kinds[:MOST_OPEN]:
         traces = []
-        for place, gpu in enumerate(study.gpus):
+        for place, gpu in enumerate(study.whole):
             own = rows[rows["gpu"] == gpu].sort_values(study.size)
             if len(own):
                 template = f"{study.size}=%{{x}}: %{{y:.4~g}} · 1e9/s<br>%{{text}}"
@@ -148,7 +135,7 @@ def rates(study: StudyData, best: pd.DataFrame) -> Figure:
         ),
         alt=f"Lines: the rate of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
-        keys=theme.keys(study.gpus),
+        keys=theme.keys(study.whole),
     )
 
 
@@ -186,7 +173,7 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         id=f"{study.name}-best-{slug(gpu)}",
         caption=(
             f"{gpu}: the fastest configuration at every size. A flat line: one choice serves all "
-            "sizes; a gap: another variant is faster. The next figure shows what a jump gains. "
+            "sizes; a gap: another variant is faster. "
             f"{_at_the_edge(study, own, drawn, gpu)}"
         ).rstrip(),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
@@ -239,49 +226,4 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
     return (
         f"The largest value measured is the fastest for {wording.listed(said)}: a larger one may "
         "be faster still."
-    )
-
-
-def choices_against_size(
-    study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
-) -> Figure | None:
-    """Speed of several methods in % of the best measured speed, against size; None for one size.
-    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend."""
-    every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
-    if not has_sizes(study, every):
-        return None
-    panels = []
-    parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
-    x = size_layout(study, every)
-    for kind, shown in kinds_of(study, every):
-        traces = []
-        for place, (name, rows_of) in enumerate(parts):
-            own = rows_of.get(kind)
-            if own is None:
-                continue
-            own = own.sort_values(study.size)
-            template = f"{study.size}=%{{x}}: %{{y:.1f}} % of the best speed"
-            traces.append(
-                theme.line(
-                    own[study.size],
-                    100 * own["fraction"],
-                    name=name,
-                    place=place,
-                    template=template,
-                )
-            )
-        lowest = 100 * float(shown["fraction"].min())
-        pad = max(0.06 * (100 - lowest), 0.2)
-        ends = [float(f"{lowest - pad:.4g}"), float(f"{100 + pad:.5g}")]
-        y = theme.axis("% of the best speed", range=ends)
-        panels.append(Panel(kind, traces, theme.layout(x, y)))
-    return Figure(
-        id=f"{study.name}-choices-{slug(gpu)}",
-        caption=(
-            f"{gpu}: speed of each method in % of the best configuration measured. "
-            f"Regret: 100 minus this value.{own_scales(panels)}"
-        ),
-        alt=f"Lines: percent of the best speed against {study.size}, one line per method.",
-        panels=panels,
-        keys=theme.keys(name for name, _ in lines),
     )

@@ -14,8 +14,8 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
-from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
-from launchwise.report.fields import decimals, field, table_of
+from launchwise.report.blocks import Bar, Block, Drawing, Section, Table, Text
+from launchwise.report.fields import decimals, field, file_of, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
@@ -146,18 +146,21 @@ def tunables(study: StudyData) -> Section | None:
     }
     if not any(found.values()):
         return None
-    blocks: list[Block] = [
-        Text(
-            "How much slower the best configuration becomes when a tunable has the same value at "
-            "every problem and all others are chosen freely. A tunable whose best single value "
-            "loses little need not be tuned. A tunable of some variants is compared within "
-            "these variants; the line of the variant compares the variants. A value counts at the "
-            "problems where it was tried with all other settings of the fastest, or cannot be."
-        )
-    ]
+    blocks: list[Block] = []
+    listed = []
     for gpu, own in found.items():
         blocks += _of_gpu(study, own, gpu) if own else []
+        listed += [{**one, "gpu": gpu} for one in own]
+    table = table_of("Values of tunables", [field("GPU", "gpu"), *EVERY], listed)
+    blocks += [Text(NOTE, "note"), file_of(f"data/{study.name}.tunables.csv", table)]
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
+
+
+NOTE = (
+    "Time with one value of a tunable at every problem, all others chosen freely, divided by the "
+    "best time of the variants that have it. Bar: geometric mean for the best single value; line: "
+    "the problem that loses most. A tunable that loses little need not be tuned."
+)
 
 
 def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator[Block]:
@@ -168,8 +171,6 @@ def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator
     # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
     if any(record["problems"] > 1 for record in best.values()):
         yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
-    table = every_value(f"Values of tunables on {gpu}", found)
-    yield Fold(f"{gpu}: values of every tunable", [table])
 
 
 def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
@@ -188,10 +189,12 @@ VALUE = [
 
 WORST = field("time lost", "worst_loss_percent", decimals(1), "% (worst)")
 
+EVERY = [field("tunable", "tunable"), *VALUE, WORST]
+
 
 def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
     """Every value of every tunable, with its cost."""
-    return table_of(caption, [field("tunable", "tunable"), *VALUE, WORST], found)
+    return table_of(caption, EVERY, found)
 
 
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -211,11 +214,7 @@ def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
         words = f"{one['value']}: {mean} %, at most {worst} %, problems: {one['problems']}"
         bars.append(Bar(one["tunable"], words, end, line=line))
         said.append(f"{one['tunable']} = {words}")
-    caption = (
-        f"{gpu}: time with one value of a tunable at every problem, all others chosen freely, "
-        "divided by the best time of the variants that have it. Bar: geometric mean for the best "
-        "single value; line: the problem that loses most."
-    )
+    caption = f"{gpu}: time with the best single value of a tunable / best time"
     alt = f"Sensitivity of tunables on {gpu}. {'; '.join(said)}."
     ends = 1.0, max(LEAST_END, 1.02 * max(bar.line for bar in bars))
     return Drawing(name, caption, alt, bars, TICKS, ends, label=220, row=24)

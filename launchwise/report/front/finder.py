@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from launchwise.base.nested import is_simple, nested
@@ -18,7 +19,7 @@ from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
 from launchwise.report.gpus.gpu_attributes import Spread, within
-from launchwise.report.health import sweep_health
+from launchwise.report.health.sweep_health import Health
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
@@ -48,16 +49,13 @@ def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> F
     known = [study for study in studies if study.answers]
     if not known:
         return None
-    verdicts: dict[str, dict[str, str]] = {}
-    for each in sweep_health.of_studies(studies):
-        said = f": {'; '.join(each.complaints)}" if each.complaints else ""
-        verdicts.setdefault(each.workload, {})[each.gpu] = f"{each.verdict}{said}"
+    # A kernel that a reader can put in the place of theirs comes first.
+    first = min(known, key=lambda study: not any(map(partial(_replaces_one, study), study.answers)))
     return Finder(
         id="find",
         studies=[(study.name, study.settings.title) for study in known],
-        first=chosen_problem(known[0]),
+        first=chosen_problem(first),
         workloads={study.name: study.spec.workload for study in known},
-        verdicts=verdicts,
         options=[word for path in settings_files for word in ("--configfile", path)],
     )
 
@@ -67,12 +65,36 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     gpu = study.whole[0]
     found = [entry for entry in study.answers if entry["gpu"] == gpu]
     measured = [entry for entry in found if entry["basis"] == MEASURED] or found
-    middle = measured[len(measured) // 2]["problem"]
+    single = [entry for entry in measured if _replaces_one(study, entry)] or measured
+    middle = single[len(single) // 2]["problem"]
     problem = {name: middle[name] for name in study.problem_columns}
     return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
-def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
+def _replaces_one(study: StudyData, entry: Mapping[str, Any]) -> bool:
+    """Whether a launch of an answer does one run, as a launch of a reader's kernel does."""
+    return entry["basis"] == MEASURED and not study.spec.several_runs(
+        [str(entry["configuration"]["variant"])]
+    )
+
+
+def doubts(
+    study: StudyData, sweeps: Sequence[Health], problems: Mapping[Any, int]
+) -> dict[str, list[Any]]:
+    """GPU to what is in doubt of its sweep, in words, and the places of the problems in doubt."""
+    return {
+        each.gpu: [
+            "; ".join(each.complaints),
+            [problems[one] for one in each.worst_problems if one in problems],
+        ]
+        for each in sweeps
+        if each.complaints and each.workload == study.spec.workload and each.gpu in study.sweeps
+    }
+
+
+def data(
+    study: StudyData, apart: Spread | None = None, sweeps: Sequence[Health] = ()
+) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
@@ -81,9 +103,10 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     other configurations, each with time and limits, if it has any, by which work its time is
     scaled, and how many measured configurations cannot be told apart from it. GPUs, problems, bases
     and configurations are places in their lists. Values that the page offers as a choice have no
-    limit among ``limits``. ``hosted`` says whether host code names macros; ``launches``,
-    ``macros``, ``tested``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
-    of these names return.
+    limit among ``limits``. ``sweeps``: how sound those of the report are. ``hosted`` says whether
+    host code names macros; ``several`` has a sentence on each variant that replaces several
+    launches; ``doubts``, ``launches``, ``macros``, ``tested``, ``rule``, ``judges``,
+    ``covered`` and ``heldOut`` are what the functions of these names return.
     """
     answers = study.answers
     assert study.table
@@ -128,6 +151,12 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
         "heldOut": held_out(study),
         "covered": [covered(study, gpu) for gpu in gpus],
         "off": within(apart),
+        "doubts": doubts(study, sweeps, problems),
+        "several": {
+            name: f"It replaces several launches of yours.{words}"
+            for name in study.spec.variants
+            if (words := study.spec.several_runs([name]))
+        },
         "limits": limits(study),
         "launches": launches(study),
         "hosted": study.spec.has_host_code,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from urllib.parse import urlencode
@@ -12,30 +12,9 @@ from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section
 from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.front import finder, tuning_gain
 from launchwise.report.gpus import card_ratios
-from launchwise.report.health import sweep_health
 from launchwise.report.scores import AGAINST_USUAL, of_mean
 from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
-
-
-def section(studies: Sequence[StudyData]) -> Section | None:
-    """How fast every measured GPU runs every kernel; None where no kernel ran on two of them."""
-    found = [study for study in studies if len(study.gpus) > 1]
-    theirs = [study for study in found if not study.profiles[study.whole[0]].has_measured_ceilings]
-    ours = [study for study in found if study not in theirs]
-    blocks: list[Block] = [
-        Text(f"{each.gpu} over {each.other}, all kernels: {each.said}.")
-        for each in card_ratios.of_whole_cards(studies)
-        if each.over == card_ratios.ALL
-    ]
-    if ours:
-        blocks.append(_table(ours))
-    if theirs:
-        blocks.append(Fold("Measured by others", [_table(theirs)]) if ours else _table(theirs))
-    if not blocks:
-        return None
-    words = f"Each GPU runs its own fastest configuration. {card_ratios.WORDS}"
-    return Section("kernels-by-gpu", "Every kernel on every GPU", [*blocks, Text(words, "note")])
 
 
 def _table(studies: Sequence[StudyData]) -> Table:
@@ -68,22 +47,92 @@ def sections(
     """Sections of the front page, the lookup first; ``notices`` is what a reader must know before.
     ``least_gain`` is the gain that must be sure, None where the expected one decides."""
     found: list[Section] = []
-    unwell = sweep_health.notice(sweep_health.of_studies(studies))
     if (lookup := finder.block(studies, settings_files)) is not None:
-        lead = "Choose a kernel, a GPU and a problem: the lookup answers any size."
+        said: list[Block] = [*notices]
         if least_gain is not None:
-            lead += f" Where a gain of {least_gain:g} is not sure, the answer is the usual choice."
-        strip = [*notices, *([] if unwell is None else [unwell])]
-        found.append(Section("look-up", "Which configuration?", [*strip, Text(lead), lookup]))
+            words = f"Where a gain of {least_gain:g} is not sure, the answer is the usual choice."
+            said.append(Text(words))
+        found.append(Section("look-up", "Which configuration?", [*said, lookup]))
     elif notices:
         found.append(Section("not-here", "Missing from this report", notices))
-    others = (
-        tuning_gain.section(studies),
-        section(studies),
-        blind_tests(studies),
-        Section("studies", "Studies", [_studies(studies, missing)]),
-    )
-    return [*found, *(one for one in others if one is not None)]
+    return [*found, Section("kernels", "Every kernel", [*_kernels(studies, missing)])]
+
+
+MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
+
+
+def _kernels(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Iterator[Block]:
+    """What tuning gains and which card is faster; all else in folds."""
+    theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
+    ours = [one for one in studies if one not in theirs]
+    yield _overview(ours or theirs)
+    folds: dict[str, tuple[str, Sequence[Block]]] = {
+        "others": ("Measured by others", [_overview(theirs)] if ours and theirs else []),
+        "worth": ("Gain from tuning", _worth(studies)),
+        "kernels-by-gpu": ("Every kernel on every GPU", _by_gpu(ours, theirs)),
+        "blind": ("Blind tests", _blind_tests(studies)),
+        "studies": ("Studies", [_studies(studies, missing)]),
+    }
+    yield from (Fold(title, blocks, name) for name, (title, blocks) in folds.items() if blocks)
+
+
+def _overview(studies: Sequence[StudyData]) -> Table:
+    """A row per study, below one of all kernels."""
+    ratios = {
+        (one.over, one.name, one.gpu, one.other): one for one in card_ratios.of_whole_cards(studies)
+    }
+    pairs = list(dict.fromkeys((gpu, other) for _, _, gpu, other in ratios))[:MOST_PAIRS]
+
+    def ratio(study: StudyData | None, pair: tuple[str, str]) -> Cell:
+        over, name = (card_ratios.STUDY, study.name) if study else (card_ratios.ALL,) * 2
+        one = ratios.get((over, name, *pair))
+        if one is None:
+            return Cell(MISSING)
+        between = "" if one.interval is None else wording.interval(one.interval, 2)
+        return Cell(one.number, detail=f"{between}{one.verdict}")
+
+    def gain(study: StudyData | None, part: str) -> Cell:
+        one = tuning_gain.of_front(study) if study else None
+        if one is None:
+            return Cell(MISSING if study else "")
+        if part == "verdict":
+            return Cell(one.verdict)
+        between = getattr(one, f"{part}_interval")
+        detail = "" if between is None else wording.interval(between, 2)
+        return Cell(wording.fixed(getattr(one, part), 2), detail=detail)
+
+    fields = [
+        field(
+            "kernel",
+            lambda one: one.settings.title if one else card_ratios.ALL,
+            link=lambda one: f"#{one.name}-answer" if one else "gpus.html",
+        ),
+        field("best", partial(gain, part="best"), unit="× usual, 95 %", number=True),
+        field("recommended", partial(gain, part="recommended"), unit="× usual, 95 %", number=True),
+        field("verdict", partial(gain, part="verdict")),
+        *(
+            field(
+                f"{gpu} / {other}",
+                partial(ratio, pair=(gpu, other)),
+                unit="speed, 95 %",
+                number=True,
+            )
+            for gpu, other in pairs
+        ),
+    ]
+    whole = [None] if any(over == card_ratios.ALL for over, *_ in ratios) else []
+    return table_of("Is tuning worth it, and which card is faster?", fields, [*whole, *studies])
+
+
+def _worth(studies: Sequence[StudyData]) -> list[Block]:
+    table = tuning_gain.table(studies)
+    return [table, Text(tuning_gain.NOTE, "note")] if table.rows else []
+
+
+def _by_gpu(ours: Sequence[StudyData], theirs: Sequence[StudyData]) -> list[Block]:
+    """How fast every measured GPU runs every kernel that ran on two of them."""
+    parts = ([study for study in part if len(study.gpus) > 1] for part in (ours, theirs))
+    return [_table(part) for part in parts if part]
 
 
 MOST_NAMED = 14  # GPUs that a line names; of more it says how many there are
@@ -160,17 +209,17 @@ BLIND = [
 BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
 
 
-def blind_tests(studies: Sequence[StudyData]) -> Section | None:
-    """Figures of every blind test, one row per study and GPU; None without any."""
+def _blind_tests(studies: Sequence[StudyData]) -> list[Block]:
+    """Figures of every blind test, one row per study and GPU."""
     rows = [
         {**got, "title": study.settings.title, "gpu": gpu}
         for study in studies
         for gpu, got in study.blind.items()
     ]
     if not rows:
-        return None
-    found: list[Block] = [Text(BLIND_NOTE, "note"), table_of(BLIND_CAPTION, BLIND, rows)]
+        return []
+    found: list[Block] = [table_of(BLIND_CAPTION, BLIND, rows), Text(BLIND_NOTE, "note")]
     waiting = [f"{study.settings.title} on {gpu}" for study in studies for gpu in study.frozen]
     if waiting:
         found.append(Text(f"Frozen, and not measured yet: {wording.listed(waiting)}."))
-    return Section("blind", "Blind tests", found)
+    return found

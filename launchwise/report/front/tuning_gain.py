@@ -1,4 +1,4 @@
-"""Gain from tuning, one row per study: a picture, and the same as a table."""
+"""Gain from tuning, one row per study."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from launchwise.learning.merit import Means, geometric_mean, resampled_means
 from launchwise.report import scores, wording
-from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
+from launchwise.report.blocks import Table
 from launchwise.report.fields import decimals, field, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import PAIRS
 
 INTERVAL_SEED = 0
@@ -42,7 +42,6 @@ class TuningGain:
     paired: int  # of the times of best and recommended, two per problem, those in pairs
     # The simplest rule that the recommended is not surely faster than, in words; empty without any.
     enough: str = ""
-    imported: bool = False  # whether others measured it
 
     @property
     def verdict(self) -> str:
@@ -91,7 +90,6 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
         recommended_interval=means.interval(name),
         enough=next((words for rule, words in RULES.items() if _ties(means, name, rule)), ""),
-        imported=not study.profiles[gpu].has_measured_ceilings,
         paired=int((own[own["model"].isin([ORACLE, name])]["basis"] == PAIRS).sum()),
     )
 
@@ -103,32 +101,26 @@ def _ties(means: Means, name: str, rule: str) -> bool:
 
 
 NOTE = (
-    "Test problems of each study's first split, on its first whole card; speeds of a row are of "
-    "the same problems (geometric means). Usual choice: what an experienced engineer takes without "
-    "measuring. In pairs: number of these times, two per problem, that come from runs in turn "
-    "with the usual choice on one card; the others are single rows of the sweep. As good: the 95 % "
-    "interval of the recommended over this rule, on the same problems, holds 1. "
-    "Intervals: 95 %, bootstrap over problems."
+    "Test problems of each study's first split, on its first whole card (geometric means, 95 % by "
+    "bootstrap over problems). In pairs: times that come from runs in turn with the usual choice; "
+    "the others are single rows of the sweep. As good: the interval of the recommended over this "
+    "rule holds 1."
 )
 
 
-def section(studies: Sequence[StudyData]) -> Section | None:
-    """The picture and the table; None where no study was evaluated."""
-    found = [each for each in map(tuning_gain, studies) if each is not None]
-    if not found:
-        return None
-    # What others measured has no usual choice but its baseline, and sizes of its own: on one axis
-    # with the rest it would be the longest bar and say nothing.
-    theirs = [each for each in found if each.imported]
-    ours = [each for each in found if not each.imported] or theirs
-    blocks: list[Block] = [_drawing(ours), _table(ours), Text(NOTE, "note")]
-    if theirs and ours is not theirs:
-        blocks.append(Fold("Measured by others", [_table(theirs)]))
-    return Section("worth", "Gain from tuning", blocks)
+@remembered
+def of_front(study: StudyData) -> TuningGain | None:
+    """The gain of a study, computed once for the whole front page."""
+    return tuning_gain(study)
+
+
+def table(studies: Sequence[StudyData]) -> Table:
+    """All figures of every study that was evaluated."""
+    found = [each for each in map(of_front, studies) if each is not None]
+    return table_of("Speed relative to the usual choice", FIELDS, found)
 
 
 FIELDS = [
-    # A phone shows the first columns alone.
     field("study", "title", link=lambda each: f"#{each.study}-answer"),
     field(
         "best",
@@ -158,42 +150,5 @@ FIELDS = [
 ]
 
 
-def _table(found: Sequence[TuningGain]) -> Table:
-    return table_of("Speed relative to the usual choice", FIELDS, found)
-
-
 def _interval(limits: Interval) -> str:
     return "" if limits is None else wording.interval(limits)
-
-
-TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-
-
-def _drawing(found: Sequence[TuningGain]) -> Drawing:
-    """A bar per study, from the usual choice to the best."""
-    bars = [
-        Bar(
-            each.title,
-            f"{wording.fixed(each.best, 2)}×, {each.verdict}",
-            each.best,
-            dot=each.recommended,
-            tick=each.fixed,
-            pale=each.paired < each.problems,
-        )
-        for each in found
-    ]
-    speeds = [1.0, *(speed for bar in bars for speed in (bar.end, bar.dot, bar.tick))]
-    speeds = [speed for speed in speeds if math.isfinite(speed) and speed > 0]
-    said = "; ".join(
-        f"{each.title}: best {wording.fixed(each.best, 2)}, recommended "
-        f"{wording.fixed(each.recommended, 2)}"
-        for each in found
-    )
-    caption = (
-        "Speed relative to the usual choice (1), logarithmic axis. Bar: the fastest configuration; "
-        "dot: the recommended one; tick: one fixed configuration. Pale: most are single "
-        "rows of a sweep, not pairs."
-    )
-    alt = f"Speed relative to the usual choice. {said}."
-    ends = min(speeds) / 1.1, max(speeds) * 1.05
-    return Drawing("worth", caption, alt, bars, TICKS, ends, label=430, row=30)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
+from math import isfinite, nan
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,11 @@ from scipy.special import stdtrit
 
 from launchwise.base.literals import csv_table
 from launchwise.base.robust import FASTER, SLOWER, outcome
+from launchwise.gpus.datasheets import Price
 from launchwise.learning.merit import FEWEST, SHARE
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Figure, Panel, Section, Text
-from launchwise.report.fields import Field, field, table_of
+from launchwise.report.blocks import Block, Figure, Panel, Section, Table, Text
+from launchwise.report.fields import Field, decimals, field, table_of
 from launchwise.report.gpus.gpu_attributes import predicted_choices
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
@@ -31,12 +33,10 @@ from launchwise.workloads.space import feasible, gpu_facts
 TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's folder
 
 WORDS = (
-    "A ratio is the geometric mean over the problems that both GPUs measured whole, the same on "
-    "every page. Each GPU has the time of the configuration that is most surely fast: of the least "
-    "upper limit of its interval. Where several cannot be told apart, tables may name a slower "
-    "one. Intervals (95 %) hold how problems differ and the errors of times between visits; of all "
-    "kernels, how kernels differ: each counts once, whatever number of studies it has. With their "
-    "hosts: timed by the host's clock, so that both hosts have a part in it."
+    "Ratio: geometric mean over the problems that both GPUs measured whole, each GPU with the "
+    "configuration that is most surely fast. Intervals hold how problems differ and the errors of "
+    "times between visits; of all kernels, each of which counts once, how kernels differ. With "
+    "their hosts: timed by the host's clock."
 )
 
 STUDY, KERNEL, ALL = "study", "kernel", "all kernels"
@@ -58,12 +58,14 @@ class CardRatio:
     interval: Interval  # 95 %; None for two to four, and for predicted times
     by_host: int  # of the problems, those that the host's clock timed: hosts count in their times
     predicted: bool = False  # whether one of both is known from its datasheet alone
+    energy: float = nan  # of a run on ``gpu`` / that on ``other``; NaN where none has both
 
     def turned(self) -> CardRatio:
         """The same, of ``other`` over ``gpu``."""
         limits = self.interval and (1 / self.interval[1], 1 / self.interval[0])
         gpu, other = self.other, self.gpu
-        return replace(self, gpu=gpu, other=other, ratio=1 / self.ratio, interval=limits)
+        ratio, energy = 1 / self.ratio, 1 / self.energy
+        return replace(self, gpu=gpu, other=other, ratio=ratio, interval=limits, energy=energy)
 
     @property
     def counted(self) -> str:
@@ -128,15 +130,16 @@ def compared_problems(study: StudyData) -> pd.DataFrame:
 
     Returns ``gpu``, ``other`` (each pair in the order of the study), the problem's columns,
     ``own_ms`` and ``other_ms``, ``own_error`` and ``other_error`` (relative, between visits; NaN
-    of predicted times), and ``by_host``.
+    of predicted times), ``by_host``, and ``energy``, that of a run over that on the other.
     """
     columns = study.problem_columns
     # Not the configuration that the tables name: of those that cannot be told apart that is the
     # usual choice, the slower the larger the errors of a GPU's times are.
     kept = {"surest_ms": "ms", "predicted_ms": "ms", "surest_error": "error"}
+    kept |= {"best_energy_j": "energy"}
     parts = [part.rename(columns=kept) for part in (winners(study), predicted_choices(study))]
     times = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    times = times[["gpu", *columns, "ms", "error", "by_host"]]
+    times = times.reindex(columns=["gpu", *columns, "ms", "error", "by_host", "energy"])
     known = _candidates(study)
     keys = zip(*(times[name] for name in ("gpu", *columns)), strict=True)
     sets: dict[frozenset[int] | None, int] = {}
@@ -150,6 +153,7 @@ def compared_problems(study: StudyData) -> pd.DataFrame:
         whole[at] = _is_whole(study, row, known)
     found = pairs[whole].reset_index(drop=True)
     found["by_host"] = found[["by_host", "by_host_of_other"]].eq(True).any(axis=1)
+    found["energy"] = found["energy"].astype(float) / found["energy_of_other"].astype(float)
     sides = {"gpu_of_other": "other", "ms": "own_ms", "ms_of_other": "other_ms"}
     return found.rename(columns={**sides, "error": "own_error", "error_of_other": "other_error"})
 
@@ -195,7 +199,13 @@ def _ratio(over: str, name: str, gpus: Key, rows: pd.DataFrame) -> CardRatio:
     by_host = int(rows["by_host"].sum())
     known = None if predicted else limits
     gpu, other = map(str, gpus)
-    return CardRatio(over, name, gpu, other, len(rows), ratio, known, by_host, predicted)
+    energy = _mean_energy(rows["energy"].to_numpy(dtype=float))
+    return CardRatio(over, name, gpu, other, len(rows), ratio, known, by_host, predicted, energy)
+
+
+def _mean_energy(ratios: np.ndarray) -> float:
+    known = ratios[np.isfinite(ratios)]
+    return float(np.exp(np.log(known).mean())) if len(known) else nan
 
 
 Ratios = dict[tuple[str, str], CardRatio]
@@ -241,7 +251,8 @@ def of_kernels(studies: Sequence[StudyData]) -> Iterator[CardRatio]:
             logs = np.log([each.ratio for each in each_kernel])
             ratio, limits = mean_ratio(logs, np.zeros(len(logs)))
             hosted = sum(each.by_host > 0 for each in each_kernel)
-            yield CardRatio(ALL, ALL, *gpus, len(logs), ratio, limits, hosted)
+            energy = _mean_energy(np.array([each.energy for each in each_kernel]))
+            yield CardRatio(ALL, ALL, *gpus, len(logs), ratio, limits, hosted, False, energy)
 
 
 def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
@@ -260,7 +271,7 @@ def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
     return sorted(found, key=lambda each: (ALL, KERNEL, STUDY).index(each.over))
 
 
-def section(studies: Sequence[StudyData]) -> Section | None:
+def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Section | None:
     """A picture and a table for every two whole cards; None without any."""
     pairs: dict[tuple[str, str], list[CardRatio]] = {}
     for each in of_whole_cards(studies):
@@ -271,18 +282,35 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         return None
     blocks: list[Block] = []
     for (gpu, other), found in pairs.items():
+        over = field("over", lambda each: titles[each.name])
+        fields = [over, *FIGURES, *ENERGY, *_prices(gpu, other, prices)]
+        blocks.append(table_of(f"{gpu} over {other}", fields, found))
         blocks.append(_drawn(found, titles))
-        blocks.append(table_of(f"{gpu} over {other}", _fields(titles), found))
     return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
 
 
-def _fields(titles: Mapping[str, str]) -> list[Field]:
-    return [
-        field("over", lambda each: titles[each.name]),
-        field("ratio", "number", number=True, detail=lambda each: each.verdict.removeprefix(", ")),
-        field("95 % interval", "interval", wording.interval),
-        field("of", "counted"),
-    ]
+FIGURES = [
+    field("ratio", "number", number=True, detail=lambda each: each.verdict.removeprefix(", ")),
+    field("95 % interval", "interval", wording.interval),
+    field("of", "counted"),
+]
+
+ENERGY = [field("energy", "energy", decimals(2), "per run, ×")]
+
+
+def _prices(gpu: str, other: str, prices: Mapping[str, Price]) -> list[Field]:
+    """What a run costs, where both cards have a price by the hour."""
+    own, others = (prices[name].euro_per_hour if name in prices else None for name in (gpu, other))
+    if own is None or others is None:
+        return []
+    return [field("cost", lambda each: own / others / each.ratio, decimals(2), "per run, ×")]
+
+
+def of_pairs(found: Sequence[CardRatio]) -> Table:
+    """Ratios of a study's cards, a row per pair."""
+    pair = field("cards", lambda each: f"{each.gpu} over {each.other}")
+    energy = ENERGY if any(isfinite(each.energy) for each in found) else []
+    return table_of("How much faster", [pair, *FIGURES, *energy], found)
 
 
 def _drawn(shown: Sequence[CardRatio], titles: Mapping[str, str]) -> Figure:

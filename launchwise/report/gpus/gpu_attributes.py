@@ -61,10 +61,18 @@ ATTRIBUTES = [
 def section(
     profiles: Mapping[str, GpuProfile], described: Mapping[str, GpuProfile] | None = None
 ) -> Section:
-    """Attributes and measured ceilings of the GPUs; datasheet-only GPUs in a fold."""
+    """Attributes and measured ceilings of the GPUs, those with measured ceilings first; slices,
+    GPUs that others measured and datasheet-only GPUs in folds."""
     caption = "GPUs: attributes and measured ceilings"
-    found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, profiles)]
+    cards = {
+        gpu: one for gpu, one in profiles.items() if one.has_measured_ceilings and not one.is_slice
+    }
+    others = {gpu: one for gpu, one in profiles.items() if gpu not in cards}
+    found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, cards)] if cards else []
     found += _micro_benchmarks(profiles)
+    if others:
+        table = by_gpu(f"{caption}, others", "attribute", ATTRIBUTES, others)
+        found.append(Fold("Slices, and GPUs that others measured", [table]) if cards else table)
     if described:
         caption = "Datasheet-only GPUs: figures of data/cards.csv"
         table = by_gpu(caption, "attribute", ATTRIBUTES, described)

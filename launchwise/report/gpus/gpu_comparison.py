@@ -23,9 +23,8 @@ from launchwise.tables.measurements import fastest_in_pairs
 from launchwise.workloads.parts import Value
 
 ENERGY = (
-    "Energy is of sustained running, times are of single launches. Where energy divided by time is "
-    "above the card's power limit, sustained running is slower than the time shown, and no mean "
-    "power is derived."
+    "Energy is of sustained running, times are of single launches: where energy divided by time is "
+    "above the card's power limit, sustained running is slower than the time shown."
 )
 
 
@@ -197,13 +196,8 @@ def section(
         },
         table=card_ratios.TABLE,
     )
-    notes = [
-        "Every GPU runs its own fastest configuration. The gain is over the usual choice, where "
-        "both ran in turn on one card (Student's t over problems, five or "
-        f"more). {ENERGY} Energy was recorded for the fastest configuration of a whole sweep and "
-        "its baseline, so that the fastest of a study may have none. TDP: the power limit of the "
-        "whole card, also shown for its slices.",
-        UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
-    ]
-    blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
+    predicted = UNKNOWN
+    if apart is not None:
+        predicted = f"Hatched rows are predicted from datasheets. {apart.words}"
+    blocks: list[Block] = [block, Text(f"{ENERGY} {predicted}", "note")]
     return Section("gpu-against-gpu", "GPU comparison", blocks)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import measure_again, wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
-from launchwise.report.fields import field, grouped, of_texts, table_of
+from launchwise.report.blocks import MISSING, Block, File, Fold, Section, Table, Text
+from launchwise.report.fields import Field, field, grouped, table_of
 from launchwise.report.health.sweep_health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
@@ -19,34 +20,36 @@ from launchwise.report.health.sweep_health import (
     MOST_HUNG,
     MOST_MIXED,
     Health,
-    of_studies,
     worst_first,
 )
 from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import Run, StudyData
 
 LIMITS = (
-    f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
-    f"power or heat, the reference kernel drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
-    f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
-    f"hung or ran out of memory, no result was wrong, at most {100 * MOST_MIXED:g} % of the "
-    "problems mix rows of several cards, and no other sweep of the report has a newer major "
-    "version of the driver. The reference kernel is one configuration that is timed repeatedly "
-    "between the others. Imported sweeps do not record their conditions."
+    f"Sound: at most {100 * MOST_HELD_BACK:g} % of the timed rows throttled by power or heat, "
+    f"drift of the reference kernel at most {100 * MEDIAN_DRIFT:g} % in the median and "
+    f"{100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows hung or out of "
+    f"memory, no result wrong, at most {100 * MOST_MIXED:g} % of the problems with rows of several "
+    "cards, and no other sweep with a newer major version of the driver."
 )
 
 
-def section(studies: Sequence[StudyData], at: str) -> Section:
+def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> Section:
     """Verdicts, and what to measure again. ``at``, when the report is written (ISO 8601), gives the
-    ages of sweeps."""
-    found = sorted(of_studies(studies), key=worst_first)
-    ages_ = ages(found, studies, at)
-    blocks: list[Block] = [Text(LIMITS, "note")]
-    blocks.append(_table(found, ages_))
-    again = [each for each in found if each.complaints]
-    if again:
-        blocks += [_again(again, studies), _settings(again, studies)]
-    blocks += measure_again.listed(studies)
+    ages of sweeps. Those of whole cards that recorded their conditions come first."""
+    found = sorted(sweeps, key=worst_first)
+    fields = _fields(ages(found, studies, at))
+    slices = {gpu for study in studies for gpu in study.gpus if study.profiles[gpu].is_slice}
+    first = [each for each in found if each.is_known and each.gpu not in slices] or found
+    caption = "Sweeps and their verdicts"
+    blocks: list[Block] = [table_of(caption, fields[:SHOWN], first), Text(LIMITS, "note")]
+    every = table_of(f"{caption}: slices, sweeps of others, and all figures", fields, found)
+    blocks.append(Fold("Every sweep: conditions, clocks, cards and commits", [every]))
+    if again := [each for each in found if each.complaints]:
+        fold = "What to measure again"
+        blocks.append(Fold(fold, [_again(again, studies), _settings(again, studies)], "again"))
+    if once := measure_again.listed(studies):
+        blocks.append(Fold("Figures that rest on one launch", once))
     return Section("verdicts", "Verdicts", blocks)
 
 
@@ -84,13 +87,16 @@ def ages(
 ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
 
-def _table(found: Sequence[Health], ages_: Mapping[tuple[str, str], Age]) -> Table:
-    """A row per sweep; what is rarely asked for is the second line of a cell."""
+SHOWN = 7  # Fields that stand open
+
+
+def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
+    """What is said of a sweep; what is rarely asked for is the second line of a cell."""
 
     def age(each: Health) -> Age:
         return ages_[each.gpu, each.workload]
 
-    fields = [
+    return [
         field("sweep", "workload"),
         field("GPU", "gpu", detail=_drivers),
         field(
@@ -120,7 +126,6 @@ def _table(found: Sequence[Health], ages_: Mapping[tuple[str, str], Age]) -> Tab
         field("cards", lambda each: each.cards or None, wording.count, "count"),
         field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
     ]
-    return table_of("Sweeps and their verdicts", fields, found)
 
 
 def _drivers(each: Health) -> str:
@@ -175,45 +180,23 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     return table_of("What to measure again", fields, found, "words")
 
 
-def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
+def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> File:
     """What the settings must say for the commands of :func:`_again`."""
     columns_of = {study.spec.workload: study.problem_columns for study in studies}
-    blocks: list[Block] = []
-    for each in found:
-        count = wording.plural(len(each.worst_problems), "problem")
-        blocks.append(Text(f"{each.workload} on {each.gpu}: {count}", "label"))
-        columns = columns_of[each.workload]
-        said = anew_settings(each.gpu, each.workload, each.worst_problems, columns)
-        blocks.append(Text(said, "code"))
-    return Fold("Problems to measure again, as settings to copy", blocks)
-
-
-MODELS = "data/{study}.models.json"
-"""Path of the training records of a study's models, below the report's folder."""
-
-
-def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
-    """This run, and the files that say where its numbers come from."""
-    facts = [
-        ("report written", wording.moment(run.written_at)),
-        ("report's code, commit", wording.short(run.commit)),
-        ("settings hash", run.settings_hash),
-        ("seed of the settings", str(run.seed)),
+    parts = [
+        f"# {each.workload} on {each.gpu}: {wording.plural(len(each.worst_problems), 'problem')}\n"
+        + anew_settings(each.gpu, each.workload, each.worst_problems, columns_of[each.workload])
+        for each in found
     ]
-    packages = of_texts("Packages", ("package", "version"), sorted(run.packages.items()), role="")
-    found: list[Block] = [
-        of_texts("This run", ("what", "value"), facts, role=""),
-        Fold("Packages of the report's environment", [packages]),
-        table_of("Hyper-parameters, searches and fits of the models", RECORDS, studies),
-    ]
-    return Section("provenance", "Provenance", found)
+    title = "Problems to measure again, as settings to copy (YAML)"
+    return File("data/measure_again.yaml", title, "\n---\n".join(parts) + "\n")
 
 
-RECORDS = [
-    field("study", "name"),
-    field(
-        "file",
-        lambda study: MODELS.format(study=study.name),
-        link=lambda study: MODELS.format(study=study.name),
-    ),
-]
+def provenance(run: Run) -> Section:
+    """This run, as a file."""
+    text = json.dumps(asdict(run), indent=1, sort_keys=True)
+    title = "Commit, settings, seed and packages of this report (JSON)"
+    return Section("provenance", "Provenance", [File(PROVENANCE, title, f"{text}\n")])
+
+
+PROVENANCE = "data/provenance.json"  # Path of the facts of the run, below the report's folder

@@ -11,7 +11,6 @@ import pandas as pd
 
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
-from launchwise.report.blocks import Notice
 from launchwise.report.study import StudyData, remembered
 from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.parts import Value
@@ -250,17 +249,3 @@ def _major(driver: str) -> int:
 def worst_first(each: Health) -> tuple[bool, bool, float]:
     """Key of an order: wrong results first, then by the limit that is exceeded most."""
     return (not each.complaints, not each.wrong, -each.severity)
-
-
-def notice(found: Sequence[Health]) -> Notice | None:
-    """The strip of the front page: how many sweeps are doubtful, of those that recorded their
-    conditions; None where none is."""
-    known = [each for each in found if each.verdict != "unknown"]
-    unwell = [each for each in known if each.complaints]
-    if not unwell:
-        return None
-    are = "is" if len(unwell) == 1 else "are"
-    said = f"{len(unwell)} of {wording.plural(len(known), 'sweep')} {are} doubtful"
-    if others := len(found) - len(known):
-        said += f"; {others} more did not record how they were measured"
-    return Notice(f"{said}.", "#verdicts", "Health")

@@ -9,8 +9,8 @@ import pandas as pd
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import scores, theme, wording
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
-from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.blocks import Block, Figure, Panel, Section, Table
+from launchwise.report.fields import field, file_of, grouped, table_of
 from launchwise.report.study import StudyData
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
@@ -34,22 +34,8 @@ def learning_curves(study: StudyData) -> Section | None:
     curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
     problems = wording.plural(int(rows["problems"].max()), "problem")
     asked = f"Split “{split}”, {problems}"
-    searches = (
-        " Search: the answer is measured first, then what a search proposes from the rows so far, "
-        "from what the answering model expects and from the training problems, as recommend "
-        "--measure does."
-    )
-    blocks: list[Block] = [
-        Text(
-            "What a few measurements on the GPU itself gain. The first k recommendations for each "
-            "test problem are measured and the fastest is kept; k is the number of measured "
-            "configurations per problem. No model was fitted to these problems. Fraction of the "
-            "best: best time divided by the time kept (geometric mean over the problems). Random: "
-            "the mean over all orders." + (searches if SEARCH in curves.index else "")
-        ),
-        _figure(study, rows, curves, asked),
-        Fold("All methods", [_table(study, curves, asked)]),
-    ]
+    table = file_of(f"data/{study.name}.curves.csv", _table(study, curves, asked))
+    blocks: list[Block] = [_figure(study, rows, curves, asked), table]
     return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
 
 
@@ -85,11 +71,9 @@ def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: s
     return Figure(
         id=f"{study.name}-learning-curves",
         caption=(
-            f"{asked}: regret after 1 to {LONGEST} measurements, of the answering model, the "
-            "search, the models that are best at first choice, heuristics and random order. Thin "
-            f"line: regret of {titles[0]} that 95 % of the problems stay below. Regret: 100 % "
-            "minus % of the best speed (geometric mean), on a log axis; a line ends where it is "
-            f"below {LEAST_REGRET:g} %."
+            f"{asked}: regret (100 % minus % of the best speed, geometric mean) once the first 1 "
+            f"to {LONGEST} recommendations were measured and the fastest is kept. Thin line: "
+            f"regret of {titles[0]} that 95 % of the problems stay below."
         ),
         alt="Lines: regret against number of configurations measured, one line per method.",
         panels=[Panel("", traces, layout)],

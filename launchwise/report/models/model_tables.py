@@ -1,4 +1,4 @@
-"""Quality of the models beside baselines and oracle: gains, goals, and a table per split."""
+"""Quality of the models beside baselines and oracle: a table, gains, and goals."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from typing import Any
 import pandas as pd
 
 from launchwise.learning.evaluation import WORTH_PERCENT
-from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.truth import SHORT_LISTS
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Section, Table, Text
 from launchwise.report.fields import field, grouped, percents, table_of
-from launchwise.report.numbers import records, winners
+from launchwise.report.numbers import records
 from launchwise.report.scores import (
     AGAINST_USUAL,
     ALL_GPUS,
     answering,
-    best_rule,
     first_split,
     is_tied,
     leader,
@@ -76,46 +75,31 @@ LEAST_IS_BEST = {"harmed", "mape", "train_s", "choose_ms"}
 UNMARKED = "fraction_interval"  # Column in which no value is marked as the best
 
 
-NO_TIME = (
-    "No time: problems whose recommendation failed on the GPU or was never measured. Each counts "
-    "as fraction 0 and improvement 0, so a single one makes a geometric mean 0."
-)
-
-
-def tables_of(study: StudyData) -> Section:
-    """One table per split, models among baselines and oracle; GPUs one by one below."""
-    near = f"{study.settings.near_best_percent:g}"
-    found: list[Block] = [
-        Text(
-            "Fraction of the best: best time over time of the recommendation, 1 is perfect. "
-            "Improvement: baseline time over time of the recommendation, above 1 is faster. "
-            "Accuracy: the share of recommendations that are the best configuration, or within "
-            f"{near} % of the best time. Usual choice: what an experienced engineer takes without "
-            f"measuring ({study.usual_reasons or 'here the baseline'}). Slower: recommendations "
-            f"that take longer than it by more than {HARM_PERCENT:g} %, or have no time. Bold: the "
-            "best model of a column; for the mean, also every model that does not differ "
-            "significantly from the best (the 95 % interval of the ratio contains 1; bootstrap "
-            "over problems). Grey: baselines. Training includes the hyper-parameter search; "
-            "choosing is the time to rank the candidates of one problem."
-        )
-    ]
-    if study.evaluation["time_ms"].isna().any():
-        found.append(Text(NO_TIME, "note"))
-    present = splits_evaluated(study)
-    for split in present:
-        rows = study.evaluation[study.evaluation["split"] == split]
-        evaluated = set(rows["gpu"].unique())
-        gpus = [gpu for gpu in study.gpus if gpu in evaluated]
-        whole = _model_table(study, split, ALL_GPUS, gpus)
-        inside = [_model_table(study, split, gpu, [gpu]) for gpu in gpus if len(gpus) > 1]
-        if split == present[0]:
-            found.append(whole)
-            if inside:
-                found.append(Fold(f"Split “{split}”: GPU by GPU", inside))
-        else:
-            title = f"Split “{split}”: {study.split_title(split)}"
-            found.append(Fold(title, [whole, *inside]))
+def tables_of(study: StudyData) -> Section | None:
+    """Models among baselines and oracle in the first split, what they promise, and the goals of a
+    study that has some; other splits and GPUs are in the CSV file."""
+    split = first_split(study)
+    evaluated = set(study.evaluation.loc[study.evaluation["split"] == split, "gpu"].unique())
+    gpus = [gpu for gpu in study.gpus if gpu in evaluated]
+    if not gpus:
+        return None
+    found: list[Block] = [_model_table(study, split, ALL_GPUS, gpus), Text(NOTE.format(
+        near=f"{study.settings.near_best_percent:g}",
+        usual=study.usual_reasons or "here the baseline",
+    ), "note")]  # fmt: skip
+    found += promises(study)
+    if judged := verdicts(study, split):
+        caption = f"Goals, split “{study.split_title(split)}”"
+        found.append(table_of(caption, VERDICTS, judged))
     return Section(f"{study.name}-models", "Models and baselines", found)
+
+
+NOTE = (
+    "Fraction of the best: best time over time of the recommendation; without a time it is 0. "
+    "Improvement: baseline time over time of the recommendation. Near: within {near} % of the best "
+    f"time. Usual choice: {{usual}}. Slower: by more than {HARM_PERCENT:g} %. Bold: the best model "
+    "of a column, and those whose mean cannot be told apart from it. Grey: baselines."
+)
 
 
 def _on(gpus: Sequence[str]) -> str:
@@ -217,99 +201,6 @@ VERDICTS = [
 ]
 
 
-def goals(study: StudyData) -> Section:
-    """Predicted and measured gains, goals of a study that has some, what the data allows."""
-    split = first_split(study)
-    evaluated = [gpu for gpu in study.whole if leader(study, split, gpu) is not None]
-    found: list[Block] = []
-    if evaluated:
-        found += promises(study)
-        if judged := verdicts(study, split):
-            caption = f"Goals, split “{study.split_title(split)}”"
-            found.append(table_of(caption, VERDICTS, judged))
-        found.append(Text(COMBINED if answering(study) else LEADING, "note"))
-    for gpu in study.whole:
-        if gpu in evaluated:
-            found.append(_what_data_allows(study, split, gpu))
-        else:
-            found.append(Text(f"No model was evaluated on {gpu}.", "note"))
-    return Section(f"{study.name}-goals", "Headline figures", found)
-
-
-LEADING = (
-    "The model is the one with the highest fraction of the best on this GPU, named after the "
-    "test: its figure is optimistic."
-)
-
-COMBINED = (
-    "The answering model combines its members by a fixed rule: nothing of it is chosen by test "
-    "problems."
-)
-
-
-def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:
-    """Test problems of a GPU with what is possible and what ``model`` reaches. Returns problem
-    columns, ``gain`` of the best configuration, as the oracle of the tables has it, ``sure`` (that
-    of the one that is most surely fast exceeds two standard errors), ``fraction`` and
-    ``improvement`` of the model."""
-    rows, best = study.evaluated(split, gpu, model), winners(study)
-    best = best[best["gpu"] == gpu]
-    sure = best["baseline_ms"] / best["surest_ms"] > 1 + 2 * best["noise"]
-    own = best[study.problem_columns].assign(sure=sure)
-    measured = ["best_ms", "baseline_ms", "fraction", "improvement"]
-    own = own.merge(rows[[*study.problem_columns, *measured]], on=study.problem_columns)
-    return own.assign(gain=own["baseline_ms"] / own["best_ms"])
-
-
-def _what_data_allows(study: StudyData, split: str, gpu: str) -> Text:
-    name = str(leader(study, split, gpu))
-    own = problems_tested(study, split, gpu, name)
-    return Text(
-        f"On {gpu} the best measured configuration beats the baseline by more than the noise of "
-        f"measuring (two standard errors) on {wording.percent(own['sure'].mean())} % of the test "
-        f"problems; it is {wording.fixed(own['gain'].mean(), 2)} times as fast on average. "
-        + _where_lost(study, own, name)
-        + _beside_rules(study, split, gpu, name)
-    )
-
-
-def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
-    rule, own = best_rule(study, split, gpu), score_of(study, split, gpu, name)
-    if rule is None:
-        return ""
-    return (
-        f" The best heuristic, “{study.title(rule['model'])}”, reaches "
-        f"{wording.fixed(rule['fraction'])} of the best, {study.title(name)} "
-        f"{wording.fixed(own['fraction'])}: {_compared(own)}."
-    )
-
-
-def _compared(own: Mapping[str, Any]) -> str:
-    problems = wording.plural(own["problems"], "problem")
-    ratio = own["beside_best_heuristic"]
-    if ratio is None:
-        are = "is" if own["problems"] == 1 else "are"
-        return f"{problems} {are} too few to tell them apart"
-    if is_tied(ratio):
-        return (
-            f"the 95 % interval of their ratio, {wording.interval(ratio)}, holds 1 ({problems}), "
-            "so neither is better"
-        )
-    return (
-        f"the model reaches {wording.interval(ratio)} times as much (95 % interval of {problems})"
-    )
-
-
-def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    known = own[own["fraction"].notna()]
-    parts = []
-    for column in (study.size, *study.kinds):
-        means = known.groupby(column)["fraction"].agg(lambda one: geometric_mean(one.to_numpy()))
-        if len(means) > 1:
-            parts.append(f"{column} {means.idxmin()} ({wording.fixed(means.min())} of the best)")
-    return f"{study.title(name)} loses most at {wording.listed(parts)}." if parts else ""
-
-
 PROMISES = [
     field("split", "split"),
     field("problems", "problems", wording.count, "count"),
@@ -343,12 +234,10 @@ def promises(study: StudyData) -> list[Block]:
         return []
     title = study.title(name)
     note = (
-        "Best measured: the fastest of the first 5 or 20 recommendations, if they are measured. "
-        f"Kept: {title} answers with the usual choice. It leaves the choices of simple rules where "
-        "the mean gain over them that its members expect exceeds the deviation of these gains "
-        f"times {study.models[name]['caution']:g} / √(training problems). Missed: of the kept, "
-        f"problems where the best is faster by more than {WORTH_PERCENT:g} %. Intervals: from the "
-        "errors of answers to the test cases of other problems. Covered: answers whose measured "
-        "gain lies in the interval."
+        "Best measured: the fastest of the first 5 or 20 recommendations. Kept: answers with the "
+        f"usual choice; missed: of these, the best is faster by more than {WORTH_PERCENT:g} %."
     )
-    return [table_of(f"Predicted and measured gains of {title}", PROMISES, rows), Text(note)]
+    return [
+        table_of(f"Predicted and measured gains of {title}", PROMISES, rows),
+        Text(note, "note"),
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 from launchwise.learning.prediction_errors import ALL
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Block, Fold, Section, Table, Text
-from launchwise.report.fields import beside, decimals, field, grouped, table_of
+from launchwise.report.fields import Field, decimals, field, file_of, grouped, table_of
 from launchwise.report.study import StudyData
 
 Errors = Sequence[Mapping[str, Any]]
@@ -67,18 +67,27 @@ def predictions(study: StudyData) -> Section | None:
     whole = whole_split(study, split, ALL)
     if not whole:
         return None
-    found: list[Block] = [Text(_lead(study, whole), "lead"), Text(NOTE)]
     splits = list(dict.fromkeys(one["split"] for one in _errors(study)))
-    found.append(_table(study, split, ALL))
-    gpus = list(dict.fromkeys(one["gpu"] for one in _errors(study) if one["gpu"] != ALL))
-    more: list[Block] = []
-    for name in splits:
-        parts = [*([ALL] if name != split else []), *(gpus if len(gpus) > 1 else [])]
-        more += [_table(study, name, gpu) for gpu in parts if whole_split(study, name, gpu)]
-    if more:
-        found.append(Fold("Other splits, and GPU by GPU", more))
-    found += _where(study, split)
+    parts = dict.fromkeys(one["gpu"] for one in _errors(study))
+    every = [
+        {**one, "split": name, "on": gpu}
+        for name in splits
+        for gpu in parts
+        for one in whole_split(study, name, gpu)
+    ]
+    more = table_of("Errors of predicted times, every split and GPU", _fields(study), every)
+    found: list[Block] = [
+        Text(_lead(study, whole)),
+        _table(study, split, ALL),
+        Text(NOTE, "note"),
+        file_of(f"data/{study.name}.errors.csv", more),
+    ]
     return Section(f"{study.name}-predicted", "Predicted against measured time", found)
+
+
+def _fields(study: StudyData) -> list[Field]:
+    titled = field("model", lambda one: study.title(one["model"]))
+    return [field("split", "split"), field("GPU", "on"), titled, *FIGURES]
 
 
 def _lead(study: StudyData, whole: Errors) -> str:
@@ -112,40 +121,6 @@ def _predictors(study: StudyData) -> list[str]:
     return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
 
 
-def _where(study: StudyData, split: str) -> list[Block]:
-    known = {one["model"] for one in _errors(study)}
-    shown = [name for name in _predictors(study) if name in known]
-    parts: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-    for one in _errors(study):
-        if one["split"] == split and one["by"] and one["model"] in shown:
-            parts.setdefault((one["by"], one["value"]), {})[one["model"]] = one
-    if not parts:
-        return []
-    median = field("median", "median_percent", decimals(1), "%")
-    bias = field("bias", "ratio", decimals(2), "×")
-    rows = field(
-        "rows", lambda key: next(iter(parts[key].values()))["rows"], wording.count, "tested"
-    )
-    caption = (
-        "Where predictions fail: median error and bias of test rows with something in common. "
-        "“bound by” is what the cost model takes for the limit of a row."
-    )
-    made = beside(
-        caption,
-        field("rows with", lambda key: f"{key[0]}{' ' if ' ' in key[0] else '='}{key[1]}"),
-        parts,
-        ([rows], {key: key for key in parts}),
-        *(
-            (
-                grouped(study.title(name), median, bias),
-                {key: of[name] for key, of in parts.items() if name in of},
-            )
-            for name in shown
-        ),
-    )
-    return [Fold("Where predictions fail", [made])]
-
-
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
     """The predictors of every study side by side, every split on all its GPUs. ``first`` leads the
     section: predictions against published run times."""
@@ -159,13 +134,8 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
     ]
     if not rows and not first:
         return None
-    text = (
-        "On the GPUs that were measured: the roofline knows the problem's bytes and "
-        "FLOP and the GPU's measured ceilings; the cost model also what each kernel does, read off "
-        "its source, and micro-benchmarks of the GPU (estimates where its profile has none); trees "
-        "then learn from sweeps what the cost model gets wrong. " + NOTE
-    )
     caption = "Errors of predicted times on test problems, all GPUs of a study together"
     named = [field(name, name) for name in ("study", "split", "predictor")]
-    own = [Text(text), table_of(caption, [*named, *FIGURES], rows)] if rows else []
-    return Section("predicted", "Predicted run times", [*first, *own])
+    own = [table_of(caption, [*named, *FIGURES], rows), Text(NOTE, "note")] if rows else []
+    fold = Fold("Errors of predicted times, per study", [*first, *own])
+    return Section("predicted", "Predicted run times", [fold])

@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import scores, wording
-from launchwise.report.blocks import Block, Cell, Section, Text
+from launchwise.report import wording
+from launchwise.report.blocks import Cell, Section, Text
 from launchwise.report.fields import by_gpu, field
 from launchwise.report.numbers import fractions, records, winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import row_numbers
-
-ONE_CARD = "So no claim about unmeasured GPUs rests on these figures."
 
 
 def transferred(study: StudyData) -> Section | None:
@@ -27,17 +25,6 @@ def transferred(study: StudyData) -> Section | None:
     if len(study.gpus) < 2:
         return None
     pairs = losses_by_transfer(study)
-    found: list[Block] = []
-    if pairs["loss"].notna().any():
-        worst = records(pairs.sort_values("loss", ascending=False))[0]
-        said = (
-            f"Using {worst['source']}'s best configurations on {worst['target']} loses "
-            f"{wording.percent(worst['loss'])} % on average, the most of all pairs"
-        )
-        if len(pairs) > 2:
-            said += f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
-        found.append(Text(f"{said}."))
-    found += [Text(text, "note") for text in _transfer_caveats(study)]
     known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
     for pair in records(pairs):
         known[pair["target"]][pair["source"]] = pair
@@ -46,7 +33,7 @@ def transferred(study: StudyData) -> Section | None:
         "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
         "another"
     )
-    found.append(by_gpu(caption, "", fields, known))
+    found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
 
 
@@ -59,27 +46,10 @@ def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
     return Cell(wording.percent(pair["loss"], 2), detail=detail)
 
 
-def _transfer_caveats(study: StudyData) -> list[str]:
-    found = [
+def _kept_out(study: StudyData) -> list[str]:
+    return [
         f"The rows of {gpu} are kept out: {'; '.join(why)}." for gpu, why in study.kept_out.items()
     ]
-    slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
-    if slices:
-        cards = "one model of card" if study.cards == 1 else f"{study.cards} models of cards"
-        rest = (
-            ONE_CARD if study.cards == 1 else "Claims about unseen GPUs rest on whole cards only."
-        )
-        found.append(
-            f"{wording.listed(study.gpus)} are {cards}: {wording.listed(slices)} "
-            f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
-            f"cache, memory and clock as the card. {rest}"
-        )
-    if dropped := scores.dropped_features(study, scores.first_split(study)):
-        found.append(
-            "GPU features that do not vary between these GPUs were dropped from the models: "
-            f"{wording.listed(dropped)}."
-        )
-    return found
 
 
 def losses_by_transfer(study: StudyData) -> pd.DataFrame:

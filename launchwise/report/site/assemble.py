@@ -9,17 +9,25 @@ from functools import cached_property
 from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import scores, wording
-from launchwise.report.answer import hardware, in_pairs, landscape, sizes, study_answer, tunables
-from launchwise.report.blocks import Notice, Page, Section, Text
+from launchwise.report.answer import (
+    cost,
+    hardware,
+    in_pairs,
+    landscape,
+    sizes,
+    study_answer,
+    tunables,
+)
+from launchwise.report.blocks import Fold, Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
 from launchwise.report.gpus import card_ratios, gpu_attributes, gpu_comparison
 from launchwise.report.gpus.gpu_attributes import Spread, spread
-from launchwise.report.health import health_section, invariants
+from launchwise.report.health import health_section, invariants, sweep_health
+from launchwise.report.health.sweep_health import Health
 from launchwise.report.models import (
     learning_curves,
     model_tables,
-    outliers,
     predicted_times,
     published_times,
     transfer,
@@ -43,6 +51,11 @@ class Report:
     def apart(self) -> Spread | None:
         """Errors of predicted times, of all studies."""
         return spread(self.studies)
+
+    @cached_property
+    def sweeps(self) -> list[Health]:
+        """How sound every sweep is."""
+        return sweep_health.of_studies(self.studies)
 
     @cached_property
     def outline(self) -> dict[str, list[Page]]:
@@ -129,7 +142,7 @@ def gpus_page(report: Report) -> Page:
     title = "GPU comparison"
     asked = report.studies, report.cards, report.prices, report.apart
     compared = _present(
-        made("card-ratios", "Ratios of cards", card_ratios.section, report.studies),
+        made("card-ratios", "Ratios of cards", card_ratios.section, report.studies, report.prices),
         made("gpu-against-gpu", title, gpu_comparison.section, *asked),
         made("gpus", "GPUs", gpu_attributes.section, report.profiles, report.described),
         made("predicted", "Predicted run times", _predicted, report.studies),
@@ -142,12 +155,16 @@ def health_page(report: Report) -> Page:
     """The page on the quality of the sweeps."""
     studies, run = report.studies, report.run
     found = _present(
-        made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
+        made("verdicts", "Verdicts", _verdicts, report),
         made("invariants", "Contradictions", invariants.section, studies, report.cards),
-        health_section.provenance(run, studies),
+        health_section.provenance(run),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
+
+
+def _verdicts(report: Report) -> Section:
+    return health_section.section(report.studies, report.sweeps, report.run.written_at)
 
 
 def _predicted(studies: Sequence[StudyData]) -> Section | None:
@@ -168,37 +185,37 @@ def _is_published(study: StudyData) -> bool:
 MOST_GPUS = 24  # Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all
 
 
-def of_study(every: StudyData) -> list[Page]:
-    """A study's pages, the first of them the one that other pages lead to."""
+def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]:
+    """A study's pages, the first of them the one that other pages lead to. Without
+    ``settings_files``, config.yaml is all."""
     study = every
     if len(every.gpus) > MOST_GPUS:
         slices = [gpu for gpu in every.gpus if gpu not in every.whole]
         study = every.limited_to([*every.whole, *slices][:MOST_GPUS])
-    answer = _all_made(study, ANSWERS)
+    parts = {
+        end: made(f"{study.name}-{end}", title, make, study)
+        for end, (title, make) in {**PARTS, **FOLDS}.items()
+    }
+    first = made(f"{study.name}-answer", "Answer", study_answer.answer, study, settings_files)
+    sections_ = _present(first, *(_with_folds(end, parts) for end in PARTS))
     if study is not every:
         text = (
             f"This page shows {MOST_GPUS} of the study's {wording.count(len(every.gpus))} GPUs. "
-            "The lookup of the front page and the GPU comparison have all of them."
+            "The lookup and the GPU comparison have all of them."
         )
-        left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
-        answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
-    learnt = _all_made(study, LEARNT)
-    beside = _all_made(
-        study, {"published-times": ("Published times", published_times.published_times)}
+        sections_[0] = replace(sections_[0], blocks=[Text(text, "note"), *sections_[0].blocks])
+    beside = _present(
+        made(f"{study.name}-against", "Published times", published_times.published_times, study)
     )
-    others = [*answer, *learnt, *beside]
-    own = own_sections(study, others)
+    own = own_sections(study, [*sections_, *beside])
     if _is_published(study):
         paper = [*own, *beside]
     else:
-        answer, paper = [*answer, *own], beside
-    if (listed := elements(study, [*answer, *learnt, *paper])) is not None:
+        sections_, paper = [sections_[0], *own, *sections_[1:]], beside
+    if (listed := elements(study, [*sections_, *paper])) is not None:
         paper.append(listed)
     title, lead = study.settings.title, study.settings.question
-    found = [
-        _first_page(study, answer),
-        Page(f"{study.name}/models.html", "Models", f"{title}: models", lead, learnt, study.name),
-    ]
+    found = [_first_page(study, sections_)]
     if paper:
         beside_title = f"{title}: comparison with the publication"
         found.append(
@@ -208,35 +225,45 @@ def of_study(every: StudyData) -> list[Page]:
     return [replace(page, doi=doi) for page in found]
 
 
-ANSWERS = {
-    "answer": ("Answer", study_answer.answer),
-    "landscape": ("All configurations of one problem", landscape.landscape),
+Made = Callable[[StudyData], Section | None]
+
+PARTS: Mapping[str, tuple[str, Made]] = {
+    "cost": ("Cost of simpler choices", cost.cost),
+    "gpus": ("GPUs", sizes.compared),
+    "sure": ("How sure", study_answer.sure),
+    "rows": ("All configurations of one problem", landscape.landscape),
+}
+"""Sections of a study's page below its answer: end of the id to the title that stands where one
+fails, and what makes it."""
+
+FOLDS: Mapping[str, tuple[str, Made]] = {
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
     "tiles": ("Best configuration against size", sizes.tiles),
+    "ceilings": ("Roofline", sizes.roofline),
     "occupancy": ("Occupancy", hardware.occupancy),
-    "gpus": ("The GPUs compared", sizes.compared),
-}
-"""Sections of a study's first page: end of the id to the title that stands where one fails, and
-what makes it."""
-
-LEARNT = {
-    "goals": ("Headline figures", model_tables.goals),
+    "transfer": ("Transfer between GPUs", transfer.transferred),
     "models": ("Models and baselines", model_tables.tables_of),
     "curves": ("Quality against number of measurements", learning_curves.learning_curves),
     "predicted": ("Predicted against measured time", predicted_times.predictions),
-    "outliers": ("Filtered rows", outliers.filtered),
-    "transfer": ("Transfer between GPUs", transfer.transferred),
 }
-"""Sections of the page of models, in the same way."""
+"""What stands in folds, in the same way."""
+
+INSIDE = {
+    "cost": ("tunables", "pairs", "tiles"),
+    "gpus": ("ceilings", "occupancy", "transfer"),
+    "sure": ("models", "curves", "predicted"),
+}
+"""Section to its folds."""
 
 
-def _all_made(
-    study: StudyData, wanted: Mapping[str, tuple[str, Callable[[StudyData], Section | None]]]
-) -> list[Section]:
-    return _present(
-        *(made(f"{study.name}-{end}", title, make, study) for end, (title, make) in wanted.items())
-    )
+def _with_folds(end: str, parts: Mapping[str, Section | None]) -> Section | None:
+    section = parts[end]
+    if section is None:
+        return None
+    inside = _present(*(parts[each] for each in INSIDE.get(end, ())))
+    folds = [Fold(one.title, one.blocks, one.id) for one in inside]
+    return replace(section, blocks=[*section.blocks, *folds])
 
 
 def _present(*sections_: Section | None) -> list[Section]:

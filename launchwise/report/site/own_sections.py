@@ -16,7 +16,7 @@ from launchwise.experiment.published import Element, check_places, read_elements
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import field, printed, table_of
-from launchwise.report.site.rendering import check_sections
+from launchwise.report.site.rendering import check_sections, parts_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.declared.own_functions import import_from, own_error
 
@@ -82,7 +82,7 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
         log.warning("%s", error)  # A copy of the project may lack its documents.
     # The study's answer stands at the beginning of the page.
     titles = {f"{study.name}-answer": "Answers"}
-    titles |= {one.id: one.title for one in others}
+    titles |= {one.id: one.title for one in parts_of(others)}
 
     def places(element: Element) -> str:
         """Sections by title, files by name; a section that is not on this page by its id."""

@@ -25,10 +25,7 @@ from launchwise.tables import files as tables
 from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
-    of_split,
     published_times_schema,
-    removed_schema,
-    training_schema,
 )
 from launchwise.tables.measurements import (
     counters_schema,
@@ -50,8 +47,6 @@ class StudyFiles(BaseModel):
     sweeps: Mapping[str, Path]
     judged: Mapping[str, Path]
     profiles: Mapping[str, Path]
-    training: Path
-    removed: Path
     evaluation: Path
     curves: Path
     facts: Path
@@ -80,8 +75,8 @@ def read_study(
     one. Raises UserError when a file is missing, truncated or does not fit its schema."""
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
-    first = {"split": next(iter(settings.splits))}
-    learnt = read_learnt(files.candidates.parent, settings.models, spec, [first["split"]])
+    first = next(iter(settings.splits))
+    learnt = read_learnt(files.candidates.parent, settings.models, spec, [first])
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
     for path in files.sweeps.values():
@@ -111,8 +106,6 @@ def read_study(
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested=_tested(judged),
         frozen=files.frozen,
-        training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
-        removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),
         predictions=learnt.predicted_times,

@@ -22,7 +22,6 @@ from launchwise.report.blocks import (
     Finder,
     Fold,
     Landscape,
-    Lookup,
     Section,
     Table,
 )
@@ -32,17 +31,13 @@ from launchwise.report.wording import count
 PLOTLY = "assets/plotly.js"  # Path of the compressed plotly.js in a folder of pages
 
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
-"""Other files that the pages of a folder share. A page with a lookup works without them."""
+"""Other files that the pages of a folder share. The front page works without them."""
 
-BLOCK_SCRIPTS = {
-    Finder: ("lookup.js", "answer.js", "finder.js"),
-    Compared: ("compare.js",),
-    Landscape: ("landscape.js",),
-}
-"""Kind of block to the scripts of its own that a page with such a block holds."""
+SCRIPTS = ("literals", "page", "row", "save", "lookup", "answer", "finder", "compare", "landscape")
+"""Parts of the pages' script in order; one whose block a page lacks does nothing there."""
 
+FEW_SECTIONS = 2  # A page of so many sections needs no list of them
 MOST_ROWS = 60  # Rows of a table that stands open; a longer one is folded
-FEW_SECTIONS = 2  # A page of so many sections needs no contents
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class Frame:
     parts: Sequence[Link]  # of the study that this page belongs to
     name: str  # of its study, or of all of them; files that it saves are named after it
     citation: str  # of the report; empty for none
-
+    bibtex: str = ""  # the same as an entry; empty for none
     places: Mapping[str, str] = field(default_factory=dict)  # id of a section to its page
 
     def href(self, link: str, inside: Collection[str]) -> str:
@@ -94,9 +89,11 @@ def render(
     Raises ValueError when two sections have one id: a link would find the first of them only.
     """
     check_ids(sections)
-    drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
-    any_finder = any(isinstance(block, Finder) for block in every_block(sections))
-    ids = {each.id for each in sections}
+    blocks = list(every_block(sections))
+    drawn = figures and any(isinstance(block, Figure) for block in blocks)
+    # The front page, which is sent around by itself.
+    is_front = frame and not frame.root and any(isinstance(one, Finder) for one in blocks)
+    ids = {part.id for part in parts_of(sections)}
     href = partial(frame.href, inside=ids) if frame else _same
     return _template().render(
         title=title,
@@ -114,55 +111,38 @@ def render(
         href=href,
         style=_asset("style.css"),
         script=_script(),
-        block_scripts=_block_scripts(sections),
-        # Contents would stand in front of the controls of the lookup.
-        shortcuts=list(sections)[1:] if any_finder else [],
-        contents=not any_finder and len(ids) > FEW_SECTIONS,
-        **_beside(frame, drawn, any_finder),
+        shortcuts=[] if is_front or len(sections) <= FEW_SECTIONS else sections,
+        **_beside(frame, drawn, bool(is_front)),
         data=Markup(embedded(_data(sections, figures, frame))),
     )
 
 
-def _block_scripts(sections: Sequence[Section]) -> list[Markup]:
-    return [
-        _asset(name)
-        for kind, names in BLOCK_SCRIPTS.items()
-        if any(isinstance(block, kind) for block in every_block(sections))
-        for name in names
-    ]
-
-
-def _beside(frame: Frame | None, drawn: bool, any_finder: bool) -> dict[str, str]:
+def _beside(frame: Frame | None, drawn: bool, alone: bool) -> dict[str, str]:
     """plotly.js in the page, and links to what lies beside it; empty where none is loaded."""
     return {
         "plotly": Markup(plotly_script()) if drawn and not frame else "",
         "plotly_beside": f"{frame.root}{PLOTLY}" if frame and drawn else "",
-        "style_beside": f"{frame.root}{STYLE}" if frame and not any_finder else "",
-        "script_beside": f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
+        "style_beside": f"{frame.root}{STYLE}" if frame and not alone else "",
+        "script_beside": f"{frame.root}{SCRIPT}" if frame and not alone else "",
     }
 
 
 def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> dict[str, Any]:
     """What scripts read: id of each panel and of each interactive block to its data."""
     data: dict[str, Any] = {}
+    root = frame.root if frame else ""
     for block in every_block(sections):
         if isinstance(block, Figure) and figures:
             for place, panel in enumerate(block.panels):
                 drawn = with_shared_texts(panel.data)
                 data[panel_id(block, place)] = {**drawn, "layout": panel.layout}
         elif isinstance(block, Finder):
-            names = ("first", "workloads", "verdicts")
-            data[block.id] = {name: getattr(block, name) for name in names}
+            data[block.id] = {"first": block.first, "workloads": block.workloads, "root": root}
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
         elif isinstance(block, Landscape):
-            plot, root = f"plot-{block.figure}-0", frame.root if frame else ""
+            plot = f"plot-{block.figure}-0"
             data[block.id] = {**block.data, "gpu": block.gpu, "plot": plot, "root": root}
-        elif isinstance(block, Lookup):
-            data[block.id] = {
-                "answers": block.answers,
-                "numbers": [c.number for c in block.columns],
-            }
     return data
 
 
@@ -235,9 +215,15 @@ def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) 
 
 def check_ids(sections: Sequence[Section]) -> None:
     """Raise a ValueError if two sections have one id."""
-    ids = [section.id for section in sections]
+    ids = [part.id for part in parts_of(sections)]
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
+
+
+def parts_of(sections: Sequence[Section]) -> list[Section | Fold]:
+    """What a link can lead to: sections, and folds that have an id."""
+    folds = (block for block in every_block(sections) if isinstance(block, Fold) and block.id)
+    return [*sections, *folds]
 
 
 def panel_id(figure: Figure, place: int) -> str:
@@ -288,7 +274,7 @@ def assets() -> dict[str, str]:
 
 
 def _script() -> Markup:
-    return _asset("literals.js") + _asset("page.js") + _asset("row.js") + _asset("save.js")
+    return Markup("").join(_asset(f"{name}.js") for name in SCRIPTS)
 
 
 @cache

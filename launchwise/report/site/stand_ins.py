@@ -16,9 +16,9 @@ from launchwise.base.storage import write_text
 from launchwise.exporting.entries import named_answers, read_stored
 from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
-from launchwise.report.blocks import Notice, Page, Section, Text
+from launchwise.report.blocks import Fold, Notice, Page, Section, Text
 from launchwise.report.fields import field, table_of
-from launchwise.report.site.rendering import render
+from launchwise.report.site.rendering import parts_of, render
 
 log = logging.getLogger("launchwise")
 
@@ -74,15 +74,15 @@ def made(
         return Section(name, title, [Text(text, FAILED)])
 
 
-def failed(pages: Sequence[Page]) -> Iterator[tuple[Section, str]]:
-    """Sections of pages that could not be made, and the path of the page of each."""
+def failed(pages: Sequence[Page]) -> Iterator[tuple[Section | Fold, str]]:
+    """Sections and folds of pages that could not be made, and the path of the page of each."""
     for page in pages:
-        for section in page.sections:
-            if any(isinstance(block, Text) and block.role == FAILED for block in section.blocks):
-                yield section, page.path
+        for part in parts_of(page.sections):
+            if any(isinstance(block, Text) and block.role == FAILED for block in part.blocks):
+                yield part, page.path
 
 
-def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[Notice]:
+def notices(missing: Sequence[MissingStudy], broken: Sequence[Section | Fold]) -> list[Notice]:
     """Notices at the top of the front page."""
     found = []
     if missing:

@@ -6,7 +6,6 @@ A study's pages are rendered where they are made: handing their tables over take
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +18,11 @@ import pandas as pd
 from launchwise.base.literals import csv_table
 from launchwise.base.storage import write_bytes
 from launchwise.base.work import in_parallel
-from launchwise.report import scores
+from launchwise.report import scores, wording
 from launchwise.report.answer import landscape
-from launchwise.report.blocks import Page, Section
+from launchwise.report.blocks import MISSING, File, Fold, Page, Section, Table
 from launchwise.report.front import finder
 from launchwise.report.gpus import card_ratios, gpu_comparison
-from launchwise.report.health import health_section
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
@@ -34,11 +32,13 @@ from launchwise.report.site.rendering import (
     assets,
     check_ids,
     embedded,
+    every_block,
     packed,
+    parts_of,
     render,
 )
 from launchwise.report.site.stand_ins import failed, notices
-from launchwise.report.study import StudyData
+from launchwise.report.study import Run, StudyData
 
 MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder
 CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
@@ -49,7 +49,9 @@ class Part:
     """Output of one process."""
 
     texts: dict[str, str] = field(default_factory=dict)  # by path below the folder
-    broken: list[tuple[Section, str]] = field(default_factory=list)  # that fail, with their page
+    broken: list[tuple[Section | Fold, str]] = field(
+        default_factory=list
+    )  # that fail, with their page
 
 
 def folder(report: Report, processes: int) -> dict[str, str]:
@@ -59,7 +61,8 @@ def folder(report: Report, processes: int) -> dict[str, str]:
     def made(study: StudyData | None) -> Part:
         return _overview(report) if study is None else _of_study(study, report)
 
-    # The largest first: the last one to begin should be short.
+    # What every process asks, asked once; the largest first: the last one to begin should be short.
+    _ = report.sweeps
     ordered = sorted(report.studies, key=lambda study: -sum(map(len, study.sweeps.values())))
     parts = in_parallel(made, [*ordered, None], processes)
     texts: dict[str, str] = {}
@@ -77,11 +80,13 @@ def folder(report: Report, processes: int) -> dict[str, str]:
 
 
 def _of_study(study: StudyData, report: Report) -> Part:
-    own = assemble.of_study(study)
+    own = assemble.of_study(study, report.run.settings_files)
     check_ids([section for page in own for section in page.sections])
     texts = {page.path: html(page, report, own) for page in own} | _tables(study.name, study)
+    texts |= files(own)
     if study.answers:
-        texts |= answer_files(study.name, finder.data(study, report.apart))
+        known = finder.data(study, report.apart, report.sweeps)
+        texts |= answer_files(study.name, known)
     compared = gpu_comparison.data(study, report.apart, report.cards)
     path = COMPARISON.format(study=study.name)
     texts[path] = _script("launchwiseComparisons", study.name, compared)
@@ -89,9 +94,31 @@ def _of_study(study: StudyData, report: Report) -> Part:
         path = landscape.FILE.format(study=study.name, gpu=gpu)
         drawn = packed(embedded(landscape.data(study, gpu)), FAST)
         texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
-    records = json.dumps(study.models, indent=1, sort_keys=True)
-    texts[health_section.MODELS.format(study=study.name)] = f"{records}\n"
     return Part(texts, list(failed(own)))
+
+
+def files(pages: Sequence[Page]) -> dict[str, str]:
+    """Files that blocks of the pages lead to: path to text."""
+    blocks = (block for page in pages for block in every_block(page.sections))
+    return {
+        block.path: block.content if isinstance(block.content, str) else csv_text(block.content)
+        for block in blocks
+        if isinstance(block, File)
+    }
+
+
+def csv_text(table: Table) -> str:
+    """A table as CSV: groups and units in its headings, second lines of cells in columns of their
+    own."""
+    columns: dict[str, list[str]] = {}
+    for place, one in enumerate(table.columns):
+        title = wording.with_unit(", ".join(filter(None, (one.group, one.title))), one.unit)
+        cells = [row.cells[place] for row in table.rows]
+        columns[title] = ["" if cell.text == MISSING else cell.text for cell in cells]
+        if any(cell.detail for cell in cells):
+            columns[f"{title}, detail"] = [cell.detail for cell in cells]
+    # Narrow gaps between thousands are no part of a number.
+    return csv_table(pd.DataFrame(columns)).to_csv(index=False).replace("\u202f", "")
 
 
 def _overview(report: Report) -> Part:
@@ -100,7 +127,7 @@ def _overview(report: Report) -> Part:
         assemble.gpus_page(report),
         assemble.health_page(report),
     )
-    texts = {page.path: html(page, report) for page in pages} | assets()
+    texts = {page.path: html(page, report) for page in pages} | files(pages) | assets()
     return Part(texts | {card_ratios.TABLE: card_ratios.csv_text(report.studies)})
 
 
@@ -142,8 +169,8 @@ def html(
         for name, others in report.outline.items()
         for one in (own if own and name == page.study else others)
     ]
-    inside = {section.id: one.path for one in own for section in one.sections}
-    frame = _frame(page, pages, {**report.places, **inside, **places}, report.run.citation)
+    inside = {part.id: one.path for one in own for part in parts_of(one.sections)}
+    frame = _frame(page, pages, {**report.places, **inside, **places}, report.run)
     return render(page.title, page.lead, page.sections, frame=frame, doi=page.doi)
 
 
@@ -165,7 +192,7 @@ def _script(name: str, study: str, value: Any) -> str:
     return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
 
 
-def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], citation: str) -> Frame:
+def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], run: Run) -> Frame:
     first = {each.study: each for each in reversed(pages) if each.study}
     own = [each for each in pages if each.study and each.study == page.study]
     return Frame(
@@ -177,7 +204,8 @@ def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], citatio
         ],
         parts=[_link(page, each, each.name) for each in own],
         name=page.study or OVERVIEW,
-        citation=citation,
+        citation=run.citation,
+        bibtex=run.bibtex,
         places=places,
     )
 
@@ -201,10 +229,12 @@ def pack(folder: Path, names: Iterable[str], archive: Path) -> None:
 def model_summary(study: StudyData) -> pd.DataFrame:
     """The model tables of every split as one table, for ``<study>.models.csv``."""
     parts = []
-    for split in sorted(study.facts.get("splits", {})):
-        found = scores.score_table(study, split, scores.ALL_GPUS)
-        found.insert(0, "split", split)
-        parts.append(found)
+    for split, of_gpus in sorted(study.facts.get("splits", {}).items()):
+        for gpu in of_gpus:
+            found = scores.score_table(study, split, gpu)
+            found.insert(0, "split", split)
+            found.insert(1, "gpu", gpu)
+            parts.append(found)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

@@ -217,15 +217,24 @@
     const speed_ = isUsual ? "it was the usual choice" : `${times} times the speed of the usual choice${between}`;
     return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(fraction)} of the best speed; ${speed_}.`, "tested")];
   };
-  const sweepOf = (entry, context) => {
-    if (!context.verdict || entry[BLIND]) return [];
-    return [linked("Verdict on the sweep of this GPU: ", context.verdict, "health.html#verdicts", ".")];
+  // What is in doubt of the sweep, and whether it touches this answer.
+  const doubt = (data, entry, context) => {
+    if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND]) return [];
+    const [words, places] = data.doubts[context.gpu];
+    const touches = entry[BASIS] !== data.measured ? "The model learnt from these rows"
+      : entry[PAIRED] ? "Not this answer: it ran in turn with the usual choice on one card"
+        : places.some((place) => data.problems[place] === entry[PROBLEM]) ? "This answer rests on such rows" : "This answer rests on other rows";
+    return [linked("In doubt: ", words, `${context.root}health.html#verdicts`, `. ${touches}.`)];
+  };
+  const replaces = (data, entry) => {
+    const [[, variant]] = data.configurations[entry[CHOICE]].values.filter(([name]) => name === "variant");
+    return data.several[variant] ? [element("p", data.several[variant])] : [];
   };
   const landscape = (data, entry, context) => {
     if (entry[BASIS] !== data.measured || entry[BLIND]) return [];
     const state = new URLSearchParams({ gpu: context.gpu });
     data.parameters.forEach((one, k) => state.set(`p-${one.name}`, entry[PROBLEM][k]));
-    const path = `${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;
+    const path = `${context.root}${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;
     return [linked("", "All configurations of this problem", path)];
   };
   const fasterLine = (data, entry, context) => {
@@ -265,12 +274,12 @@
     const off = factors ? `: nine of ten such times are within a factor of ${number(found.far * Math.max(1 / factors[0], factors[1]), 3)}` : "";
     const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${off}${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
-    made.push(...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(data, entry, context));
-    made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
+    const { values } = data.configurations[entry[CHOICE]];
+    const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
+    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
+    made.push(...landscape(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
-    const { values } = data.configurations[entry[CHOICE]];
-    made.push(taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked)));
     return made;
   };
 

@@ -2,6 +2,7 @@
   "use strict";
   const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const form = document.querySelector(".compare");
+  if (!form) return;
   const box = document.getElementById(`${form.id}-answer`);
   const { first, tdp, prices } = page[form.id];
   const element = window.launchwiseElement;
@@ -339,7 +340,10 @@
   const open = () => {
     const [name, query] = location.hash.split("?");
     const state = new URLSearchParams(name === `#${form.id}` ? query ?? "" : "");
-    const study = state.get("study") ?? first.study;
+    // What another page asked is taken as far as it is known here.
+    const carried = new URLSearchParams(name === `#${form.id}` ? "" : location.search);
+    const offered = [...field("study").options].some((option) => option.value === carried.get("study"));
+    const study = state.get("study") ?? (offered ? carried.get("study") : first.study);
     const known = [...field("study").options].some((option) => option.value === study);
     field("study").value = known ? study : first.study;
     const sort = state.get("sort") ?? "speed";
@@ -350,7 +354,7 @@
       const beside = state.get("beside") ?? first.beside;
       const gpus = state.get("gpus")?.split(",") ?? firstOf(data);
       const unknown = [...gpus, ...state.has("beside") ? [beside] : []].filter((one) => !GROUPS[one] && !data.gpus.some((gpu) => gpu.name === one));
-      build(data, gpus, beside, Object.fromEntries(state));
+      build(data, gpus, beside, Object.fromEntries(state.size || !offered ? state : carried));
       return answer(false).then(() => {
         if (!state.size) return;
         const strange = data.parameters.filter((one, k) => (

@@ -1,9 +1,10 @@
 (() => {
   "use strict";
   const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
-  const form = document.querySelector(".finder");
+  const form = document.querySelector(".finder:not(.compare)");
+  if (!form) return;
   const box = document.getElementById(`${form.id}-answer`);
-  const { first, workloads, verdicts } = page[form.id];
+  const { first, workloads, root } = page[form.id];
   const { PROBLEM, BASIS, CHOICE, TIME, look, distance, problemOf } = window.launchwiseLookup;
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
@@ -11,7 +12,7 @@
   const loaded = { __proto__: null };
   const read = (path, found) => loaded[path] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
-    script.src = path;
+    script.src = root + path;
     script.onload = () => done(found());
     script.onerror = () => failed(new Error(`the file ${decodeURIComponent(path)} is missing`));
     document.head.append(script);
@@ -131,7 +132,7 @@
   const context = (data, problem) => ({
     options: form.dataset.options ? form.dataset.options.split("\n") : [],
     study: form.elements.study.value, gpu: form.elements.gpu.value, beside: form.elements.beside.value,
-    verdict: verdicts[data.workload]?.[form.elements.gpu.value],
+    root,
     ownSpeed: (entry) => ownSpeed(data, entry, problem),
     faster: (entry) => fasterKernel(data, entry, problem),
   });
@@ -159,8 +160,9 @@
   });
 
   const open = () => {
-    const [, query] = location.hash.split("?");
-    const state = new URLSearchParams(query ?? "");
+    const [name, given] = location.hash.split("?");
+    const query = name === `#${form.id}` ? given : undefined;
+    const state = new URLSearchParams(query ?? location.search);
     const study = state.get("study") ?? first.study;
     const known = [...form.elements.study.options].some((option) => option.value === study);
     const gone = (what) => box.prepend(element("p", `This report holds no ${what}; the link is older.`, "notice"));
@@ -176,7 +178,7 @@
       const whole = given.every((value) => value !== null);
       const own = form.elements.study.value === first.study
         ? data.parameters.map((one) => first.problem[one.name]) : null;
-      const gpu = state.get("gpu") ?? first.gpu;
+      const gpu = query === undefined && !data.gpus.includes(state.get("gpu")) ? first.gpu : state.get("gpu") ?? first.gpu;
       build(data, gpu, whole ? given : own);
       return answer(false, state.get("own")).then(() => {
         if (query === undefined) return;

@@ -2,15 +2,17 @@
   "use strict";
   const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const form = document.querySelector(".landscape");
+  if (!form) return;
   const first = page[form.id];
-  const lookup = document.getElementById(first.lookup);
+  const asked = [...form.querySelectorAll("[name^='p-']")];
+  const nameOf = (one) => one.name.slice(2);
   const node = document.getElementById(first.plot);
   const status = document.querySelector(".landscape-status");
   const caption = node.closest("figure").querySelector("figcaption");
   const field = (name) => form.elements[name];
   // Files of the figure are named by what it shows.
   const named = (gpu, problem, axes = []) => {
-    const values = [...lookup.elements].map((one, place) => `${one.name}=${problem[place]}`);
+    const values = asked.map((one, place) => `${nameOf(one)}=${problem[place]}`);
     node.closest("figure").dataset.name = [first.study, "landscape", gpu, ...values, ...axes].join(" ");
   };
   named(first.gpu, first.problem);
@@ -47,7 +49,7 @@
   window.launchwiseRowsOf = {
     rowsOf: (gpu, problem) => load(gpu).then((data) => ({ ...rowsOf(data, problem), problem, known: data.known })),
     tunables: (row) => first.variants[row.variant][2],
-    titles: first.titles, parameters: () => [...lookup.elements].map((one) => one.name), number,
+    titles: first.titles, parameters: () => asked.map(nameOf), number,
   };
   const has = (row, axis) => !(axis in first.titles) || first.variants[row.variant][2].includes(axis);
   const value = (row, axis) => axis in first.titles ? row.values[axis] : row[axis];
@@ -122,18 +124,18 @@
     return { data: traces, layout: { ...like, xaxis: scaled(rows, across, like.xaxis, layout[0]), yaxis: scaled(rows, up, like.yaxis, layout[1]) }, drawn: drawn.size };
   };
 
-  const chosen = () => [...lookup.elements].map((one) => one.value);
+  const chosen = () => asked.map((one) => one.value);
   const notice = (text) => { status.textContent = text; };
   const show = (remember) => load(field("gpu").value).then((data) => {
     const problem = chosen();
-    const words = [...lookup.elements].map((one) => `${one.name} = ${one.value}`).join(", ");
+    const words = asked.map((one) => `${nameOf(one)} = ${one.value}`).join(", ");
     const gpu = field("gpu").value;
     const found = rowsOf(data, problem);
     const [across, up] = [field("across").value, field("up").value];
     const rows = (found?.rows ?? []).filter((row) => has(row, across) && has(row, up));
     if (remember) {
       const state = new URLSearchParams({ gpu, across, up });
-      [...lookup.elements].forEach((one) => state.set(`p-${one.name}`, one.value));
+      asked.forEach((one) => state.set(one.name, one.value));
       window.launchwiseAddress(`${form.id}?${state}`);
     }
     if (!rows.length) {
@@ -155,9 +157,18 @@
     return window.launchwiseRedraw(node, { data: made.data, layout: made.layout });
   }).catch((error) => notice(`The figure cannot be changed: ${error.message}.`));
 
+  // GPU and problem that another page asked, if they were measured.
+  const carried = () => {
+    const state = new URLSearchParams(location.search);
+    const fields = [[field("gpu"), state.get("gpu")], ...asked.map((one) => [one, state.get(nameOf(one))])];
+    if (!fields.every(([select, text]) => [...(select.options ?? [select])].some((option) => option.value === text))) return Promise.resolve();
+    for (const [select, text] of fields) select.value = text;
+    return show(false);
+  };
+
   const open = () => {
     const [name, query] = location.hash.split("?");
-    if (name !== `#${form.id}` || query === undefined) return Promise.resolve();
+    if (name !== `#${form.id}` || query === undefined) return carried();
     const state = new URLSearchParams(query);
     const gone = [];
     const set = (select, text) => {
@@ -166,8 +177,7 @@
       else if (select.value !== text) gone.push(`${select.name} “${text}”`);
     };
     for (const one of ["gpu", "across", "up"]) set(field(one), state.get(one));
-    for (const one of lookup.elements) set(one, state.get(`p-${one.name}`));
-    lookup.dispatchEvent(new Event("change"));
+    for (const one of asked) set(one, state.get(one.name));
     return show(false).then(() => {
       form.scrollIntoView();
       if (gone.length) notice(`This report holds no ${gone.join(", no ")}; the link is older. ${status.textContent}`);
@@ -176,7 +186,6 @@
 
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", () => { window.launchwiseLandscape = show(true); });
-  lookup.addEventListener("change", (event) => { if (event.isTrusted || event.bubbles) window.launchwiseLandscape = show(true); });
   window.addEventListener("hashchange", () => { window.launchwiseLandscape = open(); });
   window.launchwiseLandscape = open();
 })();

@@ -167,7 +167,21 @@
   window.launchwiseAddress = (state) => {
     history.replaceState(null, "", `#${state}`);
     document.querySelector(".gone")?.remove();
+    const given = new URLSearchParams(state.split("?")[1]);
+    carried = given.has("study") ? new URLSearchParams() : carried;
+    for (const [name, value] of given) if (value && !OF_A_PAGE.includes(name)) carried.set(name.replace(/^p-/, ""), value);
   };
+  // Kernel, GPU and problem go along to the next page.
+  const OF_A_PAGE = ["across", "up", "beside", "own", "sort", "gpus"];
+  let carried = new URLSearchParams(location.search);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+    const url = new URL(link.href);
+    if (url.protocol !== location.protocol || !url.pathname.endsWith(".html") || url.search || url.hash.includes("?")) return;
+    url.search = carried;
+    link.href = url;
+  });
   // A link into a closed fold would lead nowhere.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1).split("?")[0]);
@@ -185,23 +199,6 @@
   };
   window.addEventListener("hashchange", reveal);
   reveal();
-
-  // The contents say where the reader is.
-  const ways = new Map([...document.querySelectorAll("nav.contents a")]
-    .map((way) => [document.getElementById(way.hash.slice(1)), way]));
-  const inView = new Set();
-  const here = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) inView.add(target);
-      else inView.delete(target);
-    }
-    const current = [...ways.keys()].filter((section) => inView.has(section)).pop();
-    for (const [section, way] of ways) {
-      if (section === current) way.setAttribute("aria-current", "location");
-      else way.removeAttribute("aria-current");
-    }
-  }, { rootMargin: "0px 0px -70% 0px" });
-  for (const section of ways.keys()) if (section) here.observe(section);
 
   // Points of a trace, with what is said of each: markers and lines, cells of a heat map by row.
   const pointsOf = (trace) => {
@@ -249,31 +246,5 @@
       nodes.filter((node) => node.data).forEach((node) => Plotly.Fx.unhover(node));
       said.textContent = "";
     });
-  }
-
-  const contents = document.getElementById("contents");
-  if (contents && window.matchMedia("(max-width: 900px)").matches) contents.open = false;
-
-  for (const form of document.querySelectorAll(".lookup:not(.landscape)")) {
-    const { answers, numbers } = page[form.id];
-    const body = document.querySelector(`.answers[data-for="${form.id}"] tbody`);
-    const answer = () => {
-      const key = [...form.elements].map((field) => field.value).join("|");
-      const rows = answers[key] || [["not measured", ...Array(numbers.length - 1).fill("–")]];
-      body.replaceChildren(...rows.map((cells) => {
-        const line = document.createElement("tr");
-        cells.forEach((text, place) => {
-          const cell = document.createElement(place ? "td" : "th");
-          if (!place) cell.scope = "row";
-          if (!numbers[place]) cell.className = "text";
-          cell.textContent = text;
-          line.append(cell);
-        });
-        return line;
-      }));
-    };
-    form.addEventListener("change", answer);
-    form.addEventListener("submit", (event) => event.preventDefault());
-    answer();
   }
 })();

@@ -164,7 +164,20 @@
     const asked = fields.map((field) => `${field.name.replace(/^p-/, "")}=${field.value}`);
     return stem(form.elements.study?.value ?? owner, ...asked, caption);
   };
-  const saveTable = (table) => hand(new Blob([csv(table)], { type: "text/csv" }), `${nameOf(table)}.csv`);
+  // A table of booktabs: one line of headings, details in brackets.
+  const escaped = (text) => text.replace(/[\\{}]/g, "").replace(/[&%$#_]/g, "\\$&").replace(/[~^]/g, "\\$&{}")
+    .replaceAll("×", "$\\times$").replaceAll("–", "--").replaceAll("µ", "\\textmu{}").replaceAll("≤", "$\\le$").replaceAll("≥", "$\\ge$");
+  const latex = (table) => {
+    const line = (cells) => `${cells.map(escaped).join(" & ")} \\\\`;
+    const rows = [...table.tBodies].flatMap((body) => [...body.rows].map((row) => (
+      line([...row.cells].map((cell) => { const [text, detail] = parted(cell); return detail ? `${text} (${detail})` : text; })))));
+    const titles = headings(table);
+    const columns = titles.map((_, place) => (place && !table.tBodies[0]?.rows[0]?.cells[place]?.classList.contains("text") ? "r" : "l"));
+    return ["\\begin{table}", `\\caption{${escaped(words(table.caption))}}`, `\\begin{tabular}{${columns.join("")}}`, "\\toprule",
+      line(titles), "\\midrule", ...rows, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""].join("\n");
+  };
+  const saveTable = (table, kind) => kind === "CSV" ? hand(new Blob([csv(table)], { type: "text/csv" }), `${nameOf(table)}.csv`)
+    : hand(new Blob([latex(table)], { type: "application/x-tex" }), `${nameOf(table)}.tex`);
 
   const buttons = (kinds, caption, save) => {
     const group = document.createElement("div");
@@ -195,13 +208,15 @@
     for (const table of root.querySelectorAll("table:not(.saved)")) {
       table.classList.add("saved");
       const region = table.closest(".scroll") ?? table;
-      const save = buttons(["CSV"], words(table.caption), () => saveTable(table));
+      const save = buttons(["CSV", "LaTeX"], words(table.caption), (kind) => saveTable(table, kind));
       // In the answer box behind its own controls: the keyboard reaches those first.
       if (table.closest(".answer")) table.closest(".answer").append(save);
       else region.after(save);
     }
   };
   offer(document.querySelector("main"));
+  const cite = document.querySelector(".cite[data-bibtex]");
+  if (cite) cite.after(buttons(["BibTeX"], "citation", () => hand(new Blob([cite.dataset.bibtex], { type: "application/x-bibtex" }), "launchwise.bib")));
   for (const box of document.querySelectorAll(".answer, .compared")) {
     new MutationObserver(() => offer(box)).observe(box, { childList: true, subtree: true });
   }

@@ -1,0 +1,145 @@
+"""What simpler choices cost over size: the usual one, a fixed one, the rule, and the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from launchwise.learning.merit import geometric_mean
+from launchwise.report import scores, theme, wording
+from launchwise.report.answer.rule import rule_of
+from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, Section, Table
+from launchwise.report.fields import Field, field, grouped, table_of
+from launchwise.report.numbers import fractions, single_best
+from launchwise.report.study import StudyData, remembered
+from launchwise.report.theme import has_sizes, kinds_of, own_scales, size_layout, slug
+from launchwise.tables.rows import is_baseline
+
+LITTLE = 0.05  # Time lost up to which a choice is good enough
+MOST_OPEN = 3  # Kinds of problems that stand open; the others are in a fold
+
+Lines = list[tuple[str, pd.DataFrame]]
+"""Choices in the order of the legend: name, and rows with problem columns and ``fraction``."""
+
+
+@remembered
+def choices(study: StudyData, gpu: str) -> Lines:
+    """What each choice reaches on a GPU, without those that have no row."""
+    own = fractions(study)
+    own = own[own["gpu"] == gpu].sort_values(study.spec.key_columns, ignore_index=True)
+    one = single_best(study, ["gpu"])
+    one = one.loc[one["gpu"] == gpu, study.spec.tunable_columns]
+    usual = own[own["is_usual"]]
+    found = [("usual choice", usual)]
+    if usual.empty:
+        found = [("baseline", own[is_baseline(own, study.spec)])]
+    found.append(("one fixed configuration", own.merge(one, on=study.spec.tunable_columns)))
+    if ranges := rule_of(study, gpu):
+        found.append(("rule", pd.concat([each.rows for each in ranges])))
+    split = scores.first_split(study)
+    name = scores.leader(study, split, gpu)
+    if name is not None:
+        rows = study.evaluated(split, gpu, name)
+        unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
+        found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
+    return [(title, rows) for title, rows in found if len(rows)]
+
+
+def cost(study: StudyData) -> Section:
+    """The kinds of problems in which the first choice loses most stand open."""
+    worst = sorted(_kinds(study, study.whole[0]), key=lambda one: one[1]["fraction"].min())
+    shown = [kind for kind, _ in worst[:MOST_OPEN]]
+    others = [kind for kind, _ in worst[MOST_OPEN:]]
+    found: list[Block] = [*_drawn(study, study.whole[0], shown), _table(study, shown)]
+    more: list[Block] = [*_drawn(study, study.whole[0], others, "-others")]
+    for gpu in study.whole[1:]:
+        more += _drawn(study, gpu, [*shown, *others])
+    if others:
+        more.append(_table(study, others))
+    if more:
+        found.append(Fold("Other problems and GPUs", more))
+    return Section(f"{study.name}-cost", "Cost of simpler choices", found)
+
+
+def _kinds(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
+    lines = choices(study, gpu)
+    return list(kinds_of(study, lines[0][1])) if lines else []
+
+
+def _table(study: StudyData, kinds: Sequence[str]) -> Table:
+    """Time that the first choice loses, a row per kind of problems."""
+    known = {gpu: dict(_kinds(study, gpu)) for gpu in study.whole}
+    name = next((lines[0][0] for gpu in study.whole if (lines := choices(study, gpu))), "")
+    fields = [field("problems", lambda kind: kind or "all")]
+    for gpu in study.whole:
+        fields += grouped(gpu, *_losses(study, known[gpu]))
+    return table_of(f"Time that the {name} loses over the fastest", fields, kinds)
+
+
+def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
+    def percent(fraction: float) -> str:
+        return wording.percent(1 / fraction - 1, 0)
+
+    def of(kind: str, what: str) -> Any:
+        rows = known.get(kind)
+        if rows is None:
+            return Cell(MISSING)
+        if what == "mean":
+            return Cell(percent(geometric_mean(rows["fraction"].to_numpy())))
+        if what == "most":
+            row = rows.iloc[int(rows["fraction"].argmin())]
+            return Cell(percent(row["fraction"]), detail=f"at {study.size}={row[study.size]}")
+        return Cell(_good_up_to(rows, study.size))
+
+    return [
+        field("mean", partial(of, what="mean"), unit="%", number=True),
+        field("most", partial(of, what="most"), unit="%", number=True),
+        field(
+            f"below {100 * LITTLE:g} %",
+            partial(of, what="to"),
+            unit=f"up to {study.size} =",
+            number=True,
+        ),
+    ]
+
+
+def _good_up_to(rows: pd.DataFrame, size: str) -> str:
+    """The largest size up to which no problem loses much."""
+    worst = rows.groupby(size)["fraction"].min().sort_index()
+    good = (1 / worst - 1 < LITTLE).cumprod()
+    return str(worst.index[int(good.sum()) - 1]) if good.any() else MISSING
+
+
+def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> list[Figure]:
+    """The figure of some kinds, if they have several sizes."""
+    lines = choices(study, gpu)
+    every = [rows for _, rows in lines]
+    if not kinds or not every or not has_sizes(study, pd.concat(every)):
+        return []
+    parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
+    x = size_layout(study, pd.concat(every))
+    panels = []
+    for kind in kinds:
+        traces = []
+        for place, (name, of) in enumerate(parts):
+            if kind not in of:
+                continue
+            own = of[kind].sort_values(study.size)
+            lost = 100 * (1 / own["fraction"] - 1)
+            template = f"{study.size}=%{{x}}: %{{y:.1f}} % of time lost"
+            traces.append(
+                theme.line(own[study.size], lost, name=name, place=place, template=template)
+            )
+        y = theme.axis("time lost (%)", rangemode="tozero")
+        panels.append(Panel(kind, traces, theme.layout(x, y)))
+    figure = Figure(
+        id=f"{study.name}-choices-{slug(gpu)}{end}",
+        caption=f"{gpu}: time lost over the fastest configuration measured.{own_scales(panels)}",
+        alt=f"Lines: time lost in percent against {study.size}, one line per choice.",
+        panels=panels,
+        keys=theme.keys(name for name, _ in lines),
+    )
+    return [figure]

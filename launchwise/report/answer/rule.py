@@ -1,0 +1,180 @@
+"""The rule of a study: one configuration per range of one problem parameter, as few as will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.merit import geometric_mean
+from launchwise.report import wording
+from launchwise.report.blocks import Table
+from launchwise.report.fields import decimals, field, percents, table_of
+from launchwise.report.numbers import configuration_names, fractions
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import row_numbers
+
+MOST_RANGES = 3
+
+WORTH_A_RANGE = 0.01
+"""Least gain in the mean fraction of the best that another range of the parameter must bring."""
+
+MOST_VALUES = 40  # Values of a parameter between which ranges may begin; of more an even sample
+
+
+@dataclass(frozen=True)
+class Range:
+    """Problems that have one configuration in common; ``rows`` are its rows, with ``fraction``."""
+
+    words: str  # ``n ≤ 350``
+    rows: pd.DataFrame
+
+    @property
+    def worst(self) -> Mapping[Any, Any]:
+        """The row that loses most."""
+        return {**self.rows.iloc[int(self.rows["fraction"].argmin())]}
+
+
+@remembered
+def rule_of(study: StudyData, gpu: str) -> list[Range]:
+    """The ranges of a GPU, of the parameter with which they lose least in the mean. A
+    configuration counts where it was measured at every problem of its range. Empty where none
+    was."""
+    every = fractions(study)
+    # Of rows that lose as much, the first names the problem.
+    own = every[every["gpu"] == gpu].sort_values(study.spec.key_columns, ignore_index=True)
+    logs = np.log(own["fraction"].to_numpy())
+    numbers = row_numbers(own, study.spec.tunable_columns)
+    problems = row_numbers(own, study.problem_columns)
+    found: list[tuple[float, list[Range]]] = []
+    for name in study.problem_columns:
+        values, places = _values(own[name])
+        if len(values) == 1 and found:
+            continue
+        parts = _parts(values, places, numbers, problems, logs)
+        for mean, cuts in parts:
+            found.append((mean, [*_ranges(own, name, values, places, numbers, cuts)]))
+    return _simplest(found)
+
+
+def _simplest(found: list[tuple[float, list[Range]]]) -> list[Range]:
+    """Of rules with their mean fractions, the fewest ranges to which one more adds too little."""
+    chosen: list[Range] = []
+    reached = -np.inf
+    for count in range(1, MOST_RANGES + 1):
+        own = [one for one in found if len(one[1]) == count]
+        best = max(own, key=lambda one: one[0], default=None)
+        if best is not None and best[0] > reached + (WORTH_A_RANGE if chosen else 0.0):
+            reached, chosen = best
+    return chosen
+
+
+def _values(column: pd.Series) -> tuple[list[Any], np.ndarray]:
+    """Beginnings of groups of values, in order, and the group of each row."""
+    known = sorted(column.unique())
+    step = -(-len(known) // MOST_VALUES)
+    firsts = known[::step]
+    group = {value: place // step for place, value in enumerate(known)}
+    return firsts, column.map(group).to_numpy(dtype=int)
+
+
+Cuts = list[tuple[int, int, int]]  # first and last group of each range, and its configuration
+
+
+def _parts(
+    values: list[Any],
+    places: np.ndarray,
+    numbers: np.ndarray,
+    problems: np.ndarray,
+    logs: np.ndarray,
+) -> Iterator[tuple[float, Cuts]]:
+    """For each number of ranges the best mean fraction, and the ranges."""
+    count = len(values)
+    sums = np.zeros((count + 1, numbers.max() + 1))
+    ran = np.zeros_like(sums)
+    np.add.at(sums, (places + 1, numbers), logs)
+    np.add.at(ran, (places + 1, numbers), 1)
+    asked = np.zeros(count + 1)
+    first = np.unique(problems, return_index=True)[1]
+    np.add.at(asked, places[first] + 1, 1)
+    sums, ran, asked = sums.cumsum(axis=0), ran.cumsum(axis=0), asked.cumsum()
+    # The best configuration of groups begin to end, and the sum of its logarithms.
+    best = np.full((count, count + 1), -np.inf)
+    chosen = np.zeros((count, count + 1), dtype=int)
+    for begin in range(count):
+        whole = ran[begin + 1 :] - ran[begin] == (asked[begin + 1 :] - asked[begin])[:, None]
+        part = np.where(whole, sums[begin + 1 :] - sums[begin], -np.inf)
+        chosen[begin, begin + 1 :] = part.argmax(axis=1)
+        best[begin, begin + 1 :] = part.max(axis=1)
+    reached, ways = best[0], [[(0, end)] for end in range(count + 1)]
+    for ranges in range(1, min(MOST_RANGES, count) + 1):
+        if ranges > 1:
+            sums_of = reached[:, None] + np.vstack([best, np.full((1, count + 1), -np.inf)])
+            before = sums_of.argmax(axis=0)
+            reached = sums_of.max(axis=0)
+            ways = [[*ways[begin], (int(begin), end)] for end, begin in enumerate(before)]
+        if np.isfinite(reached[count]):
+            cuts = [(begin, end, int(chosen[begin, end])) for begin, end in ways[count]]
+            yield float(np.exp(reached[count] / asked[count])), cuts
+
+
+def _ranges(
+    own: pd.DataFrame,
+    name: str,
+    values: list[Any],
+    places: np.ndarray,
+    numbers: np.ndarray,
+    cuts: Cuts,
+) -> Iterator[Range]:
+    for begin, end, configuration in cuts:
+        rows = own[(places >= begin) & (places < end) & (numbers == configuration)]
+        inside = [value for value in dict.fromkeys(sorted(rows[name]))]
+        if len(cuts) == 1:
+            words = "every problem"
+        elif isinstance(values[0], str):
+            words = wording.listed(map(str, inside))
+        elif begin == 0:
+            words = f"{name} ≤ {inside[-1]}"
+        elif end == len(values):
+            words = f"{name} ≥ {inside[0]}"
+        else:
+            words = f"{inside[0]} ≤ {name} ≤ {inside[-1]}"
+        yield Range(words, rows)
+
+
+FIELDS = [
+    field("GPU", "gpu"),
+    field("where", "words"),
+    field("launch", "configuration"),
+    field("problems", "problems", wording.count),
+    field("of the best", "mean", percents(1), "%, mean"),
+    field("least", "least", percents(1), "%", detail=lambda row: f"at {row['at']}"),
+    field("speed-up", "gain", decimals(2), "× usual"),
+]
+
+CAPTION = "Rule in few lines, chosen on these problems"
+
+
+def table(study: StudyData) -> Table | None:
+    """The rule of every whole card; None where no configuration was measured throughout."""
+    rows = [row for gpu in study.whole for row in _rows(study, gpu)]
+    return table_of(CAPTION, FIELDS, rows) if rows else None
+
+
+def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
+    every = fractions(study)
+    usual = every[(every["gpu"] == gpu) & every["is_usual"]]
+    for one in rule_of(study, gpu):
+        both = one.rows.merge(usual, on=study.problem_columns, suffixes=("", "_usual"))
+        gains = both["fraction"] / both["fraction_usual"]
+        yield {
+            **{"gpu": gpu, "words": one.words, "problems": len(one.rows)},
+            "configuration": configuration_names(one.rows.head(1), study.spec)[0],
+            "mean": geometric_mean(one.rows["fraction"].to_numpy()),
+            "least": one.worst["fraction"],
+            "at": wording.problem(one.worst, study.problem_columns),
+            "gain": geometric_mean(gains.to_numpy()) if len(gains) else None,
+        }
