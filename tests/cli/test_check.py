@@ -95,12 +95,11 @@ def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
     )
 
 
-FEW = {
-    "[16, 32, 48, 64, 96, 128]": "[16]",
-    "[1, 2, 4, 8, 16, 32]": "[16]",
-    "tile_size_x: {kind: build, values: [1, 2, 4]}": "tile_size_x: {kind: build, values: [1, 4]}",
-    "tile_size_y: {kind: build, values: [1, 2, 4]}": "tile_size_y: {kind: build, values: [1]}",
-}
+(FEW,) = (
+    case["change"]["spec.yaml"]
+    for case in DATA["cases"]
+    if case["name"] == "a template without arguments"
+)
 """Changes that leave two configurations."""
 
 

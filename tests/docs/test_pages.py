@@ -118,3 +118,17 @@ def test_words_are_in_order_and_none_has_two_entries():
     assert words == sorted(words)
     names = [name for row in entries() for name in {*row}]
     assert sorted(name for name in {*names} if names.count(name) > 1) == []
+
+
+def test_what_pages_include_is_there_and_written_as_the_site_reads_it():
+    docs = ROOT / "docs"
+    found = 0
+    for page in docs.rglob("*.md"):
+        for line in page.read_text().splitlines():
+            # A formatter of code once wrote it with spaces, and the page showed the line itself.
+            if re.match(r"\s*-+\s*8\s*<", line):
+                named = re.fullmatch(r'--8<-- "(.+)"', line)
+                assert named, f"{page}: {line}"
+                assert (docs / named[1]).is_file(), f"{page}: {line}"
+                found += 1
+    assert found > 8

@@ -63,7 +63,7 @@ def test_several_shards_begin_with_the_heaviest_problems(recorded):
 
 
 def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(recorded):
-    own = {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
+    own = {"stencil": [{"n": [64, 66], "dtype": ["float32"], "order": [2]}]}
     other = {"stencil": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
     gpus = {
         "a": {**LIVE, "problems": own},
@@ -74,8 +74,8 @@ def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(recorded):
     archs = architectures(found)
     assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
     sizes = [p["n"] for p in problems_for(found, archs, "stencil", "sm_90")]
-    assert sizes == [64, 65]
-    assert len(problems_for(found, archs, "stencil", "sm_80")) == 1
+    assert sizes == [64, 66, 65]
+    assert len(problems_for(found, archs, "stencil", "sm_80")) == 2
     assert problems_for(found, archs, "stencil", "sm_75") == []
 
 
