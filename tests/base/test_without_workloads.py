@@ -33,7 +33,6 @@ SLOW = (
     *("test_one_core", "test_intervals", "test_report_writing", "test_agreement"),
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
     *("test_explore", "test_explore_transfer", "test_faults"),
-    *("test_random_kills",),
     *("test_calibration", "test_datasheet_gpus", "test_tested_problems", "test_feeding"),
     *("test_units", "test_exports", "test_every_block", "test_openmp"),
     *("test_folds", "test_learning_splits", "test_ranks", "test_learning_features"),

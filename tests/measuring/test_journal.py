@@ -74,29 +74,6 @@ def test_of_two_rows_with_one_key_the_first_counts(tmp_path):
     assert read_journal(path)[1] == [row(1), row(2), row(3)]
 
 
-def test_a_line_torn_in_the_middle_costs_that_line_only(tmp_path):
-    path = tmp_path / "j"
-    fill(path, [row(n) for n in range(1, 6)])
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[3] = lines[3][:20]  # Without its newline: the next line is lost with it.
-    path.write_bytes(b"".join(lines))
-    fill(path, [row(3), row(4)])
-    assert [each["n"] for each in read_journal(path)[1]] == [1, 2, 5, 3, 4]
-    assert all(each == row(each["n"]) for each in read_journal(path)[1])
-
-
-def test_what_is_no_row_is_left_out(tmp_path):
-    path = tmp_path / "j"
-    fill(path, [row(1)])
-    with open(path, "ab") as file:
-        file.write(b'[1, 2]\n3\n"text"\n{"n": 4}\n{"fingerprint": "f"}\n\xff\xfe\n\n')
-    fill(tmp_path / "other", [row(2)])
-    with open(path, "ab") as file:
-        file.write((tmp_path / "other").read_bytes())
-    with Journal(path, "f", KEYS) as journal:
-        assert journal.rows == [row(1), row(2)]
-
-
 def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path):
     path = tmp_path / "j"
     entries = [{"fingerprint": "f"}, row(1), row(2)]
@@ -116,25 +93,6 @@ def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path):
     kept = [read_journal(each) for each in sorted(tmp_path.glob("j.one*"))]
     assert kept == [({"fingerprint": "one"}, [row(1)]), ({"fingerprint": "one"}, [row(3)])]
     assert read_journal(tmp_path / "j.two") == ({"fingerprint": "two"}, [row(2)])
-
-
-def test_a_journal_without_its_first_line_is_put_aside_and_not_lost(tmp_path):
-    path = tmp_path / "j"
-    fill(path, [row(1), row(2)])
-    whole = path.read_bytes()
-    path.write_bytes(b"#" + whole[5:])
-    fill(path, [row(3)])
-    assert read_journal(path)[1] == [row(3)]
-    assert (tmp_path / "j.unreadable").read_bytes() == b"#" + whole[5:]
-
-
-def test_a_new_or_empty_journal_puts_nothing_aside(tmp_path):
-    path = tmp_path / "j"
-    path.touch()
-    fill(path, [row(1)])
-    fill(path, [row(2)])
-    assert sorted(os.listdir(tmp_path)) in (["j", "j.lock"], ["j"])
-    assert len(read_journal(path)[1]) == 2
 
 
 ROWS = [row(n) for n in range(8)]
@@ -316,24 +274,38 @@ def sealed(text):
         '{"gpu":"h200.\\u00e9","n":1,"attempt":"2"}',
         '{"gpu":"h200.\\u00e9","n":[1]}',
         '{"gpu":{},"n":1}',
+        '{"n":4}',
+        '{"fingerprint":"f"}',
         "[" * 200_000 + "]",
     ],
 )
 def test_lines_that_no_journal_writes_cost_themselves_alone(tmp_path, line):
-    fill(tmp_path / "j", [row(1)])
-    with (tmp_path / "j").open("a") as file:
-        file.write(sealed(line))
+    for n in (1, 2):
+        fill(tmp_path / str(n), [row(n)])
+    first, second = ((tmp_path / str(n)).read_bytes() for n in (1, 2))
+    plain = b'[1, 2]\n3\n"text"\n\xff\xfe\n\n' + line.encode() + b"\n"
+    (tmp_path / "j").write_bytes(first + plain + sealed(line).encode() + second)
     with Journal(tmp_path / "j", "f", KEYS) as journal:
-        assert journal.rows == [row(1)]
+        assert journal.rows == [row(1), row(2)]
 
 
-@pytest.mark.parametrize("fingerprint", ["/../../out", "a/b", "", [1], "x" * 300])
-def test_a_fingerprint_is_no_path(tmp_path, fingerprint):
+HEADS = [
+    sealed(json.dumps({"fingerprint": no}, separators=(",", ":")))
+    for no in ("/../../out", "a/b", "", [1], "x" * 300)
+]
+
+
+@pytest.mark.parametrize("content", ["", '#{"fingerprint": "f"}\n', *HEADS])
+def test_a_journal_without_a_first_line_of_its_own_is_put_aside(tmp_path, content):
     folder = tmp_path / "results" / "journal"
     folder.mkdir(parents=True)
-    (folder / "j").write_text(sealed(json.dumps({"fingerprint": fingerprint})))
+    (folder / "j").write_text(content)
     fill(folder / "j", [row(1)])
-    assert {path.name for path in folder.iterdir()} == {"j", "j.lock", "j.unreadable"}
+    fill(folder / "j", [row(2)])
+    assert read_journal(folder / "j")[1] == [row(1), row(2)]
+    aside = {path.name: path.read_text() for path in folder.iterdir() if path.suffix != ".lock"}
+    assert aside.keys() == ({"j", "j.unreadable"} if content else {"j"})
+    assert aside.get("j.unreadable", "") == content
     assert [path.name for path in tmp_path.rglob("*out*")] == []
 
 
