@@ -119,11 +119,7 @@ def test_what_is_no_fitted_model_is_one_line(fitted, domain, tmp_path):
         recommended_guesses(copied, domain, GPU, ASKED, 1)
 
 
-def test_unknown_gpus_problems_and_workloads_are_one_line(fitted, domain):
-    with pytest.raises(UserError, match="unknown GPU 'tset', did you mean 'test'"):
-        recommended_guesses(fitted / "many", domain, "tset", ASKED, 1)
-    with pytest.raises(UserError, match="n: 3 is below the minimum"):
-        recommended_guesses(fitted / "many", domain, GPU, {**ASKED, "n": 3}, 1)
+def test_a_model_of_another_workload_is_one_line(fitted, domain):
     other = Domain(made({"a": [1, 2]}, {"plain": ([], []), "x": (["a"], [])}), domain.profiles)
     with pytest.raises(UserError, match="workload: is of stencil, not of made"):
         recommended_guesses(fitted / "many", other, GPU, PROBLEM, 1)

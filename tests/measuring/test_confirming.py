@@ -93,6 +93,7 @@ def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
     contest, how = contest_of(shard), Confirmation(precision=precision, seconds=0.05)
     before = run(shard, contest, tmp_path / "journal", how)
     idle = make_shard([PROBLEM], script=tmp_path / "no such program")
+    idle.labels["card"] = "another"
     again = run(idle, contest, tmp_path / "journal", how)
     # However wide the intervals are: no pair was discarded.
     with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
@@ -347,14 +348,3 @@ def test_where_a_library_cannot_be_captured_events_time_all(
     assert noted == (["unreplayed", "visit"] if below_us else ["visit"])
     assert [*pairs["status"], *peers["status"]] == ["ok"] * 4
     assert {*pairs["timer"], *peers["timer"]} == {"events"}
-
-
-def test_what_was_measured_on_another_card_is_kept(make_shard, tmp_path):
-    shard = make_shard([PROBLEM])
-    contest = contest_of(shard)
-    before = run(shard, contest, tmp_path / "journal")
-    other = make_shard([PROBLEM], script=tmp_path / "no such program")
-    other.labels["card"] = "another"
-    after = run(other, contest, tmp_path / "journal")
-    assert set(after["card"]) == {"none"}
-    assert after["gain"].equals(before["gain"])

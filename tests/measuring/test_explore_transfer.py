@@ -73,16 +73,6 @@ def test_gpus_that_only_failed_are_as_good_as_none():
     assert runs[0] == runs[1] == runs[2]
 
 
-@few_candidates()
-def test_with_other_gpus_a_killed_sweep_goes_on_as_if_nothing_had_happened():
-    spec = large(CONSTRAINTS, ["other", "tiled"])
-    prior = [driven(RandomDraws(spec, PROBLEM, None, 80, 99), bowl(0.4))]
-    whole = driven(TransferExplorer(spec, PROBLEM, None, 45, 3, prior=prior))
-    for rows in (1, 17, 44):
-        resumed = TransferExplorer(spec, PROBLEM, None, 45, 3, (), whole[:rows], prior)
-        assert whole[:rows] + driven(resumed) == whole
-
-
 def test_a_small_space_is_measured_whole_whatever_others_say():
     spec = made({"a": POWERS, "b": [1, 2]}, {"plain": ([], []), "tiled": (["a", "b"], ["a > b"])})
     rows = [({"variant": "tiled", "a": 8, "b": 2}, 1.0)]
@@ -99,37 +89,6 @@ def test_rows_of_another_strategy_are_taken_in():
     late = driven(TransferExplorer(spec, PROBLEM, None, 60, 1, known=known), bowl())
     assert len(late) == 20
     assert best(late) < best(known)
-
-
-def test_a_search_ends_where_little_is_to_be_gained():
-    few = {"c": [1, 2, 4], "d": [32, 64, 128], "e": [4], "f": [32], "g": [1]}
-    both = {name: (LARGE, CONSTRAINTS) for name in ("other", "tiled")}
-    spec = made({**dict.fromkeys(LARGE, POWERS), **few}, {"plain": ([], []), **both})
-    prior = [measured(spec, bowl(1.5), 100)]
-    smooth = bowl()
-
-    def rough(configuration):
-        """What no neighbour tells: from nothing to as much again."""
-        return (smooth(configuration) or 0.0) * (
-            1 + random.Random(str(key(configuration))).random()
-        )
-
-    def searched(percent, known=()):
-        explorer = TransferExplorer(spec, PROBLEM, None, 70, 3, (), known, prior, percent)
-        return driven(explorer, rough)
-
-    to_the_end, careful, coarse = searched(None), searched(10.0), searched(30.0)
-    assert len(to_the_end) == 70
-    # However coarse: the square root of the 589 candidates.
-    assert 25 == len(coarse) < len(careful) < 70
-    # The limit says when to end and nothing else.
-    assert careful == to_the_end[: len(careful)]
-    assert coarse == to_the_end[: len(coarse)]
-    assert best(careful) == best(to_the_end) <= best(coarse)
-    # Told its journal it ends at the same row, and with a smaller limit it goes on.
-    for rows in (len(careful) - 3, len(careful)):
-        assert careful[:rows] + searched(10.0, careful[:rows]) == careful
-    assert coarse + searched(10.0, coarse) == careful
 
 
 @few_candidates()

@@ -205,28 +205,27 @@ def test_a_process_that_never_gets_ready_is_tried_three_times(faulty, tmp_path, 
     assert row_lines(path)[: len(kept)] == kept
 
 
-def test_a_lost_card_costs_no_row(faulty, tmp_path):
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("lost", "cuInit failed: no CUDA-capable device is detected"),
+        ("memory cells", "cuLaunchKernel failed: uncorrectable ECC error"),
+    ],
+)
+def test_what_is_wrong_with_the_card_costs_no_row(faulty, tmp_path, fault, said):
     path = tmp_path / "j"
-    shard = faulty(fault="lost", at="launch")
-    said = "cannot measure: cuInit failed: no CUDA-capable device is detected"
-    assert ending(shard, path) == (1, f"sweep: cpu: {said}")
+    shard = faulty(fault=fault, at="launch")
+    code, message = ending(shard, path)
+    assert code == 1
+    assert message.startswith(f"sweep: cpu: cannot measure: {said}")
     rows = read_journal(path)[1]
     assert rows
     assert MARKED not in map(walked, rows)
-    Path(shard.environment["STARTS"] + ".lost").unlink()
+    Path(shard.environment["STARTS"] + ".lost").unlink(missing_ok=True)
     # The card is back: nothing was held against the configuration that it was lost with.
     whole = run(faulty(), path)
     assert not_ok(whole) == {}
     assert len(whole) > len(rows)
-
-
-def test_what_the_card_says_of_itself_is_no_row_s_fault(faulty, tmp_path):
-    path = tmp_path / "j"
-    said = "cannot measure: cuLaunchKernel failed: uncorrectable ECC error"
-    code, message = ending(faulty(fault="memory cells", at="launch"), path)
-    assert (code, message.startswith(f"sweep: cpu: {said}")) == (1, True)
-    assert MARKED not in map(walked, read_journal(path)[1])
-    assert not_ok(run(faulty(), path)) == {}
 
 
 def test_a_process_that_never_reads_what_to_do_is_given_up(make_shard, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import ROOT
 
@@ -48,23 +48,6 @@ def test_relatives_help_where_the_best_moved():
 def _draws(own, random):
     order = random.permutation(len(own))
     return int(np.flatnonzero(own[order] <= 0.01)[0]) + 1
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10_000))
-def test_every_candidate_is_proposed_once(seed):
-    random = np.random.default_rng(seed)
-    points = random.integers(1, 5, size=(12, 2)).astype(float)
-    others = np.where(random.random((12, 2)) < 0.2, np.inf, random.random((12, 2)))
-    others[random.random((12, 2)) < 0.2] = np.nan
-    search = TransferSearch(points, others)
-    for _ in range(12):
-        candidate = search.propose()
-        assert candidate not in search.tried
-        search.tell(candidate, None if random.random() < 0.3 else float(random.random() + 0.1))
-    assert sorted(search.tried) == list(range(12))
-    with pytest.raises(StopIteration):
-        search.propose()
 
 
 def test_what_failed_elsewhere_comes_last():

@@ -8,9 +8,7 @@ import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
-from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.learning.truth import NOT_MEASURED, Truth
 from launchwise.measuring.explore import RandomDraws, TreeParzen
@@ -114,15 +112,6 @@ def test_it_is_no_candidate(spec, sweep, domain):
     everything = Domain(racing(spec), domain.profiles)
     assert RACING in set(everything.choices([Case("test", TEST)])["variant"])
     assert everything.is_candidate(sweep).all()
-
-
-@pytest.mark.parametrize("kind", ["knn", "tree", *BASELINES])
-def test_nothing_recommends_it_even_where_it_trained(sweep, domain, kind):
-    recommender = BASELINES.get(kind) or recommender_class(kind)
-    rows = sweep[sweep["n"] == 64]
-    found = recommender(domain).fit(rows).recommend("test", [TEST])
-    assert len(found)
-    assert RACING not in set(found["variant"])
 
 
 def test_it_is_never_the_best_of_a_problem(sweep, domain):
