@@ -13,8 +13,8 @@ from launchwise.workloads.spec import Spec
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
 
 
-def spec_with(own, variant):
-    """A workload with constraints of the problem, and of its variant."""
+def spec_with(own):
+    """A workload with constraints of the problem."""
     return Spec.model_validate(
         {
             "workload": "vec",
@@ -24,7 +24,7 @@ def spec_with(own, variant):
                 "k": {"type": "integer", "minimum": 1, "maximum": 64},
             },
             "tunables": {"threads": {"kind": "launch", "values": [32, 64]}},
-            "variants": {"vec": {"tunables": ["threads"], "constraints": variant}},
+            "variants": {"vec": {"tunables": ["threads"], "constraints": []}},
             "constraints": own,
             "baseline": {"variant": "vec", "threads": 64},
             "work": WORK,
@@ -38,7 +38,7 @@ def spec_with(own, variant):
 )
 def test_drawn_problems_fit_and_nobody_measured_them(own, every):
     measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final = SimpleNamespace(spec=spec_with(own, []), measured=measured)
+    final = SimpleNamespace(spec=spec_with(own), measured=measured)
     found = drawn_problems(final, None)
     sizes = [int(problem["n"]) for problem in found]
     assert {problem["k"] for problem in found} == {2}
@@ -49,13 +49,13 @@ def test_drawn_problems_fit_and_nobody_measured_them(own, every):
 def test_nothing_is_drawn_where_nothing_else_fits():
     measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
     for own, rows in ((["n in (1024, 3072)"], measured), ([], measured.iloc[:1])):
-        final = SimpleNamespace(spec=spec_with(own, []), measured=rows)
+        final = SimpleNamespace(spec=spec_with(own), measured=rows)
         assert drawn_problems(final, None) == []
 
 
 def test_problems_are_drawn_from_what_a_study_declares():
     measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final = SimpleNamespace(spec=spec_with([], []), measured=measured)
+    final = SimpleNamespace(spec=spec_with([]), measured=measured)
     size = Range.model_validate({"minimum": 10, "maximum": 100_000, "scale": "logarithmic"})
     found = drawn_problems(final, {"n": size, "k": [1, 2, 3]})
     sizes = [int(problem["n"]) for problem in found]
@@ -87,7 +87,7 @@ def product(measured):
     """What a product knows of two cards and a slice."""
     profiles = {name: SimpleNamespace(is_slice="." in name) for name in ("card", "other", "card.7")}
     domain = SimpleNamespace(profiles=profiles)
-    return SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
+    return SimpleNamespace(spec=spec_with([]), measured=measured, domain=domain)
 
 
 def test_problems_that_all_cards_measured_come_first():

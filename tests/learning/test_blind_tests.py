@@ -11,51 +11,41 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.study import Blind
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import Frozen, draw_problems, summarise
-from launchwise.workloads.spec import Spec
-
-WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
+from tests.support.spaces import made
 
 
 def drawn(constraints, count, measured=(), largest=1 << 29):
     """Problems of a blind test of a workload with constraints, beside measured sizes."""
-    spec = Spec.model_validate(
-        {
-            "workload": "vec",
-            "title": "a vector",
-            "problem": {"n": {"type": "integer", "minimum": 1, "maximum": 1 << 30}},
-            "tunables": {"threads": {"kind": "launch", "values": [32, 64]}},
-            "variants": {"vec": {"tunables": ["threads"]}},
-            "constraints": constraints,
-            "baseline": {"variant": "vec", "threads": 64},
-            "work": WORK,
-        }
-    )
+    spec = made({"threads": [32, 64]}, {"plain": (["threads"], [])}, constraints)
     profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
     domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
-    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": largest}}, problems=count)
-    tables = [pd.DataFrame({"n": [n]}) for n in measured]
+    blind = Blind(parameters={"m": {"minimum": 1000, "maximum": largest}}, problems=count)
+    tables = [pd.DataFrame({"m": [m]}) for m in measured]
     return draw_problems(blind, domain, "h200", tables, 1)
 
 
-@pytest.mark.parametrize("constraint", ["n % 3 == 0", "n % 4096 == 0", "log2(n) == log2(n) // 1"])
-def test_drawn_problems_fit(constraint):
-    spec_problems = drawn([constraint], 4)
-    assert len({problem["n"] for problem in spec_problems}) == 4
-    assert all(1000 <= problem["n"] <= 1 << 29 for problem in spec_problems)
-    step = {"n % 3 == 0": 3, "n % 4096 == 0": 4096}.get(constraint)
-    for problem in spec_problems:
-        n = int(problem["n"])
-        assert n % step == 0 if step else n & (n - 1) == 0
+@pytest.mark.parametrize(
+    ("constraint", "fits"),
+    [
+        ("m % 3 == 0", lambda m: m % 3 == 0),
+        ("m % 4096 == 0", lambda m: m % 4096 == 0),
+        ("log2(m) == log2(m) // 1", lambda m: m & (m - 1) == 0),
+    ],
+)
+def test_drawn_problems_fit(constraint, fits):
+    sizes = {int(problem["m"]) for problem in drawn([constraint], 4)}
+    assert len(sizes) == 4
+    assert all(1000 <= m <= 1 << 29 and fits(m) for m in sizes)
 
 
 def test_what_any_table_holds_is_not_drawn():
     problems = drawn([], 3, [1000, 1003, 1004], largest=1005)
-    assert {problem["n"] for problem in problems} == {1001, 1002, 1005}
+    assert {problem["m"] for problem in problems} == {1001, 1002, 1005}
 
 
 def test_ranges_without_a_problem_that_fits_are_told():
     with pytest.raises(UserError, match="hold 0 problems that were not measured, not 4"):
-        drawn(["n == 7"], 4)
+        drawn(["m == 7"], 4)
 
 
 FROZEN = Frozen(

@@ -9,10 +9,8 @@ from spaces import made
 from launchwise.learning.features import Domain
 from launchwise.learning.kriging import (
     GPU,
-    LEAST_GAIN,
     NUGGET,
     RATE,
-    SLOPE,
     Distances,
     Kriging,
     Landscapes,
@@ -89,12 +87,6 @@ def test_leaving_one_out_is_what_the_others_predict():
     assert known.regret.min() == 0 <= regrets.min() < regrets.max()
 
 
-def test_without_measurements_everything_is_as_expected_beforehand():
-    model = fitted(Landscapes((), np.zeros((0, 0))))
-    assert (model.rates.tolist(), model.slope) == ([RATE, RATE], SLOPE)
-    assert model.posterior([], [case(64)]) == pytest.approx(1.0)
-
-
 def test_steps_keep_to_the_budget_and_say_what_is_left():
     known = landscapes([16, 2**15], 8.0)
     model, targets = fitted(known), [case(size) for size in SIZES]
@@ -127,11 +119,3 @@ def test_what_costs_less_comes_first_unless_one_dear_case_tells_more():
     assert chosen(100.0, 100.0) == [middle]
     assert chosen(100.0, 99.0) == [near]
     assert chosen(100.0, 0.5) == []
-
-
-def test_what_tells_nothing_new_is_not_measured():
-    known = landscapes(SIZES, 0.0)
-    model, targets = fitted(known), [case(size) for size in SIZES]
-    found = design(model, known.cases, [case(100)], targets, np.ones(1), 10.0)
-    assert found.steps == ()
-    assert found.gain == 0 < LEAST_GAIN

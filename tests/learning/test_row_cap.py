@@ -96,14 +96,6 @@ def test_each_further_model_of_card_makes_room(domain, rows):
     assert len(RowCap(most).applied(two, own, "it")) == most
 
 
-@given(st.lists(st.integers(1, 50), min_size=1), st.data())
-def test_quota_is_the_largest_that_fits(sizes, data):
-    most = data.draw(st.integers(0, sum(sizes) - 1))
-    found = quota(np.array(sizes, dtype=np.int64), most)
-    assert sum(min(size, found) for size in sizes) <= most
-    assert sum(min(size, found + 1) for size in sizes) > most
-
-
 @given(KEYS, SEEDS)
 def test_gpus_take_turns(keys, seed):
     order, many = in_turn(keys, seed)
