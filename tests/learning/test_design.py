@@ -119,3 +119,11 @@ def test_what_costs_less_comes_first_unless_one_dear_case_tells_more():
     assert chosen(100.0, 100.0) == [middle]
     assert chosen(100.0, 99.0) == [near]
     assert chosen(100.0, 0.5) == []
+
+
+def test_what_tells_nothing_new_is_not_measured():
+    known = landscapes(SIZES, 0.0)
+    model, targets = fitted(known), [case(size) for size in SIZES]
+    found = design(model, known.cases, [case(100)], targets, np.ones(1), 10.0)
+    assert found.steps == ()
+    assert found.gain == 0
