@@ -1,0 +1,132 @@
+"""Functions of the host in CUDA files: emptied where they launch kernels that no build asks for."""
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.measuring.host_functions import macros_in, without_host_bodies
+from tests.measuring.test_units import SPEC, changed, compiled, write
+from tests.support.nvcc import kept_nvcc
+
+LAUNCHING = """\
+#include <cuda_runtime.h>
+#ifndef BLOCK
+#define BLOCK 32
+#endif
+#define RUN(side) tile_sum<side, true><<<1, BLOCK>>>(out, in, n)
+
+template <int SIDE, bool TWICE>
+__global__ void tile_sum(float *out, const float *in, int n)
+{
+    __shared__ float tile[SIDE * BLOCK];
+    tile[threadIdx.x] = in[n - 1];
+    out[threadIdx.x] = tile[SIDE - 1 - threadIdx.x] * (TWICE ? 2 : 1);
+}
+
+struct Runner {
+    int device;
+    explicit Runner(int n) : device{n} { cudaGetDevice(&device); }
+    template <int SIDE> int run(float *out, const float *in, int n)
+    {
+        // A brace in a comment {
+#define LIMIT \\
+    4
+        if (n > LIMIT) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) tile_sum<SIDE, false><<<1, BLOCK>>>(out, in, n);
+        }
+        return cudaGetLastError() != cudaSuccess ? "{"[0] : 0;
+    }
+};
+static void by_macro(float *out, const float *in, int n) { RUN(1000); }
+static int by_address()
+{
+    int blocks = 0;
+#ifdef COUNT
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, tile_sum<2000, true>, BLOCK, 0);
+#endif
+    auto kernel = tile_sum<2001, true>;
+    return blocks + (kernel != nullptr);
+}
+int main() {
+    Runner runner(0);
+    by_macro(nullptr, nullptr, 1);
+    return runner.run<3000>(nullptr, nullptr, LIMIT) + by_address();
+}
+__device__ int after = @@;
+"""
+
+
+class TestHostLaunches:
+    """Functions of the host launch kernels that no build asks for."""
+
+    pytestmark = kept_nvcc
+
+    def test_only_the_kernels_of_the_build_are_compiled(self, tmp_path):
+        spec = changed(SPEC)
+        spec["tunables"]["UNROLL"]["values"] = [1, 4]
+        spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL, false>"
+        source = LAUNCHING.replace("@@", "1").encode()
+        folder = write(tmp_path / "host", spec, {"host.cu": source})
+        bundle, builds = compiled(folder, {"n": 1000})
+        assert not bundle.refused
+        assert len(builds) == 4
+        for build in builds:
+            (name,) = build.kernels
+            side = int(name[len("tile_sum<")])
+            block = int(dict(build.defines)["BLOCK"])
+            assert bundle.kernel(build, name).shared_bytes == 4 * side * block
+        for name in bundle.index["cubins"]:
+            assert b"3000" not in bundle.cubin(name)
+
+    def test_a_line_behind_them_keeps_its_number(self, tmp_path):
+        spec = changed(SPEC)
+        spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL + 1, false>"
+        source = LAUNCHING.replace("@@", "missing")
+        folder = write(tmp_path / "host", spec, {"host.cu": source.encode()})
+        line = source.count("\n")
+        with pytest.raises(UserError, match=rf"host\.cu:{line}: .*missing"):
+            compiled(folder, {"n": 1000})
+
+    def test_an_instantiation_of_host_code_that_does_not_fit_is_told(self, tmp_path):
+        spec = changed(SPEC)
+        spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL + 1, false>"
+        # The type of the function depends on its body: it keeps it.
+        source = LAUNCHING.replace("@@", "1").replace("static void by_macro", "auto by_macro")
+        folder = write(tmp_path / "host", spec, {"host.cu": source.encode()})
+        with pytest.raises(UserError, match=r"tile_sum<1000, true>.*uses too much") as refused:
+            compiled(folder, {"n": 1000})
+        assert str(refused.value).endswith(
+            "; this build does not ask for it: host code of the file instantiates it"
+        )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "HD int f() {\n#ifndef __CUDA_ARCH__\n cudaGetLastError();\n#endif\n return 1; }",
+        "BOTH int f() { return cudaGetLastError(); }",
+        "__attribute__((device)) int f() { return cudaGetLastError(); }",
+        "constexpr int f() { return cudaGetLastError(); }",
+        "auto f() { k<<<1, 1>>>(); return 1; }",
+        "void f() { each([] __device__ (int i) { k<<<1, 1>>>(); }); }",
+        'void f() {\n#include "launches.inc"\nk<<<1, 1>>>(); }',
+        "#ifdef A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n k<<<1, 1>>>(); }",
+        "void f() {\n#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n k<<<1, 1>>>(); } } }",
+        "void f() { std::sort(a, b); }",
+        "__global__ void k() { if (x) { k<<<1, 1>>>(); } }",
+    ],
+)
+def test_a_function_that_is_not_clearly_one_of_the_host_keeps_its_body(function):
+    text = f"#define both __host__ __device__\n#define HD both\n{function}\nint g();\n"
+    assert without_host_bodies(text, macros_in(text), {"k"}) == text
+    other = f"{text}void launch() {{ k<<<1, 1>>>(); }}\n"
+    kept = without_host_bodies(other, macros_in(other), {"k"})
+    assert kept.startswith(text)
+
+
+@pytest.mark.parametrize("said", ['puts(R"({")");', "int n = 1'000;", 'puts("{\'");', "// {\r\n"])
+def test_braces_in_texts_and_comments_do_not_count(said):
+    text = f"void f() {{ {said} k<<<1, 1>>>(); }}\nint g();\n"
+    emptied = without_host_bodies(text, {}, {"k"})
+    assert "k<<<" not in emptied
+    assert (emptied.count("\n"), emptied[-10:]) == (text.count("\n"), "\nint g();\n")
