@@ -1,6 +1,5 @@
 """Settings: typed, checked against workloads, and blamed on the file and key at fault."""
 
-import copy
 import shutil
 from pathlib import Path
 
@@ -33,13 +32,6 @@ def test_every_overlay_of_the_project_is_good(root, name):
     config = yaml.safe_load(files[0].read_text())
     update_config(config, yaml.safe_load(files[1].read_text()))
     load_experiment(config, files, root)
-
-
-def test_the_same_mistake_in_config_yaml_is_blamed_on_it(home):
-    config = copy.deepcopy(BASE)
-    config["gpus"]["h200.sm72"]["shard"] = 2
-    (home / "config.yaml").write_text(yaml.safe_dump(config))
-    assert line_of({"seed": 3}).startswith("config.yaml: gpus.h200.sm72.shard: unknown key")
 
 
 def test_the_command_line_is_blamed_for_what_it_says(home):

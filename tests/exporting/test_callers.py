@@ -68,35 +68,34 @@ def test_cupy_gets_macros_grid_and_block(printed):
     assert shared_bytes == 0
 
 
-def test_a_template_is_named_with_its_arguments():
-    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
-    best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
+GEMM = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
+
+
+def default_of_gemm(basis=MEASURED, gain=None):
+    """The default of a template's study as its answer."""
+    best = Suggestion(1, GEMM.baseline, 1.0, None, gain, None, None, None, is_usual=gain is None)
     sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
-    answer = Answer("h200", sizes, MEASURED, [best], spec.baseline, "")
-    (launch,) = json.loads(as_json_text(answer, spec))["suggestions"][0]["launches"]
+    return Answer("h200", sizes, basis, [best], GEMM.baseline, "")
+
+
+def test_a_template_is_named_with_its_arguments():
+    (launch,) = json.loads(as_json_text(default_of_gemm(), GEMM))["suggestions"][0]["launches"]
     assert launch["kernel"] == "gemm<32, 32, 8, double>"
-    assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(answer, spec)
+    assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(default_of_gemm(), GEMM)
 
 
 @pytest.mark.parametrize(("basis", "said"), [(MEASURED, ""), ("within", ", limits not known")])
 def test_a_model_that_gives_no_limits_says_so(basis, said):
-    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
-    best = Suggestion(1, spec.baseline, 1.0, None, 1.5, None, None, None, is_usual=False)
-    sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
-    lines = as_text(Answer("h200", sizes, basis, [best], spec.baseline, ""), spec).splitlines()
+    lines = as_text(default_of_gemm(basis, 1.5), GEMM).splitlines()
     assert f"   time 1.000 ms{said}" in lines
     assert f"   1.5 times as fast as the usual choice{said}" in lines
 
 
 def test_a_launch_of_several_runs_is_told_with_what_its_time_is_of():
-    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
     pair = KernelCost(launches="1 / 2", least_bytes="8 * M", uses={})
-    twice = spec.model_copy(update={"cost": Cost(kernels={"pair": pair})})
-    best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
-    sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
-    answer = Answer("h200", sizes, MEASURED, [best], spec.baseline, "")
+    twice = GEMM.model_copy(update={"cost": Cost(kernels={"pair": pair})})
     said = "does 2 runs: its times and limits are per run"
-    assert [said in as_text(answer, one) for one in (spec, twice)] == [False, True]
+    assert [said in as_text(default_of_gemm(), one) for one in (GEMM, twice)] == [False, True]
 
 
 @pytest.mark.gpu

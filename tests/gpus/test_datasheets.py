@@ -91,6 +91,11 @@ def test_rates_of_tensor_cores_follow_from_sms_and_clock(name):
     if "tf32_gflops" in given:
         assert given["bfloat16_gflops"] == given["float16_gflops"]
         assert given["tf32_gflops"] == pytest.approx(given["float16_gflops"] / 2, rel=0.03)
+    # Before Hopper they reach the share of the literature.
+    ceilings = described_profile(name, CARDS, EFFICIENCY).ceilings
+    for key, figure in given.items():
+        share = 0.95 if capability < (9, 0) else EFFICIENCY.rates[key]
+        assert getattr(ceilings, key) == pytest.approx(share * figure)
     if capability in TENSOR_FLOP_PER_CYCLE:
         rate = TENSOR_FLOP_PER_CYCLE[capability] / (2 if name in HALVED else 1)
         peak = rate * card.figures["sms"] * card.figures["boost_clock_mhz"] / 1e3
@@ -164,17 +169,6 @@ def test_another_reference_profile_changes_the_described_ceilings(tmp_path):
     before = described_profile("h100", CARDS, EFFICIENCY).ceilings
     for key in ("float32_gflops", "float16_gflops", "bfloat16_gflops"):
         assert getattr(found, key) == getattr(before, key)
-
-
-@pytest.mark.parametrize("name", OF_NVIDIA)
-def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name):
-    card = CARDS[name]
-    ceilings = described_profile(name, CARDS, EFFICIENCY).ceilings
-    for key in TENSOR_FIGURES:
-        if key in card.figures:
-            share = getattr(ceilings, key) / card.figures[key]
-            before = card.compute_capability < (9, 0)
-            assert share == pytest.approx(0.95 if before else EFFICIENCY.rates[key])
 
 
 def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature():

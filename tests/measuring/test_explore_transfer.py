@@ -161,18 +161,3 @@ def test_where_nothing_is_known_to_be_good_a_large_variant_is_drawn_more_often()
     # Every other time, and now and then the others.
     assert 0.4 < late.count("large") / len(late) < 0.75
     assert set(late) >= set(small)
-
-
-def test_a_small_variant_is_tried_beside_a_large_one():
-    spec = made(
-        dict.fromkeys(LARGE, POWERS),
-        {"plain": ([], []), "large": (LARGE, []), "small": (["a", "b"], [])},
-    )
-
-    def outcome(configuration):
-        slow = {"plain": 8.0, "large": 4.0, "small": 1.0}[str(configuration["variant"])]
-        return slow * (1 + abs(int(configuration["a"]) - 16))
-
-    told = driven(TreeParzen(spec, PROBLEM, None, 40, 3), outcome)
-    assert sum(each["variant"] == "small" for each, _ in told[20:]) > 10
-    assert best(told) == 1
