@@ -9,7 +9,7 @@ import foreign
 import pandas as pd
 import pytest
 import yaml
-from command_line import line_of
+from command_line import line_of, with_every_gpu
 from compared import write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
@@ -30,12 +30,7 @@ def project(tmp_path_factory):
     spec, sizes = load_spec(SAXPY), [{"n": [64, 100], "dtype": ["float32"]}]
     for place, gpu in (("old", "test"), ("elsewhere", "other")):
         write_sweep(folder / place, measurements(spec, sizes, gpu), spec)
-    settings = read_yaml(ROOT / "config.yaml")
-    for entry in settings["gpus"].values():
-        entry.pop("studies", None)
-    settings["gpus"]["own"] = {"source": "live", "arch": "sm_90"}
-    settings["workloads"] = ["kernels"]
-    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
+    (folder / "config.yaml").write_text(yaml.safe_dump(with_every_gpu("kernels")))
     (folder / "data").symlink_to(ROOT / "data")
     foreign.write(folder / "a4000.json.gz", foreign.cache())
     foreign.write(folder / "results.json", foreign.results())

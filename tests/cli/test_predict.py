@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from command_line import launchwise
+from command_line import launchwise, with_every_gpu
 from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
@@ -25,16 +25,8 @@ WITHOUT_COST = ["--configfile", "docs/tutorial/example/config.yaml"]
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     """Options for settings with the project's GPUs and the tests' own workload."""
-    settings = read_yaml(ROOT / "config.yaml")
-    gpus = {
-        name: {key: value for key, value in entry.items() if key != "studies"}
-        for name, entry in settings["gpus"].items()
-    }
-    # A study needs a GPU with rows, now or later.
-    gpus["own"] = {"source": "live", "arch": "sm_90"}
-    workloads = [str(STENCIL.parent)]
     path = tmp_path_factory.mktemp("settings") / "config.yaml"
-    path.write_text(yaml.safe_dump({**settings, "workloads": workloads, "gpus": gpus}))
+    path.write_text(yaml.safe_dump(with_every_gpu(str(STENCIL.parent))))
     return ["--configfile", str(path)]
 
 

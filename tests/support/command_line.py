@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from forks import forked, run_launchwise
 from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 
 
@@ -19,6 +21,15 @@ def launchwise(
     """``launchwise`` in a folder, with environment variables."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return forked(run_launchwise, [*arguments], folder, environment, seconds=120)
+
+
+def with_every_gpu(*workloads: str) -> dict[str, Any]:
+    """The project's settings with these workloads; its GPUs, and a live one, have all studies."""
+    settings: dict[str, Any] = read_yaml(ROOT / "config.yaml")
+    for entry in settings["gpus"].values():
+        entry.pop("studies", None)
+    settings["gpus"]["own"] = {"source": "live", "arch": "sm_90"}
+    return {**settings, "workloads": [*workloads]}
 
 
 def line_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
