@@ -44,9 +44,6 @@ OF_GPUS = (
 )
 """Fields of a study that map a GPU to something."""
 
-TABLES = ("evaluation", "predictions")
-"""Fields of a study that are tables with rows of several GPUs."""
-
 
 @dataclass
 class StudyData:
@@ -59,7 +56,6 @@ class StudyData:
     profiles: Mapping[str, GpuProfile]
     sweeps: Mapping[str, pd.DataFrame]  # measurements, with launchwise.tables.times.JUDGED
     evaluation: pd.DataFrame
-    predictions: pd.DataFrame  # of the first split: launchwise.tables.learning
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # training records
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the evaluation, by split and GPU
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # of fastest configurations
@@ -104,14 +100,12 @@ class StudyData:
         """The study as if it had these GPUs alone; what was evaluated over all of them stays."""
         kept = set(gpus)
 
-        def of(table: pd.DataFrame) -> pd.DataFrame:
-            return table[table["gpu"].isin(kept)].reset_index(drop=True)
-
         def own(found: Mapping[str, Any]) -> dict[str, Any]:
             return {gpu: found[gpu] for gpu in gpus if gpu in found}
 
         parts: dict[str, Any] = {name: own(getattr(self, name)) for name in OF_GPUS}
-        parts |= {name: of(getattr(self, name)) for name in TABLES}
+        rows = self.evaluation[self.evaluation["gpu"].isin(kept)]
+        parts["evaluation"] = rows.reset_index(drop=True)
         left_out = [gpu for gpu in self.gpus if gpu not in kept]
         return replace(self, **parts, left_out=left_out, _known={})
 

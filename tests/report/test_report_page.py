@@ -210,7 +210,6 @@ def test_one_gpu_has_no_transfer_section():
 def test_study_without_models_published_tables_or_predictions():
     bare = study()
     bare.evaluation = bare.evaluation[bare.evaluation["role"] != "model"]
-    bare.predictions = bare.predictions.iloc[:0]
     bare.models = {}
     bare.facts = {**bare.facts, "predictions": []}
     for part in bare.facts["splits"]["sizes"].values():
@@ -223,7 +222,7 @@ def test_study_without_models_published_tables_or_predictions():
 
 def test_study_without_any_evaluation():
     bare = study()
-    bare.evaluation, bare.predictions = bare.evaluation.iloc[:0], bare.predictions.iloc[:0]
+    bare.evaluation = bare.evaluation.iloc[:0]
     bare.facts = {}
     found = page_of(bare)
     assert "could not be made" not in found

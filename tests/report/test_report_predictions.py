@@ -3,7 +3,7 @@
 import dataclasses
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.blocks import Fold, Table, Text
+from launchwise.report.blocks import Fold, Table
 from launchwise.report.models.predicted_times import overall, predictions
 from tests.support.report_study import study
 from tests.support.shown import rows_of
@@ -73,14 +73,6 @@ def test_models_stand_by_their_median_error():
     rows = texts(table)
     assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
     assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
-
-
-def test_the_lead_names_the_best_and_those_that_measure_nothing():
-    section = predictions(predicting())
-    lead = next(block.text for block in section.blocks if isinstance(block, Text))
-    assert lead.startswith("The trees predicts")
-    assert "median error of 3.3 % (mean 6.6 %)" in lead
-    assert "the cost model 20.0 % and the roofline 70.0 %" in lead
 
 
 def test_gpus_and_other_splits_are_in_the_file():

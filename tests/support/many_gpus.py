@@ -49,7 +49,6 @@ def copied(study: StudyData, name: str, count: int) -> StudyData:
             for new, old in of.items()
         },
         evaluation=few(study.evaluation),
-        predictions=few(study.predictions),
         pairs={},
         peers={},
         blind={},

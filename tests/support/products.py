@@ -96,7 +96,6 @@ def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData
         profiles=profiles,
         sweeps={gpu: with_judged_times(rows, times[gpu], spec) for gpu, rows in sweeps.items()},
         evaluation=nothing,
-        predictions=nothing,
         pairs=pairs,
     )
     return final, study

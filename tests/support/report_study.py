@@ -318,7 +318,6 @@ def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
         profiles=profiles,
         sweeps={gpu: sweep(spec, gpu) for gpu in gpus},
         evaluation=rows,
-        predictions=predictions,
         models={"knn": KNN_TRAINING, "tree": {}},
         facts={**summary, "predictions": prediction_errors(timed, ["knn", "tree"], domain)},
         table=named_table(answers(spec, list(gpus)), domain, "tiny"),

@@ -29,7 +29,7 @@ Lines = list[tuple[str, pd.DataFrame]]
 def choices(study: StudyData, gpu: str) -> Lines:
     """What each choice reaches on a GPU, without those that have no row."""
     own = fractions(study)
-    own = own[own["gpu"] == gpu].sort_values(study.spec.key_columns, ignore_index=True)
+    own = own[own["gpu"] == gpu]
     one = single_best(study, ["gpu"])
     one = one.loc[one["gpu"] == gpu, study.spec.tunable_columns]
     usual = own[own["is_usual"]]
@@ -45,7 +45,9 @@ def choices(study: StudyData, gpu: str) -> Lines:
         rows = study.evaluated(split, gpu, name)
         unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
         found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
-    return [(title, rows) for title, rows in found if len(rows)]
+    # Of rows that lose as much, the first names the problem.
+    by = study.problem_columns
+    return [(title, rows.sort_values(by, ignore_index=True)) for title, rows in found if len(rows)]
 
 
 def cost(study: StudyData) -> Section:

@@ -44,8 +44,9 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
     configuration counts where it was measured at every problem of its range. Empty where none
     was."""
     every = fractions(study)
-    # Of rows that lose as much, the first names the problem.
-    own = every[every["gpu"] == gpu].sort_values(study.spec.key_columns, ignore_index=True)
+    own = every[every["gpu"] == gpu].reset_index(drop=True)
+    if own.empty:
+        return []
     logs = np.log(own["fraction"].to_numpy())
     numbers = row_numbers(own, study.spec.tunable_columns)
     problems = row_numbers(own, study.problem_columns)
@@ -54,9 +55,12 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
         values, places = _values(own[name])
         if len(values) == 1 and found:
             continue
-        parts = _parts(values, places, numbers, problems, logs)
-        for mean, cuts in parts:
-            found.append((mean, [*_ranges(own, name, values, places, numbers, cuts)]))
+        for mean, cuts in _parts(values, places, numbers, problems, logs):
+            of_ranges = [
+                own[(places >= begin) & (places < end) & (numbers == configuration)]
+                for begin, end, configuration in cuts
+            ]
+            found.append((mean, [*_ranges(study, name, of_ranges)]))
     return _simplest(found)
 
 
@@ -121,24 +125,19 @@ def _parts(
             yield float(np.exp(reached[count] / asked[count])), cuts
 
 
-def _ranges(
-    own: pd.DataFrame,
-    name: str,
-    values: list[Any],
-    places: np.ndarray,
-    numbers: np.ndarray,
-    cuts: Cuts,
-) -> Iterator[Range]:
-    for begin, end, configuration in cuts:
-        rows = own[(places >= begin) & (places < end) & (numbers == configuration)]
-        inside = [value for value in dict.fromkeys(sorted(rows[name]))]
-        if len(cuts) == 1:
+def _ranges(study: StudyData, name: str, parts: list[pd.DataFrame]) -> Iterator[Range]:
+    """Ranges of a parameter in order, named by the values that were measured."""
+    for place, part in enumerate(parts):
+        # Of rows that lose as much, the first names the problem.
+        rows = part.sort_values(study.problem_columns, ignore_index=True)
+        inside = sorted(rows[name].unique())
+        if len(parts) == 1:
             words = "every problem"
-        elif isinstance(values[0], str):
-            words = wording.listed(map(str, inside))
-        elif begin == 0:
+        elif isinstance(inside[0], str):
+            words = wording.listed(inside)
+        elif place == 0:
             words = f"{name} ≤ {inside[-1]}"
-        elif end == len(values):
+        elif place == len(parts) - 1:
             words = f"{name} ≥ {inside[0]}"
         else:
             words = f"{inside[0]} ≤ {name} ≤ {inside[-1]}"

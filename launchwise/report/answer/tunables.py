@@ -108,7 +108,7 @@ def _comparable(
             continue
         used = [other == "variant" or other in spec.variants[one].tunables for one in variants]
         has[other] = np.array(used)[variant]
-        value, own = rows[other].to_numpy(), leader[problems]
+        value, own = pd.factorize(rows[other])[0], leader[problems]
         # What one of two variants lacks tells nothing of the other.
         alike &= (value == value[own]) | ~has[other] | ~has[other][own]
     tried = np.zeros(shape, dtype=bool)

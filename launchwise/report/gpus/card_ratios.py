@@ -192,15 +192,18 @@ def _is_whole(
 
 
 def _ratio(over: str, name: str, gpus: Key, rows: pd.DataFrame) -> CardRatio:
-    logs = np.log((rows["other_ms"] / rows["own_ms"]).to_numpy(dtype=float))
-    errors = np.hypot(*rows[["own_error", "other_error"]].to_numpy(dtype=float).T)
+    own, other, *errors_of, energies = (
+        rows[name].to_numpy(dtype=float)
+        for name in ("own_ms", "other_ms", "own_error", "other_error", "energy")
+    )
+    logs, errors = np.log(other / own), np.hypot(*errors_of)
     predicted = bool(np.isnan(errors).any())
     ratio, limits = mean_ratio(logs, errors)
     by_host = int(rows["by_host"].sum())
     known = None if predicted else limits
-    gpu, other = map(str, gpus)
-    energy = _mean_energy(rows["energy"].to_numpy(dtype=float))
-    return CardRatio(over, name, gpu, other, len(rows), ratio, known, by_host, predicted, energy)
+    energy, count = _mean_energy(energies), len(rows)
+    gpu, beside = map(str, gpus)
+    return CardRatio(over, name, gpu, beside, count, ratio, known, by_host, predicted, energy)
 
 
 def _mean_energy(ratios: np.ndarray) -> float:

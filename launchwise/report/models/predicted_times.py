@@ -14,9 +14,7 @@ from launchwise.report.study import StudyData
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
 
-NO_LEARNING = ("roofline", "analytical")  # Kinds that predict from the GPU's profile alone
-
-PREDICTORS = (*NO_LEARNING, "learnt")
+PREDICTORS = ("roofline", "analytical", "learnt")
 """Kinds that are made to predict times; the others are made to choose."""
 
 NOTE = (
@@ -43,11 +41,6 @@ FIGURES = [
 ]
 
 
-def percent(value: Any) -> str:
-    """Percents to one decimal."""
-    return wording.fixed(value, 1)
-
-
 def _errors(study: StudyData) -> Errors:
     found: Errors = study.facts.get("predictions", [])
     return found
@@ -64,8 +57,7 @@ def whole_split(study: StudyData, split: str, gpu: str = ALL) -> list[Mapping[st
 def predictions(study: StudyData) -> Section | None:
     """Measured against predicted time; None where no model predicts any."""
     split = scores.first_split(study)
-    whole = whole_split(study, split, ALL)
-    if not whole:
+    if not whole_split(study, split, ALL):
         return None
     splits = list(dict.fromkeys(one["split"] for one in _errors(study)))
     parts = dict.fromkeys(one["gpu"] for one in _errors(study))
@@ -77,7 +69,6 @@ def predictions(study: StudyData) -> Section | None:
     ]
     more = table_of("Errors of predicted times, every split and GPU", _fields(study), every)
     found: list[Block] = [
-        Text(_lead(study, whole)),
         _table(study, split, ALL),
         Text(NOTE, "note"),
         file_of(f"data/{study.name}.errors.csv", more),
@@ -88,26 +79,6 @@ def predictions(study: StudyData) -> Section | None:
 def _fields(study: StudyData) -> list[Field]:
     titled = field("model", lambda one: study.title(one["model"]))
     return [field("split", "split"), field("GPU", "on"), titled, *FIGURES]
-
-
-def _lead(study: StudyData, whole: Errors) -> str:
-    kinds = {name: entry.kind for name, entry in study.entries.items()}
-    learnt = [one for one in whole if kinds.get(one["model"]) not in NO_LEARNING]
-    said = []
-    if learnt:
-        best = learnt[0]
-        said.append(
-            f"{study.title(best['model'])} predicts times of problems that were not in training "
-            f"with a median error of {percent(best['median_percent'])} % "
-            f"(mean {percent(best['mape_percent'])} %)."
-        )
-    without = [one for one in whole if kinds.get(one["model"]) in NO_LEARNING]
-    if without:
-        words = [
-            f"{study.title(one['model'])} {percent(one['median_percent'])} %" for one in without
-        ]
-        said.append(f"Without any measurement of the kernels: {wording.listed(words)}.")
-    return " ".join(each[:1].upper() + each[1:] for each in said)
 
 
 def _table(study: StudyData, split: str, gpu: str) -> Table:

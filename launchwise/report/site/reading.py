@@ -17,7 +17,6 @@ from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
-from launchwise.learning.learnt import read_learnt
 from launchwise.learning.splits import asked_about
 from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import NEVER_SHOWN, StudyData
@@ -75,8 +74,6 @@ def read_study(
     one. Raises UserError when a file is missing, truncated or does not fit its schema."""
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
-    first = next(iter(settings.splits))
-    learnt = read_learnt(files.candidates.parent, settings.models, spec, [first])
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
     for path in files.sweeps.values():
@@ -108,8 +105,10 @@ def read_study(
         frozen=files.frozen,
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),
-        predictions=learnt.predicted_times,
-        models=learnt.facts,
+        models={
+            model: tables.read_facts(files.candidates.parent / f"{model}.parquet")
+            for model in settings.models
+        },
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
         **_published(files.published, spec),
