@@ -71,7 +71,7 @@ FINAL = "results/final/acoustic_tile/final.json"
 LOG = "results/logs/learn/acoustic_tile.log"
 EVALUATION = "results/evaluation/acoustic_tile.parquet"
 REPORT = "results/report/index.html"
-MODELS_PAGE = "results/report/acoustic_tile/models.html"
+STUDY_PAGE = "results/report/acoustic_tile/index.html"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(study, acoust
     assert len(chosen) == (rows["model"] == "oracle").sum()
     assert chosen["expected_gain"].notna().all()
     assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
-    page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
+    page = (study.folder / STUDY_PAGE).read_text(encoding="utf-8")
     assert "Predicted and measured gains of chosen" in page
 
 
@@ -187,9 +187,11 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
         for table in with_a_wrong_number_in_each_table(report / page, compared)
     }
     assert planted == {
+        ("index.html", "Is tuning worth it, and which card is faster?"),
         ("gpus.html", "GPUs: attributes and measured ceilings"),
         ("gpus.html", "Measured ceilings per GPU"),
         ("health.html", "Sweeps and their verdicts"),
+        ("health.html", "Sweeps and their verdicts: slices, sweeps of others, and all figures"),
         ("health.html", "What to measure again"),
     }
     for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
@@ -243,7 +245,7 @@ def test_added_and_changed_models_are_trained_with_what_is_made_of_them_and_noth
     # The committee has the changed model as a member.
     assert made(study) == {"roofline", "tree", "knn", "chosen"}
     assert (study.folder / LEARNT / "c45.parquet").read_bytes() == before
-    page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
+    page = (study.folder / STUDY_PAGE).read_text(encoding="utf-8")
     assert "roofline" in page
 
 
