@@ -28,7 +28,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-FORMAT = "launchwise triton 1"
+FORMAT = "launchwise triton 2"
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Tunables that are options of Triton's compiler; the others are constexprs of the kernel."""
 

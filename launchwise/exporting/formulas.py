@@ -55,7 +55,6 @@ class ExportedFormulas:
 
     # Derived names that can be exported, and their texts, each after those that it reads itself.
     derived: tuple[tuple[str, str], ...] = ()
-    kinds: Mapping[str, Kind] = field(default_factory=dict)  # derived name to the kind of its value
     # Usual choices; none where the study has no rule, or one of them cannot be exported.
     usual: tuple[UsualRule, ...] = ()
     # Variant to its kernels; none where host code computes them or they cannot be exported.
@@ -81,10 +80,8 @@ class ExportedFormulas:
         kinds = name_kinds(spec)
         launches = {name: tuple(launch_expressions(one)) for name, one in spec.variants.items()}
         work = (spec.work.bytes, spec.work.flop, spec.work.items)
-        derived = {name: text for name, text in spec.derived.items() if name in kinds}
         return cls(
-            derived=tuple(derived.items()),
-            kinds={name: kinds[name] for name in derived},
+            derived=tuple((name, text) for name, text in spec.derived.items() if name in kinds),
             usual=_usual_rules(domain, kinds),
             launches={
                 name: kernels

@@ -15,6 +15,7 @@ from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
 from launchwise.base.nested import COMPARISONS, INFIX, nested
 from launchwise.exporting.decision import SQUARINGS
+from launchwise.exporting.formulas import name_kinds
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, Answer
 from launchwise.workloads.parts import GPU_NAMES, Value
@@ -182,6 +183,7 @@ def cpp_header(table: AnswerTable) -> str:
             text, members, lambda one: f"std::string_view({cpp_text(one)})"
         ),
         conditions=conditions,
+        kinds=name_kinds(table.spec),
         most_kernels=max([1, *map(len, table.formulas.launches.values())]),
         facts=GPU_NAMES,
         squarings=SQUARINGS,

@@ -171,7 +171,7 @@ struct formulas {
     configuration chosen;
     facts_of_device gpu;
 {% for name, text in table.formulas.derived %}
-    constexpr {{ "std::string_view" if table.formulas.kinds[name] == "text" else "std::int64_t" }} derived_{{ name | name }}() const {
+    constexpr {{ "std::string_view" if kinds[name] == "text" else "std::int64_t" }} derived_{{ name | name }}() const {
         return {{ formula(text) }};
     }
 {% endfor %}
