@@ -124,7 +124,7 @@ def _insist_on_few_names(sweep: ForeignSweep, path: str | Path) -> None:
 
 def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
     """``sweep`` with one row per configuration: the last, as a resumed run writes it anew."""
-    rows = {tuple(row.configuration.items()): row for row in sweep.rows}
+    rows = {row.key: row for row in sweep.rows}
     left = len(sweep.rows) - len(rows)
     if not left:
         return sweep

@@ -50,15 +50,12 @@ def read_sweeps(
     """Sweeps in a file, or in the one file of a zip that is of a known format. ``space``: T1 of the
     kernel. ``columns``: mapping of the columns, for CSV. ``most``: most bytes that are unpacked.
     Raises UserError when the file cannot be read, or is of no known format."""
-    members = read_members(path, most)
-    if len(members) == 1 and not members[0][0]:
-        return _sweeps_of(as_text(members[0][1], path, most), Path(path), path, space, columns)
     found: dict[str, list[ForeignSweep]] = {}
     reasons: dict[str, UserError] = {}
-    for name, content in members:
+    for name, content in read_members(path, most):
         try:
             text = as_text(content, path, most)
-            found[name] = _sweeps_of(text, Path(name), path, space, columns)
+            found[name] = _sweeps_of(text, Path(name or path), path, space, columns)
         except UserError as error:
             reasons[name] = error
     if len(found) > 1:

@@ -18,7 +18,7 @@ from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import STATED, Batch, Member, own_names
-from launchwise.importing.sweep import Row
+from launchwise.importing.sweep import Configuration
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -154,9 +154,9 @@ def _baseline(batch: Batch, values: Mapping[str, Sequence[Value]]) -> dict[str, 
     members, asked = batch.members, batch.asked
     if asked.baseline:
         return _named_baseline(batch)
-    if empty := [member for member in members if not member.sweep.timed]:
+    timed = [member.sweep.times_ms for member in members]
+    if empty := [member for member, times in zip(members, timed, strict=True) if not times]:
         raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
-    timed = [dict.fromkeys(_key(row) for row in member.sweep.timed) for member in members]
     everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
     defaults = asked.space.defaults if asked.space else {}
     # Tunables that have other values than integers hold texts.
@@ -179,10 +179,6 @@ def _baseline(batch: Batch, values: Mapping[str, Sequence[Value]]) -> dict[str, 
         "configuration of the first file with a time in all files (--baseline names another)"
     )
     return dict(everywhere[0])
-
-
-def _key(row: Row) -> Configuration:
-    return tuple(row.configuration.items())
 
 
 def _named_baseline(batch: Batch) -> dict[str, Value]:
@@ -239,8 +235,6 @@ MOST_SPANNED = 2_000_000  # Largest product of values of which conditions may te
 NEVER_RAN = ("failed", "out_of_memory")
 """Status of rows that may break a condition: they are what it forbids."""
 
-Configuration = tuple[tuple[str, Value], ...]
-
 
 def checked_conditions(batch: Batch) -> list[str]:
     """Conditions of T1 that hold for every row that ran; rows that failed and break one go. A
@@ -279,7 +273,7 @@ def checked_conditions(batch: Batch) -> list[str]:
         told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
         batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
         for place, member in enumerate(batch.members):
-            allowed = [row for row in member.sweep.rows if _key(row) not in forbidden]
+            allowed = [row for row in member.sweep.rows if row.key not in forbidden]
             batch.members[place] = replace(member, sweep=replace(member.sweep, rows=allowed))
     return constraints
 
@@ -288,7 +282,7 @@ def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:
     """Configuration to whether a row of it ran, in the order of the files."""
     found: dict[Configuration, bool] = {}
     for row in (row for member in members for row in member.sweep.rows):
-        found[_key(row)] = found.get(_key(row), False) or row.status not in NEVER_RAN
+        found[row.key] = found.get(row.key, False) or row.status not in NEVER_RAN
     return found
 
 

@@ -92,6 +92,9 @@ NO_TIME_STATED = "no time"  # Reason of a row without a time and without words o
 ONE_TIME = "one time per configuration: its repeats are not in the file"
 
 
+Configuration = tuple[tuple[str, Value], ...]
+
+
 @dataclass(frozen=True)
 class Row:
     """One configuration of a foreign sweep."""
@@ -104,6 +107,11 @@ class Row:
     time_ms: float | None
     # Other metrics of launchwise.workloads.metrics.SWEEP by their names.
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Configuration:
+        """The configuration, such that it can be looked up."""
+        return tuple(self.configuration.items())
 
 
 @dataclass(frozen=True)
@@ -121,9 +129,9 @@ class ForeignSweep:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def timed(self) -> list[Row]:
-        """Rows with a time."""
-        return [row for row in self.rows if row.status == "ok"]
+    def times_ms(self) -> dict[Configuration, float]:
+        """Configuration of each row with a time to it, ms."""
+        return {row.key: row.time_ms for row in self.rows if row.time_ms is not None}
 
 
 def row_of(

@@ -225,29 +225,23 @@ def _whole_workload(target: Path) -> Iterator[None]:
 def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for member in members:
-        timed = [(row.time_ms, row) for row in member.sweep.timed if row.time_ms is not None]
-        if timed:
-            time, row = min(timed, key=lambda each: each[0])
-            problem = assigned(member.problem)
-            choice = assigned(row.configuration)
-            found.setdefault(member.gpu, []).append(f"{problem}: {choice} ({time:.4g} ms)")
+        if times := member.sweep.times_ms:
+            first = min(times, key=lambda each: times[each])
+            said = f"{assigned(member.problem)}: {assigned(dict(first))} ({times[first]:.4g} ms)"
+            found.setdefault(member.gpu, []).append(said)
     return found
 
 
 def _timed(member: Member, spec: Spec, asked: Options) -> Timed:
-    sizes = list(member.problem.values())
+    sizes = [size for size in member.problem.values() if isinstance(size, int)]
     least = None if asked.bytes is None else float(spec.value(spec.work.bytes, member.problem))
     return Timed(
         name=member.gpu,
         datasheet=member.datasheet,
         problem=tuple(member.problem.items()),
-        times_ms={
-            tuple(row.configuration.values()): row.time_ms
-            for row in member.sweep.timed
-            if row.time_ms is not None
-        },
+        times_ms=member.sweep.times_ms,
         least_bytes=least,
-        items=float(math.prod(sizes)) if all(isinstance(size, int) for size in sizes) else None,
+        items=math.prod(map(float, sizes)) if len(sizes) == len(member.problem) else None,
     )
 
 
