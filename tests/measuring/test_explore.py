@@ -25,7 +25,7 @@ FACTS = {"gpu_max_threads_per_block": 4}
 
 @st.composite
 def small_specs(draw):
-    """Up to a hundred configurations, constraints over some; the baseline is always allowed."""
+    """Up to a hundred configurations, constraints over some, now and then over the baseline."""
     values = {
         "a": draw(st.permutations([1, 2, 4, 8]).map(lambda every: every[:3])),
         "b": draw(st.sampled_from([[1], [1, 3], [5, 1, 3]])),
@@ -33,7 +33,7 @@ def small_specs(draw):
     }
     asked = ["a * b <= 8", "a != b", "b <= m", "mode == 'x' or a > 1", "a % b == 0", "a > 100"]
     asked.append("a * b <= gpu_max_threads_per_block")
-    variants = {"plain": ([], [])}
+    variants = {"plain": ([], draw(st.sampled_from([[], [], ["a > 100"]])))}
     for name in draw(st.sampled_from([[], ["one"], ["one", "two"]])):
         used = draw(st.sets(st.sampled_from(sorted(values))).map(sorted))
         own = draw(st.lists(st.sampled_from(asked), max_size=2, unique=True))
@@ -57,7 +57,8 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
     assert {key(each) for each in found} <= every
     assert len({key(each) for each in found}) == len(found)
     assert all(list(each) == spec.tunable_columns for each in found)
-    assert found[:1] == [space.baseline(spec)][:budget]
+    first = space.baseline(spec)
+    assert found[:1] == [first][:budget] or key(first) not in every
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,14 +155,6 @@ def test_the_baseline_comes_first_then_the_guesses_that_are_allowed(kind):
     # A journal that already has the first guess.
     resumed = kind(spec, PROBLEM, None, 10, 1, guesses, [(good[0], 1.0)])
     assert [each for each, _ in driven(resumed)][:2] == [space.baseline(spec), good[1]]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_where_the_baseline_is_refused_the_others_are_proposed(kind):
-    spec = made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], [])}, ["variant != 'plain'"])
-    found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
-    assert {each["a"] for each in found} == set(POWERS)
-    assert {each["variant"] for each in found} == {"tiled"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

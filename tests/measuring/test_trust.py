@@ -148,50 +148,43 @@ def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
     assert found["bandwidth_gbs"].notna().all()
 
 
-def test_rows_measured_on_a_throttled_card_are_measured_again_once(make_shard, tmp_path):
+def throttled(make_shard, folder, first, later):
+    """Rows that count, and all that were written, of a card whose state changes after three."""
+
     def source():
-        # Hot until three rows are there, however long a busy machine takes for them.
-        now = time.monotonic()
-        if len(read_journal(tmp_path / "j")[1]) < 3:
-            return Sample(now, 1500, 3200, 80, 400, throttle=0x20)
-        return Sample(now, 1980, 3200, 40, 400, throttle=0)
+        # However long a busy machine takes for them.
+        clock, mask = first if len(read_journal(folder / "j")[1]) < 3 else later
+        return Sample(time.monotonic(), clock, 3200, 40, 400, throttle=mask)
 
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, pause_s=0.02)
     with Telemetry(source, 0.01) as telemetry:
-        rows, _ = run(shard, tmp_path / "j", telemetry)
-    written = read_journal(tmp_path / "j")[1]
+        rows, _ = run(shard, folder / "j", telemetry)
+    return rows, read_journal(folder / "j")[1]
+
+
+COOL, HOT, CAPPED = (1980, 0), (1500, 0x20), (900, 0x4)
+
+
+def test_rows_measured_on_a_throttled_card_are_measured_again_once(make_shard, tmp_path):
+    rows, written = throttled(make_shard, tmp_path, HOT, COOL)
     hot_rows = [row for row in written if row["throttle"] == "sw_thermal"]
     assert hot_rows, "the staged card was never measured while it was hot"
     assert {row["attempt"] for row in hot_rows} == {1}
     assert sum(row["attempt"] == 2 for row in rows) == len(hot_rows)
     assert all(row["throttle"] == "" for row in rows)
-    assert {row["temperature_c"] for row in rows} <= {40.0}
+    assert {row["sm_clock_mhz"] for row in rows} <= {1980.0}
 
 
 def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(make_shard, tmp_path):
-    def source():
-        # As fast as it can until three rows are there, then slow for good.
-        fresh = len(read_journal(tmp_path / "j")[1]) < 3
-        if fresh:
-            return Sample(time.monotonic(), 1980, 3200, 40, 300, throttle=0)
-        return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
-
-    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, pause_s=0.02)
-    with Telemetry(source, 0.01) as telemetry:
-        rows, _ = run(shard, tmp_path / "j", telemetry)
+    rows, written = throttled(make_shard, tmp_path, COOL, CAPPED)
     held_back = [row for row in rows if row["throttle"] == "sw_power_cap"]
     assert len(held_back) >= len(rows) - 4
     assert {row["attempt"] for row in held_back} == {2}
-    assert len(read_journal(tmp_path / "j")[1]) == len(rows) + len(held_back)
+    assert len(written) == len(rows) + len(held_back)
 
 
 def test_a_card_that_never_was_faster_is_measured_once(make_shard, tmp_path):
-    def source():
-        return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
-
-    shard = make_shard(PROBLEM, script=STAGED, method=STEADY)
-    with Telemetry(source, 0.01) as telemetry:
-        rows, _ = run(shard, tmp_path / "j", telemetry)
+    rows, _ = throttled(make_shard, tmp_path, CAPPED, CAPPED)
     assert {row["throttle"] for row in rows} == {"sw_power_cap"}
     assert {row["attempt"] for row in rows} == {1}
 
