@@ -27,24 +27,26 @@ OFFSETS = Offsets(40, (-1.0, 1.0), (-0.05, 0.05))
 
 
 @pytest.fixture(scope="module")
-def times(stencil_spec):
-    """Judged times with a blind test."""
-    # As many cases as intervals need.
+def swept(stencil_spec):
+    """As many cases as intervals need."""
     alike = itertools.product(("float32", "float64"), (2, 8))
     sweeps = [sweep(stencil_spec, SWEPT, GPU, dtype, order) for dtype, order in alike]
-    swept, blind = pd.concat(sweeps, ignore_index=True), sweep(stencil_spec, DRAWN, GPU)
+    return pd.concat(sweeps, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def times(stencil_spec, swept):
+    """Judged times with a blind test."""
+    blind = sweep(stencil_spec, DRAWN, GPU)
     judged = [judged_times(swept, None, stencil_spec)]
     judged.append(judged_times(blind, None, stencil_spec, blind=True))
     return pd.concat(judged, ignore_index=True)
 
 
 @pytest.fixture(scope="module")
-def product(stencil_spec, times, tmp_path_factory):
+def product(stencil_spec, swept, times, tmp_path_factory):
     """A committee of few members, whose intervals of times are 5 % wide on either side."""
     domain = Domain(stencil_spec, {GPU: slice_of_card(GPU)})
-    alike = itertools.product(("float32", "float64"), (2, 8))
-    sweeps = [sweep(stencil_spec, SWEPT, GPU, dtype, order) for dtype, order in alike]
-    swept = pd.concat(sweeps, ignore_index=True)
     chosen = entry("committee", members="knn, lightgbm, nearest_size")
     folder = tmp_path_factory.mktemp("product") / "study"
     splits = by_size(SWEPT[::2], SWEPT[1::2])

@@ -137,20 +137,12 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
 
 
 def test_a_recommendation_that_was_launched_once_has_that_time(listed, domain):
-    rows = pd.DataFrame(
-        {
-            "gpu": GPU,
-            **problem(64),
-            **configuration,
-            "status": status,
-            "time_ms": time_ms,
-            "times_ms": [time_ms],
-        }
-        for configuration, status, time_ms in zip(
-            listed, ("ok", "ok", "slow"), (4.0, 1.0, 16.0), strict=False
-        )
-    )
-    truth = Truth({GPU: rows}, domain)
+    told = zip(listed, ("ok", "ok", "slow"), (4.0, 1.0, 16.0), strict=False)
+    rows = [
+        {"gpu": GPU, **problem(64), **each, "status": status, "time_ms": ms, "times_ms": [ms]}
+        for each, status, ms in told
+    ]
+    truth = Truth({GPU: pd.DataFrame(rows)}, domain)
     fold = Fold("it", ALL, (case(200),), (case(64),))
     table = evaluated(recommended(listed, {64: [2]}), [fold], truth, domain, [1])
     found = of(table, "mine", 64)

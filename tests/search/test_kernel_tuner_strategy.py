@@ -2,43 +2,22 @@
 
 import contextlib
 import io
-import json
 
+import foreign
 import pytest
 
-SPACE = {"block_size_x": [32, 64, 128, 256, 512], "tile_size": [1, 2, 3, 4, 6, 8]}
-
-
-def time_ms(block, tile, best):
-    """Times with one best block, and a best tile for each."""
-    return 1 + abs(block - best) / 64 + 0.1 * abs(tile - 3)
+SPACE = {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
+BEST = {"block_size_x": 64, "tile": 1, "pad": 0}
 
 
 @pytest.fixture
 def cache(tmp_path):
     """A cache of Kernel Tuner with every configuration; two failed."""
-    entries = {}
-    for block in SPACE["block_size_x"]:
-        for tile in SPACE["tile_size"]:
-            found = {"block_size_x": block, "tile_size": tile}
-            time = time_ms(block, tile, 256)
-            failed = block == 512 and tile >= 6
-            found |= {"time": "RuntimeFailedConfig" if failed else time, "times": [time]}
-            for name in ("compile", "verification", "benchmark", "strategy", "framework"):
-                found[f"{name}_time"] = 0.0
-            entries[f"{block},{tile}"] = found | {"timestamp": "2026-01-01 00:00:00+00:00"}
-    content = {
-        "device_name": "made up",
-        "kernel_name": "k",
-        "problem_size": [1024, 1],
-        "tune_params_keys": list(SPACE),
-        "tune_params": SPACE,
-        "objective": "time",
-        "cache": entries,
-    }
-    path = tmp_path / "cache.json"
-    path.write_text(json.dumps(content))
-    return path
+    content = foreign.cache()
+    for entry in content["cache"].values():
+        phases = ("compile", "verification", "benchmark", "strategy", "framework")
+        entry |= {f"{name}_time": 0.0 for name in phases}
+    return foreign.write(tmp_path / "cache.json", content)
 
 
 def tuned(cache, most, **how):
@@ -48,11 +27,12 @@ def tuned(cache, most, **how):
 
     with contextlib.redirect_stdout(io.StringIO()):
         results, _ = kernel_tuner.tune_kernel(
-            "k",
+            "blur_kernel",
             "__global__ void k() {}",
-            (1024, 1),
+            (4096, 2048),
             [],
             SPACE,
+            restrictions=["pad == 0 or block_size_x % 32 == 0"],
             strategy=strategy(**how),
             strategy_options={"max_fevals": most},
             simulation_mode=True,
@@ -64,18 +44,15 @@ def tuned(cache, most, **how):
 
 
 def test_it_finds_the_best_within_its_limit(cache):
-    found = tuned(cache, 20)
-    assert len(found) <= 20
-    times = [each["time"] for each in found if isinstance(each["time"], float)]
-    assert min(times) == 1
+    found = tuned(cache, 10)
+    assert len(found) <= 10
+    times = {each["time"]: each for each in found if isinstance(each["time"], float)}
+    assert BEST.items() <= times[min(times)].items()
 
 
 def test_rows_of_another_gpu_and_certainty_save_most(cache):
-    known = [
-        ({"block_size_x": block, "tile_size": tile}, 3 * time_ms(block, tile, 256))
-        for block in SPACE["block_size_x"]
-        for tile in SPACE["tile_size"]
-    ]
-    first, *others = tuned(cache, 30, known=[known], percent=2)
-    assert (first["block_size_x"], first["tile_size"]) == (256, 3)
-    assert 4 <= len(others) < 20
+    every = foreign.space()
+    known = [(dict(zip(SPACE, each, strict=True)), 3 * foreign.time_of(*each)) for each in every]
+    first, *others = tuned(cache, len(every), known=[known], percent=2)
+    assert BEST.items() <= first.items()
+    assert 4 <= len(others) < len(every) - 4

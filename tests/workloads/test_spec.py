@@ -54,24 +54,19 @@ def test_features_stand_in_one_file_and_are_checked_there(folder):
         ("", "must be a mapping"),
         ("- 1\n", "must be a mapping"),
         ("text\n", "must be a mapping"),
+        ("workload: \xff\n", "is not UTF-8 text"),
+        (None, "cannot be read: No such file"),
     ],
 )
 def test_a_file_that_is_no_mapping_is_one_line(folder, content, said):
-    (folder / "spec.yaml").write_text(content)
+    (folder / "spec.yaml").unlink()
+    if content is not None:
+        (folder / "spec.yaml").write_bytes(content.encode("latin-1"))
     with pytest.raises(UserError) as caught:
         load_spec(folder)
     line = str(caught.value)
     assert line.startswith(f"{folder / 'spec.yaml'}: ")
     assert said in line
-
-
-def test_a_file_that_is_no_text_or_not_there_is_one_line(folder):
-    (folder / "spec.yaml").write_bytes(b"workload: \xff\n")
-    with pytest.raises(UserError, match="is not UTF-8 text"):
-        load_spec(folder)
-    (folder / "spec.yaml").unlink()
-    with pytest.raises(UserError, match="cannot be read: No such file"):
-        load_spec(folder)
 
 
 def test_merged_keys_may_be_overridden_and_anchors_used(folder):
