@@ -13,10 +13,11 @@ PROBLEM = {"n": 2000, "dtype": "float32"}
 
 def of_problem():
     """Ok rows of :data:`PROBLEM`, the fastest first, with their index in the sweep."""
-    found = SWEEP[SWEEP["status"] == "ok"]
-    for name, value in PROBLEM.items():
-        found = found[found[name] == value]
-    return found.sort_values("time_ms")
+    return SWEEP[OWN & (SWEEP["status"] == "ok")].sort_values("time_ms")
+
+
+OWN = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
+"""Rows of :data:`PROBLEM`."""
 
 
 def answer(new):
@@ -86,16 +87,14 @@ def test_a_best_that_fails_now_is_stale_and_one_without_a_row_unmeasured():
 
 def test_nothing_that_runs_is_stale_without_a_best():
     failed = SWEEP.copy()
-    own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
-    failed.loc[own, "status"] = "failed"
-    failed.loc[own, "time_ms"] = np.nan
+    failed.loc[OWN, "status"] = "failed"
+    failed.loc[OWN, "time_ms"] = np.nan
     found, _ = answer(failed)
     assert (found["verdict"], found["new_best"]) == ("stale", NONE)
 
 
 def test_a_problem_of_one_side_has_no_verdict():
-    own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
-    for old, new in ((SWEEP, SWEEP[~own]), (SWEEP[~own], SWEEP)):
+    for old, new in ((SWEEP, SWEEP[~OWN]), (SWEEP[~OWN], SWEEP)):
         answers = best_answers(matched(old, new, SPEC, Rule()), SPEC, Rule())
         assert len(answers) == 35
         assert set(answers["verdict"]) == {"kept"}

@@ -16,7 +16,7 @@ from samples import ROOT, STENCIL
 import launchwise
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
+from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
 from launchwise.exporting.table import AnswerTable
@@ -131,20 +131,13 @@ int main() {{
     assert said_by_cpp(tmp_path, program, "-std=gnu++17") == "8 3"
 
 
-def test_json_wisdom_and_t4_can_be_read(table, tmp_path):
+def test_every_format_is_written_and_t4_can_be_read(table, tmp_path):
     write_answers(tmp_path, table)
     assert {path.name for path in tmp_path.iterdir()} == {
         file.format(study="tiles") for file in FORMATS.values()
     }
     plain = json.loads((tmp_path / "tiles.json").read_text())
     assert len(plain["entries"]) == len(table.entries)
-    header, *lines = [json.loads(line) for line in wisdom_text(table).splitlines()]
-    # What Kernel Launcher insists on: another version, or a tunable that it lacks, ends the file.
-    assert (header["version"], header["key"], header["objective"]) == ("1.0", "tiles", "time")
-    assert header["tunable_parameters"] in (list(table.tunables), list(table.tunables[1:]))
-    assert len({(line["environment"]["device_name"], *line["problem_size"]) for line in lines}) == (
-        len(lines)
-    )
     for gpu in GPUS:
         path = tmp_path / "t4" / f"{gpu}.json"
         assert is_t4(json.loads(path.read_text()))

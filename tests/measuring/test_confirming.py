@@ -96,10 +96,10 @@ def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
     idle.labels["card"] = "another"
     again = run(idle, contest, tmp_path / "journal", how)
     # However wide the intervals are: no pair was discarded.
-    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        assert rounds_of(contest, journal.notes).visits == 1
-        then = "2026-01-02T03:04:05+00:00"
-        earlier = [{**note, "measured_at": then} for note in journal.notes]
+    notes = read_notes(tmp_path / "journal")
+    assert rounds_of(contest, notes).visits == 1
+    then = "2026-01-02T03:04:05+00:00"
+    earlier = [{**note, "measured_at": then} for note in notes]
     assert again.equals(before)
     # The time is that of the visit, however often its table is written.
     assert set(pairs_table(idle, [contest], how, earlier, {})["measured_at"]) == {then}
@@ -173,8 +173,7 @@ def test_spoilt_problems_are_visited_again_but_not_for_ever(make_shard, tmp_path
     how = Confirmation(precision=1e-9, seconds=0.2)
     with Telemetry(source, period_s=0.0005) as telemetry:
         table = run(shard, contest, tmp_path / "journal", how, telemetry)
-    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        assert rounds_of(contest, journal.notes).visits == 3
+    assert rounds_of(contest, read_notes(tmp_path / "journal")).visits == 3
     assert (table.loc[table["roles"] == "near", "thrown"] > 0).all()
 
 
@@ -313,8 +312,7 @@ def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
     peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
     contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
     assert len(run(shard, contest, tmp_path / "journal")) == 3
-    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        table = peers_table(shard, [contest], QUICKLY, journal.notes)
+    table = peers_table(shard, [contest], QUICKLY, read_notes(tmp_path / "journal"))
     found = table.set_index("peer")
     statuses = {"right": "ok", "idle": "wrong", "raising": "failed", "elsewhere": "failed"}
     assert dict(found["status"]) == statuses
@@ -342,9 +340,9 @@ def test_where_a_library_cannot_be_captured_events_time_all(
     peer = Entrant(configuration={"peer": "waiting"}, roles=["peer"])
     contest = contest.model_copy(update={"entrants": [*contest.entrants, peer]})
     pairs = run(shard, contest, tmp_path / "journal")
-    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        peers = peers_table(shard, [contest], QUICKLY, journal.notes)
-        noted = [note["note"] for note in journal.notes if note["note"] != "seconds"]
+    notes = read_notes(tmp_path / "journal")
+    peers = peers_table(shard, [contest], QUICKLY, notes)
+    noted = [note["note"] for note in notes if note["note"] != "seconds"]
     assert noted == (["unreplayed", "visit"] if below_us else ["visit"])
     assert [*pairs["status"], *peers["status"]] == ["ok"] * 4
     assert {*pairs["timer"], *peers["timer"]} == {"events"}

@@ -65,6 +65,11 @@ class Recording:
         """Rows that stay."""
         return read_extension(self.path, self.kernels, self.spec, anew)
 
+    def joined(self, extension, new, facts=None):
+        """The recorded rows with those of an extension, and what is said of them."""
+        facts = facts or {"shards": [], "states": extension.facts["states"]}
+        return extended(extension, new, facts, Method().model_dump())
+
     def extend(self, extension, name, part=WIDE):
         """Rows that an extension measures."""
         shard = replace(self.shard([OLD, NEW], part), extension=extension)
@@ -92,7 +97,7 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording):
     best = recording.rows.loc[recording.rows["time_ms"].idxmin(), shard.spec.tunable_columns]
     assert anchors[-1] == best.to_dict()
     facts = {"shards": [{"seconds": {}}], "states": {"test": {}}}
-    table, said = extended(extension, new, facts, Method().model_dump())
+    table, said = recording.joined(extension, new, facts)
     assert keys(table, shard) == wanted
     assert len(table) == len(wanted)
     write_table(recording.path, table, measurement_schema(shard.spec), said)
@@ -141,7 +146,7 @@ def test_nothing_is_measured_where_every_row_is_there(recording):
     assert shard.problems == []
     # A measuring process would fail at once, if one were started.
     new = measured(shard, recording.folder / "second.jsonl")
-    table, said = extended(extension, new, {}, Method().model_dump())
+    table, said = recording.joined(extension, new)
     assert table.equals(extension.recorded)
     assert "joined" not in said
 
@@ -163,11 +168,10 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
     new = recording.extend(extension, "second.jsonl", NARROW)
-    facts = {"shards": [], "states": extension.facts["states"]}
-    table, said = extended(extension, new, facts, Method().model_dump())
+    table, said = recording.joined(extension, new)
     write_table(recording.path, table, measurement_schema(recording.spec), said)
     again = recording.read(anew)
-    assert extended(again, new, facts, Method().model_dump())[1] == said
+    assert recording.joined(again, new)[1] == said
     # Its journal is not that of a sweep that measures other rows anew.
     shard = recording.shard([OLD], NARROW)
     profile = GpuProfile.model_construct(name="cpu", device_name="CPU", sms=1)
@@ -182,35 +186,33 @@ def test_one_launch_does_not_replace_many(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
     new = recording.extend(extension, "second.jsonl", NARROW)
-    facts = {"shards": [], "states": extension.facts["states"]}
-    table, said = extended(extension, new, facts, Method().model_dump())
+    table, said = recording.joined(extension, new)
     count = int((recording.rows["variant"] == "block3d").sum())
     assert said["joined"][0]["rows_anew"] == count
     keys = recording.spec.key_columns
     times = table.set_index(keys)["time_ms"]
     after = new[new["variant"] == "block3d"].set_index(keys)["time_ms"]
     assert (times[after.index] == after).all()
-    table, _ = extended(extension, new.assign(status="slow"), facts, Method().model_dump())
+    table, _ = recording.joined(extension, new.assign(status="slow"))
     before = recording.rows.set_index(keys)["time_ms"]
     assert (table.set_index(keys)["time_ms"][before.index] == before).all()
     # Many replace one.
     recording.write(recording.rows.assign(status="slow"))
-    table, _ = extended(recording.read(anew), new, facts, Method().model_dump())
+    table, _ = recording.joined(recording.read(anew), new)
     assert (table.set_index(keys)["time_ms"][after.index] == after).all()
 
 
 def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(recording):
     anew = ({"variant": ["block3d"]},)
     extension = recording.read(anew)
-    facts = {"shards": [], "states": extension.facts["states"]}
     part = Part({"variant": ["linear"], "row_padding": [0]})
     shard = replace(recording.shard([NEW], part), extension=extension)
     new = measured(shard, recording.folder / "second.jsonl")
-    table, _ = extended(extension, new, facts, Method().model_dump())
+    table, _ = recording.joined(extension, new)
     assert len(table) == len(recording.rows) + len(new)
     with open(recording.kernels / "block3d.cu", "a") as file:
         file.write("// another kernel\n")
-    table, said = extended(recording.read(anew), new, facts, Method().model_dump())
+    table, said = recording.joined(recording.read(anew), new)
     assert set(table["variant"]) == {"linear"}
     gone = int((recording.rows["variant"] == "block3d").sum())
     assert said["joined"][0]["rows_left_out"] == gone
