@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from launchwise.gpus.datasheets import Price
 from launchwise.report.gpus import card_ratios
 from launchwise.report.gpus.card_ratios import ALL, KERNEL, mean_ratio, of_kernels, of_study
 from launchwise.report.numbers import winners
@@ -15,6 +16,7 @@ from tests.support.gpu_ratios import statements, wrong
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import known_spec, settings, study, sweep, swept_study
 from tests.support.samples import STENCIL
+from tests.support.shown import tables
 
 SIZES = [102, 152, 202, 252, 302, 352]
 ERROR = 0.01
@@ -152,6 +154,41 @@ def test_what_hosts_have_a_part_in_is_marked():
     found = of_study(cards(timer="host"))["new", "old"]
     assert found.by_host == 6
     assert "6 problems, 6 with their hosts" in found.said
+
+
+def columns_of(made, prices):
+    """Heading and unit to the first cell of the table of two whole cards."""
+    (table,) = tables(card_ratios.section([made], prices))
+    assert table.caption == "new over old"
+    return {
+        (column.title, column.unit): cell.text
+        for column, cell in zip(table.columns, table.rows[0].cells, strict=True)
+    }
+
+
+def test_energy_is_of_the_problems_that_both_have_one_of():
+    sweeps = sweeps_of(GAINS)
+    sweeps["new"] = sweeps["new"].assign(energy_j=3.0)
+    sweeps["old"] = sweeps["old"].assign(energy_j=np.where(sweeps["old"]["n"] > 200, 4.0, np.nan))
+    made = cards(sweeps=sweeps)
+    assert of_study(made)["new", "old"].energy == pytest.approx(0.75)
+    assert of_study(made)["old", "new"].energy == pytest.approx(4 / 3)
+    assert columns_of(made, {})["energy", "per run, ×"] == "0.75"
+    assert np.isnan(of_study(cards())["new", "old"].energy)
+
+
+def test_a_run_costs_what_the_hours_cost_and_without_prices_no_heading_says_so():
+    made = cards()
+    ratio = of_study(made)["new", "old"].ratio
+
+    def price(euro):
+        return Price(euro_per_hour=euro, date="2026-11-01", source="a cloud")
+
+    both = columns_of(made, {"new": price(6.0), "old": price(3.0)})
+    assert both["cost", "per run, ×"] == f"{2 / ratio:.2f}"
+    # With the price of one card alone there is no cost of the other.
+    for prices in ({}, {"new": price(6.0)}):
+        assert not any("cost" in title for title, _ in columns_of(made, prices))
 
 
 @pytest.fixture(scope="module")
