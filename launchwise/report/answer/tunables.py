@@ -58,17 +58,22 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
     """
     found = []
     facts = gpu_facts(profile.model_dump())
+    # Texts are slow to compare: each tunable's values as numbers, once.
+    codes = pd.DataFrame(
+        {name: pd.factorize(rows[name])[0] for name in spec.tunable_columns}, index=rows.index
+    )
     for name in spec.tunable_columns:
         using = [
             variant
             for variant, declared in spec.variants.items()
             if name == "variant" or name in declared.tunables
         ]
-        own = rows[rows["variant"].isin(using)].reset_index(drop=True)
+        kept = rows["variant"].isin(using)
+        own, own_codes = (table[kept].reset_index(drop=True) for table in (rows, codes))
         places, values = pd.factorize(own[name], sort=True)
         if len(values) < 2:
             continue
-        best = _comparable(own, places, len(values), name, spec, facts)
+        best = _comparable(own, own_codes, places, len(values), name, spec, facts)
         for value, of_value in zip(values.tolist(), best, strict=True):
             known = of_value[~np.isnan(of_value)]
             if len(known):
@@ -79,6 +84,7 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
 
 def _comparable(
     rows: pd.DataFrame,
+    codes: pd.DataFrame,
     places: np.ndarray,
     count: int,
     name: str,
@@ -88,6 +94,7 @@ def _comparable(
     """Best time of each problem over the least time with each value of a tunable: float64, shape
     (count, problems); NaN where the value is not compared.
 
+    ``codes``: values of the tunables as numbers, row by row.
     ``places``: number of each row's value, int64 below ``count``.
     """
     problems = row_numbers(rows, spec.problem_columns, ordered=True)
@@ -108,7 +115,7 @@ def _comparable(
             continue
         used = [other == "variant" or other in spec.variants[one].tunables for one in variants]
         has[other] = np.array(used)[variant]
-        value, own = pd.factorize(rows[other])[0], leader[problems]
+        value, own = codes[other].to_numpy(), leader[problems]
         # What one of two variants lacks tells nothing of the other.
         alike &= (value == value[own]) | ~has[other] | ~has[other][own]
     tried = np.zeros(shape, dtype=bool)

@@ -92,7 +92,7 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         return Cell(one.number, detail=f"{between}{one.verdict}")
 
     def gain(study: StudyData | None, part: str) -> Cell:
-        one = tuning_gain.of_front(study) if study else None
+        one = tuning_gain.tuning_gain(study) if study else None
         if one is None:
             return Cell(MISSING if study else "")
         if part == "verdict":

@@ -54,6 +54,7 @@ class TuningGain:
         return "keep the usual choice" if high < LITTLE else "little to gain"
 
 
+@remembered
 def tuning_gain(study: StudyData) -> TuningGain | None:
     """Speeds over test problems of the first split on the first whole card; None without any."""
     split = scores.first_split(study)
@@ -108,15 +109,9 @@ NOTE = (
 )
 
 
-@remembered
-def of_front(study: StudyData) -> TuningGain | None:
-    """The gain of a study, computed once for the whole front page."""
-    return tuning_gain(study)
-
-
 def table(studies: Sequence[StudyData]) -> Table:
     """All figures of every study that was evaluated."""
-    found = [each for each in map(of_front, studies) if each is not None]
+    found = [each for each in map(tuning_gain, studies) if each is not None]
     return table_of("Speed relative to the usual choice", FIELDS, found)
 
 

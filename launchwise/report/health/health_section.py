@@ -171,7 +171,7 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
         field("answers that rest on it", resting),
         field("about", lambda each: each.repair_s / 60, wording.seconds, "min of the GPU"),
         field(
-            "command, with the settings below",
+            "command, with the settings of the file",
             lambda each: (
                 f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
             ),
