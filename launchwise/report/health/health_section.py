@@ -86,7 +86,6 @@ def ages(
 
 ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
-
 SHOWN = 7  # Fields that stand open
 
 
