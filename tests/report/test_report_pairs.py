@@ -7,7 +7,9 @@ import pytest
 
 from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
+from launchwise.report.answer.back_to_back import back_to_back
 from launchwise.report.answer.in_pairs import gains_in_pairs
+from launchwise.report.blocks import Section
 from tests.support.report_study import study
 from tests.support.shown import rows_of
 
@@ -28,7 +30,8 @@ def paired(**changes):
     """The tiny study with pairs on the card."""
     made = study()
     rows = made.sweeps["big"].iloc[:6].reset_index(drop=True)
-    rows = rows.assign(**{**PAIRED, **changes}, sweep_ms=rows["time_ms"])
+    there = {"sustained_ms": np.nan, "energy_j": np.nan}
+    rows = rows.assign(sweep_ms=rows["time_ms"]).assign(**{**PAIRED, **there, **changes})
     for end in ("", "_low", "_high"):
         rows[f"improvement{end}"] = rows[f"gain{end}"]
     return dataclasses.replace(made, pairs={"big": rows}, _known={})
@@ -76,6 +79,24 @@ def test_problems_under_a_power_cap_are_counted_and_not_discarded():
     shares = [[row[12] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
     # The fastest of the first size, not of the second.
     assert shares == [["0"], ["50"]]
+
+
+def test_back_to_back_is_compared_with_the_same_launches_alone():
+    there = {
+        "time_ms": [2.0, 1.0, 1.5, 4.0, 2.0, 2.0],
+        # The first problem's fastest is slower there, the second's as fast as alone.
+        "sustained_ms": [2.2, 2.4, np.nan, 4.0, 2.0, np.nan],
+        "energy_j": [0.88, 1.2, np.nan, np.nan, 0.5, np.nan],
+    }
+    made = paired(roles=["usual", "best", "near"] * 2, **there)
+    (row,) = rows_of(gains_in_pairs(made), "Launches back to back")
+    # 2 and 2 alone; 2.2 / 2.4 and 2 there. Energy: the first problem alone has both.
+    assert row == ["big", "usual choice", "2", "2.000", "1.354", "0.733", "1.700", "375", "1"]
+    library = made.pairs["big"].iloc[[3]].assign(peer="cublas", sustained_ms=1.0, energy_j=0.25)
+    shown = Section("", "", back_to_back(dataclasses.replace(made, peers={"big": library})))
+    assert rows_of(shown, "")[1][1:6] == ["cublas", "1", "2.000", "0.500", "0.500"]
+    unknown = paired(sustained_ms=np.nan)
+    assert not back_to_back(unknown)
 
 
 def with_library():

@@ -17,6 +17,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
+from launchwise.report.answer.back_to_back import back_to_back
 from launchwise.report.blocks import MISSING, Block, Section, Text
 from launchwise.report.fields import by_key, decimals, field, file_of, grouped, percents, table_of
 from launchwise.report.numbers import records
@@ -89,7 +90,8 @@ def gains_in_pairs(study: StudyData) -> Section | None:
     if not overview:
         return None
     every = file_of(f"data/{study.name}.pairs.csv", table_of("Every gain in pairs", EVERY, listed))
-    found: list[Block] = [table_of("Gains in pairs", OVERVIEW, overview), Text(NOTE, "note"), every]
+    table = table_of("Gains in pairs", OVERVIEW, overview)
+    found: list[Block] = [table, Text(NOTE, "note"), *back_to_back(study), every]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 
 
