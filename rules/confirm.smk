@@ -56,6 +56,7 @@ rule confirm:
         how=values.confirmation,
         method=lambda wildcards: values.methods[values.workload(wildcards.study)],
         seed=settings.seed,
+        earlier=lambda wildcards: contests.recorded_before(**wildcards),
         # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
         journal="results/journal/{gpu}/{study}.pairs.jsonl",
     script:

@@ -34,6 +34,7 @@ def main(
     bundle: Path | None = None,
     peers: Path | None = None,
     once: bool = False,
+    earlier: Path | None = None,
 ) -> None:
     """Run the contests on a free card of the profile's kind and write their tables.
 
@@ -43,6 +44,7 @@ def main(
     ``peers``: table of the libraries that took part; none when left out.
     ``once``: whether the journal is of one driver, toolkit and card, and ends with the table: the
         same contests are measured anew by the next run.
+    ``earlier``: pairs that an earlier visit recorded.
     """
     spec, known = load_spec(folder), read_profile(profile, gpu)
     wanted = contests_in_order(contests, spec, gpu)
@@ -51,7 +53,7 @@ def main(
         problems = [dict(each.problem) for each in wanted]
         shard = Shard(**ready.fields, problems=problems, method=method, seed=seed)
         found = visit_contests(shard, wanted, how, known, ready, journal, once)
-    write_pairs(found, sweep, output, peers)
+    write_pairs(found, sweep, output, peers, earlier)
     if once:
         journal.unlink()
 

@@ -219,7 +219,7 @@ def pairs_schema(spec: Spec) -> Schema:
     clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
     no pair is left, intervals where less than six are left. ``sustained_ms`` and ``energy_j`` are
     of launches back to back after the rounds: of baseline, usual choice and fastest; empty for the
-    others.
+    others. ``earlier_gain`` is the gain that an earlier visit found, empty where there was none.
     """
     return Schema(
         "pairs",
@@ -235,6 +235,9 @@ def pairs_schema(spec: Spec) -> Schema:
             "sweep_ms": real_column(POSITIVE, nullable=True),
             **ROUNDS,
             **ratio_columns(RATIOS),
+            "earlier_gain": real_column(
+                POSITIVE, nullable=True, older={"neutral": math.nan, "since": 5}
+            ),
             **circumstances(),
         },
         demands=[ONE_CLOCK_PER_TIME],

@@ -57,7 +57,9 @@ def times_schema(spec: Spec) -> Schema:
 
     ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
     ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
-    that the pairs found, at the level of the sweep (see :func:`judged_times`). Between
+    that the pairs found, at the level of the sweep (see :func:`judged_times`); ``paired_ms`` is
+    what they measured, ``visits_apart`` the logarithm of the paired ratio over that of an earlier
+    visit of pairs, where there was one. Between
     ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures. ``error`` is the
     standard error between visits of the logarithm of ``time_ms``, compared with others of its
     problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired
@@ -102,6 +104,8 @@ def times_schema(spec: Spec) -> Schema:
             "error": real_column(at_least(0), nullable=True),
             "sweep_ms": limit,
             "basis": text_column(one_of([PAIRS, SWEEP, ""])),
+            "paired_ms": limit,
+            "visits_apart": real_column(nullable=True),
             **dict.fromkeys(GAIN_LIMITS, limit),
             "blind": Column("bool"),
             "sm_clock_mhz": real_column(at_least(0), nullable=True),
@@ -140,8 +144,9 @@ def judged_times(
 
     How far a measurement lies from another of the same configuration is what those show that have
     both, at similar times and as far from the fastest, in other problems. The error of a paired
-    ratio is what the two halves of rounds show. Where too few were measured twice, the geometric
-    mean with the errors of ``others`` counts; without any :data:`DEFAULT_ERROR` and the repeats'.
+    ratio is what two visits of pairs show, and at least what halves of one do. Where too few were
+    measured twice, the geometric mean with the errors of ``others`` counts; without any
+    :data:`DEFAULT_ERROR` and the repeats'.
 
     ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
     ``pairs``: pairs of the same GPU; None without any.
@@ -156,7 +161,7 @@ def judged_times(
     found["error"] = np.hypot(DEFAULT_ERROR, sweep["relative_error"].fillna(0.0).to_numpy(float))
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
-    found[[*GAIN_LIMITS]] = np.nan
+    found[["paired_ms", "visits_apart", *GAIN_LIMITS]] = np.nan
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
     found["card"] = sweep["card"].array
@@ -171,7 +176,12 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataF
     in ``times`` and ``halves``, see :func:`_between_halves`, of each."""
     compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
     known = compared[[*_keys(spec), "gain", *RATIOS[1:], *GAIN_LIMITS]]
-    known = known.assign(halves=_between_halves(compared, spec))
+    apart = np.log(compared["gain"] / compared["earlier_gain"])
+    known = known.assign(
+        paired_ms=compared["time_ms"],
+        visits_apart=apart,
+        halves=_between_halves(compared, spec),
+    )
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=_keys(spec), how="inner")
     most = joined.groupby(spec.problem_columns)["gain"].transform("max")
@@ -180,7 +190,8 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataF
     at = joined["row"].to_numpy()
     times.loc[at, "time_ms"] = (level_ms / joined["gain"]).to_numpy()
     times.loc[at, "basis"] = PAIRS
-    times.loc[at, [*GAIN_LIMITS]] = joined[[*GAIN_LIMITS]].to_numpy(dtype=float)
+    taken = ["paired_ms", "visits_apart", *GAIN_LIMITS]
+    times.loc[at, taken] = joined[taken].to_numpy(dtype=float)
     return joined
 
 
@@ -210,20 +221,37 @@ def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
 
 def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Places of rows that both a sweep and pairs measured, and how far ``apart``: the logarithm of
-    the ratio. Not of those that alone tell the level of their problem."""
+    the ratio; ``away`` is that of the times themselves, whose levels may differ, too. Not of those
+    that alone tell the level of their problem."""
     timed = times[times["time_ms"].notna()]
     places = _places(timed, spec)
     paired_ms = timed["time_ms"].where(timed["basis"] == PAIRS)
     near = paired_ms <= CLOSE * paired_ms.groupby(places["problem"]).transform("min")
     alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
     apart = np.abs(np.log(timed["sweep_ms"] / paired_ms))
-    return places.assign(apart=apart)[paired_ms.notna() & ~alone]
+    away = np.abs(np.log(timed["sweep_ms"] / timed["paired_ms"]))
+    return places.assign(apart=apart, away=away)[paired_ms.notna() & ~alone]
 
 
-def _errors(known: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
+def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Places of rows whose paired ratio two visits found, and how far ``apart`` these are;
+    ``among`` others: beyond what near ones of the problem (:data:`CLOSE`) have in common."""
+    timed = times[times["time_ms"].notna()]
+    places, apart = _places(timed, spec), timed["visits_apart"]
+    known_ms = timed["time_ms"].where(apart.notna())
+    near = known_ms <= CLOSE * known_ms.groupby(places["problem"]).transform("min")
+    groups = apart.where(near).groupby(places["problem"])
+    count = groups.transform("count")
+    # Of two, half the difference lies on either side.
+    share = np.sqrt(count / (count - 1).where(count > 1))
+    among = share * (apart - groups.transform("median")).abs()
+    return places.assign(apart=apart.abs(), among=among)[apart.notna()]
+
+
+def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str = "apart") -> np.ndarray:
     """Standard errors at places, of which :data:`Z95` reach as far as 95 % of the :data:`NEAREST`
-    known rows of other problems lay ``apart``; for fewer than :data:`FEWEST` as far as all, and at
-    least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
+    known rows of other problems lay apart (column ``by``); for fewer than :data:`FEWEST` as far as
+    all, and at least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
     from scipy.spatial import KDTree
 
     if known.empty or asked.empty:
@@ -231,7 +259,7 @@ def _errors(known: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
     count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
     near = KDTree(known[["log", "gap"]]).query(asked[["log", "gap"]], k=count)[1]
     near = near.reshape(len(asked), count)
-    apart = known["apart"].to_numpy()[near]
+    apart = known[by].to_numpy()[near]
     apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
     apart[np.isfinite(apart).cumsum(axis=1) > NEAREST] = np.nan
     counts = np.isfinite(apart).sum(axis=1)
@@ -259,30 +287,51 @@ def _say_errors(
     if twice["problem"].nunique() < FEWEST:
         more = [_twice(each, spec) for each in others]
         known += [each.assign(problem=-1 - each["problem"]) for each in more]
-    means = pd.DataFrame([np.log(_errors(each, places)) for each in known]).mean()
-    one = pd.Series(_digits(np.exp(means.to_numpy()), 3), places.index)
-    one = one.fillna(times["error"]).reindex(times.index)
+
+    def between(by: str) -> pd.Series:
+        means = pd.DataFrame([np.log(_errors(each, places, by)) for each in known]).mean()
+        found = pd.Series(_digits(np.exp(means.to_numpy()), 3), places.index)
+        return found.fillna(times["error"]).reindex(times.index)
+
+    one, whole = between("apart"), between("away")
     # A row that was in no pairs is as uncertain as the nearest of its problem turned out to be.
     once = places[times.loc[places.index, "basis"] == SWEEP].sort_values("log").reset_index()
     near = pd.merge_asof(once, siblings, on="log", by="problem", direction="nearest")
     one[near["index"]] = np.fmax(one[near["index"]], near["apart"].to_numpy())
     times["error"] = one
-    times["time_low_ms"] = _digits(times["time_ms"] * np.exp(-Z95 * one), 4)
-    times["time_high_ms"] = _digits(times["time_ms"] * np.exp(Z95 * one), 4)
+    reach = np.exp(Z95 * np.fmax(one, whole))
+    times["time_low_ms"] = _digits(times["time_ms"] / reach, 4)
+    times["time_high_ms"] = _digits(times["time_ms"] * reach, 4)
     if compared is None or compared.empty:
         return
     at = compared["row"].to_numpy()
     own = places.loc[at].assign(apart=compared["halves"].abs().to_numpy())
-    # That of one half, as both are of one visit mostly; two rows share the error of a ratio.
-    ratio = _errors(own[own["apart"].notna()], own) / np.sqrt(2)
+    visits = [_revisited(each, spec) for each in (times, *others)]
+    # Halves of one visit, of which each has half the rounds, differ less than visits do.
+    least = _errors(own[own["apart"].notna()], own) / np.sqrt(2)
+    ratio = np.fmax(least, _visit_errors(own, visits, "apart"))
     ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
+    spans = np.log((compared["gain_high"] / compared["gain_low"]).to_numpy()) / 2 / Z95
+    # Two rows share the error of a ratio.
+    shared = np.fmax(np.where(np.isnan(least), ratio, least), spans) / np.sqrt(2)
+    among = np.fmin(_visit_errors(own, visits, "among"), ratio / np.sqrt(2))
+    times.loc[at, "error"] = _digits(np.fmax(shared, among), 3)
     for name in RATIOS:
         value, low, high = (compared[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
         reach = np.where(value == 1, 1.0, np.exp(Z95 * ratio))  # nothing differs from itself
         times.loc[at, f"{name}_low"] = np.fmin(low, value / reach)
         times.loc[at, f"{name}_high"] = np.fmax(high, value * reach)
-    spans = np.log(times.loc[at, "gain_high"] / times.loc[at, "gain_low"]) / 2 / Z95
-    times.loc[at, "error"] = _digits(np.maximum(ratio, spans) / np.sqrt(2), 3)
+
+
+def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:
+    """:func:`_errors` of what two visits found, on this GPU (the first of ``visits``) or, where it
+    has too few of those, on others; NaN where nobody has any."""
+    own, *others = (each[each[by].notna()] for each in visits)
+    known = [own]
+    if len(own) < FEWEST:
+        known += [each.assign(problem=-1 - each["problem"]) for each in others]
+    found = [np.log(_errors(each, asked, by)) for each in known if len(each)]
+    return np.exp(pd.DataFrame(found).mean().to_numpy()) if found else np.full(len(asked), np.nan)
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:

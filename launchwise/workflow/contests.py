@@ -75,6 +75,12 @@ class Contests:
         """Recorded pairs; the file may be missing."""
         return f"{self._values.recorded_in[gpu]}/{study}.{kind}.parquet"
 
+    def recorded_before(self, gpu: str, study: str) -> str | None:
+        """Recorded pairs of a GPU that extends what was recorded; None where there are none."""
+        folder = self._values.extended_in.get(gpu)
+        path = Path(folder or "", f"{study}.pairs.parquet")
+        return str(path) if folder is not None and path.is_file() else None
+
     def pairs_before(self, gpu: str, study: str) -> list[str]:
         """Pairs of a study, if there are any by now."""
         return present(f"results/pairs/{gpu}/{study}.parquet")

@@ -45,6 +45,7 @@ def beside_usual(
             roles = [role for role in own["roles"].split("+") if role != USUAL]
             found.loc[row, "roles"] = "+".join([*roles, USUAL] if row == present else roles)
             _write(found, row, "gain", ratio_of_rounds(usual, own, members, clock_tolerance))
+            found.loc[row, "earlier_gain"] = math.nan  # over what was usual then
     return found
 
 

@@ -212,9 +212,15 @@ def visit_contests(
         return Confirmed(shard, contests, how, fingerprint, list(journal.notes))
 
 
-def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None = None) -> None:
+def write_pairs(
+    found: Confirmed,
+    sweep: Path,
+    output: Path,
+    peers: Path | None = None,
+    earlier: Path | None = None,
+) -> None:
     """Write the table of the contests, and that of the libraries that took part. ``sweep``: the
-    sweep whose times chose the entrants."""
+    sweep whose times chose the entrants. ``earlier``: pairs of an earlier visit."""
     shard, spec = found.shard, found.shard.spec
     state = source_state(shard.folder, spec).as_facts()
     facts = {
@@ -226,10 +232,23 @@ def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None 
     }
     notes = found.notes
     table = pairs_table(shard, found.contests, found.how, notes, times_of(sweep, spec))
+    if earlier:
+        table = beside_earlier(table, read_table(earlier, pairs_schema(spec)), spec)
     write_table(output, table, pairs_schema(spec), facts)
     if peers:
         libraries = peers_table(shard, found.contests, found.how, notes)
         write_table(peers, libraries, peers_schema(spec), facts)
+
+
+def beside_earlier(pairs: pd.DataFrame, earlier: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Pairs with the gains that an ``earlier`` visit found; none of problems of which another
+    configuration was the usual choice then."""
+    keys = [*spec.problem_columns, *spec.tunable_columns]
+    gains = earlier[[*keys, "gain"]].rename(columns={"gain": "earlier_gain"})
+    found = pairs.drop(columns="earlier_gain").merge(gains, on=keys, how="left")
+    same = (found["gain"] == 1) & (found["earlier_gain"] == 1)
+    known = same.groupby([found[name] for name in spec.problem_columns]).transform("any")
+    return found.assign(earlier_gain=found["earlier_gain"].where(known))[list(pairs.columns)]
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
