@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS
+from launchwise.base.robust import EQUAL
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
 from launchwise.gpus.profile import read_profile
@@ -23,7 +25,7 @@ from launchwise.tables.measurements import (
     pairs_schema,
     peers_schema,
 )
-from launchwise.tables.times import PAIRS, judged_times
+from launchwise.tables.times import GAIN_LIMITS, PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 
@@ -155,6 +157,40 @@ def judged() -> dict[str, Any]:
         "median_percent": float(away.median()),
         "largest_percent": float(away.max()),
         "above_1_percent": 100 * float((away > 1).mean()),
+    }
+
+
+@cache
+def revisited() -> dict[str, Any]:
+    """Gains of the H200 that two visits found, on two cards: how far they lie apart, and how many
+    of the earlier visit 95 % intervals hold: those of the later one's own rounds, and those of
+    judged times, which know visits of other problems."""
+    apart, rounds, held, turned = [], [], [], 0
+    for study, workload in _workloads().items():
+        path = RECORDED / "h200" / f"{study}.pairs.parquet"
+        spec = load_spec(KERNELS / workload)
+        pairs = read_table(path, pairs_schema(spec)) if path.is_file() else None
+        if pairs is None or pairs["earlier_gain"].isna().all():
+            continue
+        sweep = read_table(RECORDED / "h200" / f"{workload}.parquet", measurement_schema(spec))
+        times = judged_times(sweep, pairs, spec)
+        keys = [*spec.problem_columns, *spec.tunable_columns]
+        both = pairs.merge(times[[*keys, *GAIN_LIMITS]], on=keys, suffixes=("", "_judged"))
+        both = both[both["earlier_gain"].notna() & (both["gain"] != 1)]
+        earlier = both["earlier_gain"]
+        apart += np.abs(np.log(both["gain"] / earlier)).tolist()
+        rounds += earlier.between(both["gain_low"], both["gain_high"]).tolist()
+        held += earlier.between(both["gain_low_judged"], both["gain_high_judged"]).tolist()
+        better, worse = 1 + EQUAL, 1 - EQUAL
+        turned += ((both["gain"] > better) & (earlier < worse)).sum()
+        turned += ((both["gain"] < worse) & (earlier > better)).sum()
+    return {
+        "rows": len(apart),
+        "median_percent": 100 * statistics.median(apart),
+        "p95_percent": 100 * float(np.quantile(apart, 0.95)),
+        "held_by_rounds": statistics.mean(rounds),
+        "held": statistics.mean(held),
+        "turned": int(turned),
     }
 
 
