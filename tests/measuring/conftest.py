@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -14,6 +15,7 @@ from stencil import small_stencil
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring import explore
 from launchwise.measuring.shard import Shard
+from launchwise.measuring.telemetry import Sample
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
@@ -31,6 +33,20 @@ QUICK = Method(
 
 A CPU's times say nothing of a configuration or a card.
 """
+
+
+WATTS = 350.0
+
+
+def steady():
+    """A card's state at this moment: it takes so much all the time."""
+    now = time.monotonic()
+    return Sample(now, 1980, 3200, 50, WATTS, energy_j=WATTS * now)
+
+
+def quick(**strategy):
+    """A quick method with a strategy."""
+    return Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
 
 
 FEW = 500

@@ -20,7 +20,7 @@ from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.workloads.space import baseline, configurations
-from tests.measuring.conftest import QUICK
+from tests.measuring.conftest import QUICK, WATTS, steady
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -66,20 +66,14 @@ def test_each_configuration_runs_once_a_round(make_shard, tmp_path):
 
 
 def test_the_fastest_and_the_defaults_run_back_to_back_after_the_rounds(make_shard, tmp_path):
-    watts = 350.0
-
-    def source():
-        now = time.monotonic()
-        return Sample(now, 1980, 3200, 50, watts, energy_j=watts * now)
-
     shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"energy_ms": 200.0}))
     contest = contest_of(shard)
-    with Telemetry(source, 0.005) as telemetry:
+    with Telemetry(steady, 0.005) as telemetry:
         table = run(shard, contest, tmp_path / "journal", telemetry=telemetry)
     own = table["roles"].isin(["baseline", "best+usual"])
     assert own.sum() == 2
     ran = table[own]
-    assert list(ran["energy_j"]) == pytest.approx(list(ran["sustained_ms"] * watts / 1e3), rel=0.5)
+    assert list(ran["energy_j"]) == pytest.approx(list(ran["sustained_ms"] * WATTS / 1e3), rel=0.5)
     # The device is a busy CPU: a launch takes about as long alone.
     assert (ran["sustained_ms"] / ran["time_ms"]).between(0.1, 10).all()
     assert table.loc[~own, ["sustained_ms", "energy_j"]].isna().all(axis=None)

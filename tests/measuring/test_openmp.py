@@ -110,15 +110,17 @@ def test_a_mistake_in_it_is_told_in_one_line(folder, capsys, mistake):
     assert said in line
 
 
+def builds_of(folder, dtype):
+    """The spec, and builds of the variant in C."""
+    workload = load_workload(folder, spec := load_spec(folder))
+    choices = ({"variant": "openmp", "step": step} for step in (0, 4))
+    return spec, [workload.build({"n": 9, "dtype": dtype}, each) for each in choices]
+
+
 @needs_clang
 @pytest.mark.nvcc
 def test_clang_makes_a_library_per_build(folder, tmp_path):
-    spec = load_spec(folder)
-    workload = load_workload(folder, spec)
-    builds = [
-        workload.build({"n": 9, "dtype": "float64"}, {"variant": "openmp", "step": step})
-        for step in (0, 4)
-    ]
+    spec, builds = builds_of(folder, "float64")
     compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
     bundle = Bundle(tmp_path / "x.cubins")
     assert bundle.compilers.keys() == {"clang", "ptxas"}
@@ -138,10 +140,7 @@ def test_clang_makes_a_library_per_build(folder, tmp_path):
 @pytest.mark.nvcc
 def test_what_clang_refuses_names_file_and_line(folder, tmp_path):
     planted(folder, "twice.c", "tile sizes(step)", "tile size(step)")
-    spec = load_spec(folder)
-    workload = load_workload(folder, spec)
-    problem = {"n": 9, "dtype": "float32"}
-    builds = [workload.build(problem, {"variant": "openmp", "step": step}) for step in (0, 4)]
+    spec, builds = builds_of(folder, "float32")
     compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
     (said,) = Bundle(tmp_path / "x.cubins").refused.values()
     assert said.startswith("clang failed: twice.c:5: ")

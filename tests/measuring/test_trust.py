@@ -20,7 +20,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
-from tests.measuring.conftest import QUICK
+from tests.measuring.conftest import WATTS, quick, steady
 from tests.support.samples import profile
 from tests.support.slow_cases import first_of
 from tests.support.stencil import change_sessions
@@ -201,21 +201,15 @@ def change(session):
 
 def test_energy_is_measured_for_the_best_and_the_control(make_shard, stencil_copy, tmp_path):
     change_sessions(stencil_copy, TWICE)
-    watts = 350.0
-
-    def source():
-        now = time.monotonic()
-        return Sample(now, 1980, 3200, 50, watts, energy_j=watts * now)
-
     method = STEADY.model_copy(update={"energy_ms": 200.0})
     shard = make_shard(PROBLEM, script=STAGED, method=method, pause_s=0.001)
-    with Telemetry(source, 0.005) as telemetry:
+    with Telemetry(steady, 0.005) as telemetry:
         _rows, notes = run(shard, tmp_path / "j", telemetry)
     energies = [note for note in notes if note["note"] == "energy"]
     assert 1 <= len(energies) <= 4
     # A staged launch of 1 ms really takes 1 ms on the clock, at 350 W; it solves the problem twice.
     for note in energies:
-        assert note["energy_j"] == pytest.approx(watts * 0.5e-3, rel=0.5)
+        assert note["energy_j"] == pytest.approx(WATTS * 0.5e-3, rel=0.5)
         assert note["sustained_ms"] == pytest.approx(0.5, rel=0.5)
 
 
@@ -227,14 +221,8 @@ def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
     # 20^3 points of 8 bytes at least: 64 us at 1 GB/s.
     for gbs, l2_bytes, emptied in [(1, 1 << 30, True), (10, 1 << 30, False), (1, 1 << 10, False)]:
         limits = {"gbs": gbs, "gflops": 1e9}
-        shard = make_shard(
-            PROBLEM,
-            script=STAGED,
-            method=method,
-            time_ms=time_ms,
-            l2_bytes=l2_bytes,
-            fastest=limits,
-        )
+        staged = {"time_ms": time_ms, "l2_bytes": l2_bytes, "fastest": limits}
+        shard = make_shard(PROBLEM, script=STAGED, method=method, **staged)
         rows, _ = run(shard, tmp_path / f"{gbs}-{l2_bytes}")
         assert {row["l2"] for row in rows} == {"cold" if emptied else "warm"}
         # At 10 GB/s others may take less than 20 us: up to 200 us all are replayed.
@@ -257,8 +245,7 @@ def test_what_a_gpu_cannot_exceed():
 
 def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(make_shard, tmp_path):
     def shard(minutes, seconds, budget=None):
-        strategy = {"kind": "random", "minutes": minutes, "budget": budget}
-        method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+        method = quick(kind="random", minutes=minutes, budget=budget)
         return dataclasses.replace(make_shard(PROBLEM, method=method), problem_seconds=seconds)
 
     # However short the time: there is an answer.
@@ -277,8 +264,7 @@ def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(make_shard
 
 def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(make_shard, tmp_path):
     def shard(percent):
-        strategy = {"kind": "transfer", "budget": 14, "stop_below_percent": percent}
-        method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+        method = quick(kind="transfer", budget=14, stop_below_percent=percent)
         return make_shard(PROBLEM, method=method)
 
     # Nothing may take a hundredth of the time.
@@ -294,8 +280,7 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(make_shard, t
 
 
 def test_a_search_starts_from_the_problems_that_were_measured_before_it(make_shard, tmp_path):
-    strategy = {"kind": "transfer", "budget": 6}
-    method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+    method = quick(kind="transfer", budget=6)
     problems = [{**PROBLEM[0], "n": n} for n in (20, 24, 28)]
     shard = make_shard(problems, method=method)
     with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
@@ -321,12 +306,8 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(make_sha
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard, stencil_copy, tmp_path, kind
 ):
-    def method(budget):
-        strategy = {"kind": kind, "budget": budget}
-        return Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
-
     guess = {**space.baseline(load_spec(stencil_copy)), "variant": "column", "tz": 2}
-    shards = [make_shard(PROBLEM, method=method(budget)) for budget in (6, 9)]
+    shards = [make_shard(PROBLEM, method=quick(kind=kind, budget=budget)) for budget in (6, 9)]
     for shard in shards:
         object.__setattr__(shard, "guesses", lambda problem: [guess])
     rows, _ = run(shards[0], tmp_path / "j")
@@ -337,7 +318,7 @@ def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     assert more[:6] == rows
     assert len(more) == 9
     # A space smaller than the budget comes to an end, and stays there.
-    whole = make_shard(PROBLEM, method=method(1000))
+    whole = make_shard(PROBLEM, method=quick(kind=kind, budget=1000))
     everything, _ = run(whole, tmp_path / "j")
     exhaustive, _ = run(make_shard(PROBLEM), tmp_path / "k")
     assert {json.dumps([row[name] for name in whole.spec.key_columns]) for row in everything} == {
