@@ -18,6 +18,7 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
 MOST_RANGES = 3
+FEWEST = 2  # Fewest problems of a rule: of one the fastest configuration is none
 
 WORTH_A_RANGE = 0.01
 """Least gain in the mean fraction of the best that another range of the parameter must bring."""
@@ -45,7 +46,7 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
     was."""
     every = fractions(study)
     own = every[every["gpu"] == gpu].reset_index(drop=True)
-    if own.empty:
+    if len(own[study.problem_columns].drop_duplicates()) < FEWEST:
         return []
     logs = np.log(own["fraction"].to_numpy())
     numbers = row_numbers(own, study.spec.tunable_columns)

@@ -57,17 +57,15 @@ def compared(study: StudyData) -> Section:
     behind them."""
     best = winners(study)
     found: list[Block] = []
-    ratios = [one for one in card_ratios.one_way(study) if {one.gpu, one.other} <= set(study.whole)]
-    if ratios:
-        found.append(card_ratios.of_pairs(ratios[:MOST_PAIRS]))
+    first, *others = study.whole
+    known = card_ratios.of_study(study)
+    if ratios := [known[first, other] for other in others if (first, other) in known]:
+        found.append(card_ratios.of_pairs(ratios))
     if has_sizes(study, best):
         found.append(rates(study, best))
     every = table_of("Best time of every problem", _fields(study, best), by_problem(study, best))
     found.append(file_of(f"data/{study.name}.best.csv", every))
     return Section(f"{study.name}-gpus", "GPUs", found)
-
-
-MOST_PAIRS = 6  # Pairs of whole cards on a study's page; gpus.html has all
 
 
 def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:

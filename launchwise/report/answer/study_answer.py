@@ -76,7 +76,8 @@ def _reached(study: StudyData, best: pd.DataFrame) -> Table:
     rows = [
         {**UNKNOWN, **_of_split(study, best, gpu), **_of_blind_test(study, gpu)} for gpu in gpus
     ]
-    return table_of(f"What answers reach, {asked}", REACHED, rows)
+    fields = [one for one in REACHED if study.blind or one.column.group != "blind test"]
+    return table_of(f"What answers reach, {asked}", fields, rows)
 
 
 def _of_split(study: StudyData, best: pd.DataFrame, gpu: str) -> dict[str, Any]:
