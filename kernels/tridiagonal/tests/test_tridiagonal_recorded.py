@@ -130,14 +130,8 @@ def test_recorded_pairs_stand_beside_what_is_usual_today(recorded, spec):
             # Limits are missing where less than six pairs are left.
             assert not row["gain_low"] > row["gain"]
             assert not row["gain"] > row["gain_high"]
-    # The rule that changed after it was measured: its fastest is the usual choice itself.
-    changed = rows_of(found, n=10**6, dtype="float32")
-    assert rows_of(recorded, n=10**6, dtype="float32")["gain"].max() > 1.15
-    assert changed["gain"].max() == 1
-    others = found.index.difference(changed.index)
-    pd.testing.assert_frame_equal(
-        without_lists(found.loc[others]), without_lists(recorded.loc[others])
-    )
+    # Today's rules chose what ran.
+    pd.testing.assert_frame_equal(without_lists(found), without_lists(recorded))
     assert found["improvement"].equals(recorded["improvement"])
     again = beside_usual(found, spec, spec.usual, TOLERANCE)
     pd.testing.assert_frame_equal(without_lists(again), without_lists(found))
@@ -146,7 +140,13 @@ def test_recorded_pairs_stand_beside_what_is_usual_today(recorded, spec):
 def test_gains_have_the_interval_of_their_own_ratios(recorded, spec):
     members = rows_of(recorded, **ANOTHER)
     other = members[~is_usual(members)].iloc[0]
-    found = rows_of(beside_usual(recorded, spec, rule_for(other, spec), TOLERANCE), **ANOTHER)
+    both = beside_usual(recorded, spec, rule_for(other, spec), TOLERANCE)
+    found = rows_of(both, **ANOTHER)
+    assert found["earlier_gain"].isna().all()  # over what was usual before
+    others = recorded.index.difference(found.index)
+    pd.testing.assert_frame_equal(
+        without_lists(both.loc[others]), without_lists(recorded.loc[others])
+    )
     (own,) = found[is_usual(found)].to_dict("records")
     assert all(own[name] == other[name] for name in spec.tunable_columns)
     for row in found.to_dict("records"):
@@ -183,7 +183,7 @@ def test_libraries_stand_beside_the_same_usual_choice(recorded, spec):
     found = peers_beside_usual(peers, recorded, spec, spec.usual, TOLERANCE)
     usual = beside_usual(recorded, spec, spec.usual, TOLERANCE)
     usual = usual[is_usual(usual)]
-    for row in found.to_dict("records"):
+    for row in found[found["status"] == "ok"].to_dict("records"):
         (own,) = rows_of(usual, n=row["n"], dtype=row["dtype"]).to_dict("records")
         ratio = np.median(row["times_ms"] / own["times_ms"])
         assert row["usual_speedup"] == pytest.approx(ratio, rel=1e-3)
