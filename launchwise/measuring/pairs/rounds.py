@@ -244,10 +244,10 @@ class Rounds:
         """Run one configuration back to back, and report it. Not what needs data put back between
         launches: the copies would count."""
         entrant, context = self._entered[place], self._context
-        context.say({"event": "start", **context.problem, **entrant.configuration})
         _, work = _work(self._runs, entrant.configuration, self._home)
         if work.restores or (isinstance(work, LibraryRun) and work.overwrites):
             return
+        context.say({"event": "start", **context.problem, **entrant.configuration})
         with context.spending("energy"):
             found = sustained(context, work, self._way.timer == "graph")
             context.say({"event": "sustained", "place": place, **found})
