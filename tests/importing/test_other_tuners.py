@@ -11,19 +11,12 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.importing.command import import_sweeps, told
-from launchwise.importing.reading import read_sweeps
 from launchwise.importing.t1 import read_t1
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 DEVICE = "NVIDIA RTX A4000"
-
-
-def read(path, **options):
-    """The one sweep of a file."""
-    (found,) = read_sweeps(path, **options)
-    return found
 
 
 @pytest.fixture
@@ -36,7 +29,7 @@ def exact(tmp_path):
 def test_a_list_of_results_is_the_cache(tmp_path, exact, environment):
     listed = foreign.results()
     content = listed if environment is None else [listed, environment]
-    found = read(foreign.write(tmp_path / "results.json", content))
+    found = foreign.read_one(foreign.write(tmp_path / "results.json", content))
     assert found.rows == exact.rows
     assert list(found.tunables) == list(exact.tunables)
     assert found.device_name == ("" if environment is None else DEVICE)
@@ -47,11 +40,11 @@ def test_a_list_of_results_is_the_cache(tmp_path, exact, environment):
 def test_results_as_json_lines_and_as_a_table_of_pandas(tmp_path, exact):
     rows = foreign.results()
     lines = "\n".join(map(json.dumps, rows))
-    assert read(foreign.write(tmp_path / "rows.jsonl", lines)).rows == exact.rows
-    cut = read(foreign.write(tmp_path / "cut.jsonl", lines[:-20]))
+    assert foreign.read_one(foreign.write(tmp_path / "rows.jsonl", lines)).rows == exact.rows
+    cut = foreign.read_one(foreign.write(tmp_path / "cut.jsonl", lines[:-20]))
     assert (cut.rows, "cut off" in cut.notes[0]) == (exact.rows[:-1], True)
     pd.DataFrame(rows).to_csv(tmp_path / "rows.csv")
-    found = read(tmp_path / "rows.csv")
+    found = foreign.read_one(tmp_path / "rows.csv")
     assert list(found.tunables) == list(exact.tunables)
     assert [(row.status, row.reason, row.times_ms) for row in found.rows] == [
         (row.status, row.reason, row.times_ms) for row in exact.rows
@@ -67,7 +60,7 @@ def test_results_of_another_objective_and_of_observers(tmp_path):
         {"x": 256, "__error__": "RuntimeFailedConfig"},
         {"x": 512, "time": 1e20},
     ]
-    found = read(foreign.write(tmp_path / "results.json", rows))
+    found = foreign.read_one(foreign.write(tmp_path / "results.json", rows))
     assert list(found.tunables) == ["x"]
     assert [(row.time_ms, row.reason) for row in found.rows] == [
         *((1.5, ""), (1.25, ""), (None, "CompilationFailedConfig"), (None, "no time")),
@@ -78,30 +71,32 @@ def test_results_of_another_objective_and_of_observers(tmp_path):
 def test_rows_of_other_programs(tmp_path):
     # The time first, named by its unit; the device in every row.
     rows = [{"us": 1500.0, "gpu": DEVICE, "x": x, "mode": "a"} for x in (16, 32)]
-    found = read(foreign.write(tmp_path / "rows.json", rows))
+    found = foreign.read_one(foreign.write(tmp_path / "rows.json", rows))
     assert (found.device_name, list(found.tunables)) == (DEVICE, ["x", "mode"])
     assert [row.time_ms for row in found.rows] == [1.5, 1.5]
     # In alphabetical order, a tunable stands behind the time.
     rows = [{"block": 32, "time": 1.0 * x, "unroll": x} for x in (1, 2)]
-    found = read(foreign.write(tmp_path / "sorted.json", rows))
+    found = foreign.read_one(foreign.write(tmp_path / "sorted.json", rows))
     assert list(found.tunables) == ["block", "unroll"]
 
 
 def test_a_space_names_the_tunables_of_rows(tmp_path, exact):
     space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
-    found = read(foreign.write(tmp_path / "results.json", foreign.results()), space=space)
+    found = foreign.read_one(
+        foreign.write(tmp_path / "results.json", foreign.results()), space=space
+    )
     assert (found.rows, found.problem) == (exact.rows, {"w": 4096, "h": 2048})
     rows = [{**row, "pad": None} for row in foreign.results()]
     for row in rows:
         del row["pad"]
     with pytest.raises(UserError, match=r"0\.pad: is missing"):
-        read(foreign.write(tmp_path / "results.json", rows), space=space)
+        foreign.read_one(foreign.write(tmp_path / "results.json", rows), space=space)
 
 
 def test_timings_of_triton_become_rows(tmp_path):
     key = [512, 1024, True, "torch.float16", "torch.float16", "torch.float16"]
     path = foreign.write(tmp_path / "matmul_kernel.autotune.json", foreign.triton(key))
-    found = read(path)
+    found = foreign.read_one(path)
     assert found.kernel_name == "matmul_kernel"
     assert found.problem == {"n1": 512, "n2": 1024, "n3": "true", "dtype": "float16"}
     assert found.tunables == {
@@ -132,7 +127,7 @@ def test_timings_of_triton_become_rows(tmp_path):
 )
 def test_keys_of_triton(tmp_path, key, problem):
     path = foreign.write(tmp_path / "k.autotune.json", foreign.triton(key))
-    assert read(path).problem == problem
+    assert foreign.read_one(path).problem == problem
 
 
 def test_configurations_of_triton_in_other_shapes(tmp_path):
@@ -141,7 +136,9 @@ def test_configurations_of_triton_in_other_shapes(tmp_path):
         [{"kwargs": {"B": 64}, "num_warps": 4, "maxnreg": 128, "flag": False}, [0.25]],
         ["B: 128, num_warps: 8, num_ctas: 1, flag: True, maxnreg: None", [0.125, 0.1, 0.2]],
     ]
-    found = read(foreign.write(tmp_path / "k.json", {"key": [1], "configs_timings": timings}))
+    found = foreign.read_one(
+        foreign.write(tmp_path / "k.json", {"key": [1], "configs_timings": timings})
+    )
     assert found.tunables == {
         **{"num_warps": [4, 8], "maxnreg": [0, 128], "flag": [1, 0], "B": [32, 64, 128]},
         "num_ctas": ["none", 1],
@@ -190,11 +187,11 @@ def test_packed_files_are_read(tmp_path, exact):
         packed.writestr("results/metadata.json", '{"metadata": {"hardware": {}}}')
         packed.writestr("README.md", "a text")
     for name in ("a.json.bz2", "a.json.xz", "wide.json", "a.zip"):
-        assert read(tmp_path / name).rows == exact.rows
+        assert foreign.read_one(tmp_path / name).rows == exact.rows
     with zipfile.ZipFile(tmp_path / "a.zip", "a") as packed:
         packed.writestr("again.json", text)
     with pytest.raises(UserError, match=r"several results \(results/cache.json, again.json\)"):
-        read(tmp_path / "a.zip")
+        foreign.read_one(tmp_path / "a.zip")
 
 
 def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_path):

@@ -106,24 +106,13 @@ def test_the_way_back_keeps_every_digit(tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["", "blur_kernel"])
 def test_kernel_tuner_reads_what_goes_back(tmp_path, name):
-    kernel_tuner = pytest.importorskip("kernel_tuner")
     found = imported(
         tmp_path, [foreign.write(tmp_path / "a4000.json", foreign.cache(kernel_name=name))]
     )
     cache = tmp_path / "back.json"
     export_sweep(tmp_path / "gpus/a4000/blur.parquet", found.folder, cache, "kernel-tuner")
-    results, _ = kernel_tuner.tune_kernel(
-        name or "blur",
-        "__global__ void k() {}",
-        (4096, 2048),
-        [],
-        json.loads(cache.read_text())["tune_params"],
-        restrictions=["pad == 0 or block_size_x % 32 == 0"],
-        simulation_mode=True,
-        cache=str(cache),
-        lang="CUDA",
-        quiet=True,
-    )
+    space = json.loads(cache.read_text())["tune_params"]
+    results = foreign.tuned(name or "blur", space, cache)
     assert {one["time"] for one in results if "__error__" not in one} == {
         row.time_ms for row in foreign.read_one(cache).rows if row.status == "ok"
     }

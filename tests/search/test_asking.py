@@ -127,7 +127,10 @@ def test_a_space_that_cannot_be_listed_is_drawn_from():
             lambda: Search({"block": [1], "unroll": [1]}, known=[[({"block": 1}, 1.0)]]),
             "tunable 'unroll' is missing in {'block': 1}",
         ),
-        (lambda: told_twice(), "was told before: {'block': 1}"),
+        (
+            lambda: [each.tell({"block": 1}, 1.0) for each in 2 * [two()]],
+            "was told before: {'block': 1}",
+        ),
         (lambda: Search({}), "there is no tunable"),
         (lambda: Search({"block": 32}), "values of tunable 'block' must be a list, not 32"),
         (lambda: Search({"block": "abc"}), "values of tunable 'block' must be a list, not 'abc'"),
@@ -147,13 +150,6 @@ def test_a_space_that_cannot_be_listed_is_drawn_from():
 def test_what_is_wrong_is_said(made, said):
     with pytest.raises(ValueError, match=said):
         made()
-
-
-def told_twice():
-    """Tell the same configuration again."""
-    search = Search({"block": [1, 2]})
-    search.tell({"block": 1}, 1.0)
-    search.tell({"block": 1}, None)
 
 
 def two():

@@ -1,8 +1,5 @@
 """The search as a strategy of Kernel Tuner, in its simulation mode: no GPU is needed."""
 
-import contextlib
-import io
-
 import foreign
 import pytest
 
@@ -22,25 +19,11 @@ def cache(tmp_path):
 
 def tuned(cache, most, **how):
     """What Kernel Tuner says it evaluated."""
-    kernel_tuner = pytest.importorskip("kernel_tuner")
+    pytest.importorskip("kernel_tuner")
     from launchwise.search.kernel_tuner import strategy
 
-    with contextlib.redirect_stdout(io.StringIO()):
-        results, _ = kernel_tuner.tune_kernel(
-            "blur_kernel",
-            "__global__ void k() {}",
-            (4096, 2048),
-            [],
-            SPACE,
-            restrictions=["pad == 0 or block_size_x % 32 == 0"],
-            strategy=strategy(**how),
-            strategy_options={"max_fevals": most},
-            simulation_mode=True,
-            cache=str(cache),
-            lang="CUDA",
-            quiet=True,
-        )
-    return results
+    options = {"strategy": strategy(**how), "strategy_options": {"max_fevals": most}}
+    return foreign.tuned("blur_kernel", SPACE, cache, **options)
 
 
 def test_it_finds_the_best_within_its_limit(cache):

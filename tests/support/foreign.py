@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import itertools
 import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
@@ -15,10 +19,20 @@ X, Y, PAD = [16, 32, 64], [1, 2, 4], [0, 1]
 REPEATS = 5
 
 
-def read_one(path: Path) -> ForeignSweep:
+def read_one(path: Path, **options: Any) -> ForeignSweep:
     """The one sweep in a file."""
-    (sweep,) = read_sweeps(path)
+    (sweep,) = read_sweeps(path, **options)
     return sweep
+
+
+def tuned(name: str, space: dict[str, Any], cache: Path, **how: Any) -> Any:
+    """What Kernel Tuner evaluates when it is simulated with a cache of the made-up sweep."""
+    kernel_tuner = pytest.importorskip("kernel_tuner")
+    condition = "pad == 0 or block_size_x % 32 == 0"
+    how |= {"restrictions": [condition], "simulation_mode": True, "lang": "CUDA", "quiet": True}
+    code, size = "__global__ void k() {}", (4096, 2048)
+    with contextlib.redirect_stdout(io.StringIO()):
+        return kernel_tuner.tune_kernel(name, code, size, [], space, cache=str(cache), **how)[0]
 
 
 def time_of(x: int, y: int, pad: int, scale: float = 1.0) -> float:
