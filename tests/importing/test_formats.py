@@ -127,13 +127,15 @@ def test_an_unknown_unit_is_refused(tmp_path):
 def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path):
     content = foreign.t4()
     del content["metadata"]
-    first, second = content["results"][:2]
+    first, second, third = content["results"][:3]
+    third["measurements"], third["times"] = [], {}
     first["measurements"][0]["value"] = "CompilationFailedConfig"
     second["measurements"] = []
     second["invalidity"] = "correctness"
     found = foreign.read_one(foreign.write(tmp_path / "t4.json", content))
     assert (found.rows[0].status, found.rows[0].reason) == ("failed", "CompilationFailedConfig")
     assert found.rows[1].status == "wrong"
+    assert (found.rows[2].status, found.rows[2].reason) == ("failed", "no time")
     assert "states no unit of time" in found.notes[0]
 
 
@@ -268,22 +270,6 @@ def test_damage_in_the_middle_is_no_cut(tmp_path, whole):
     lines = text[:place].splitlines()
     begins = [number for number, line in enumerate(lines, 1) if re.match(r'  ["{]', line)]
     assert caught.value.where == f"{path}:{begins[-1]}"
-
-
-def test_an_objective_may_be_called_otherwise(tmp_path):
-    given = foreign.t4()
-    for result in given["results"]:
-        result["objectives"] = ["runtime"]
-        result["measurements"] = [
-            {**each, "name": "runtime", "unit": ""} for each in result["measurements"]
-        ]
-    found = foreign.read_one(foreign.write(tmp_path / "t4.json", given))
-    before = foreign.read_one(foreign.write(tmp_path / "time.json", foreign.t4()))
-    assert [row.time_ms for row in found.rows] == [row.time_ms for row in before.rows]
-    given["results"][0]["measurements"] = []
-    given["results"][0]["times"] = {}
-    first = foreign.read_one(foreign.write(tmp_path / "t4.json", given)).rows[0]
-    assert (first.status, first.reason) == ("failed", "no time")
 
 
 def test_results_with_parameters_of_their_own_are_refused(tmp_path):

@@ -84,7 +84,7 @@ def test_words_in_place_of_an_objective_are_a_failure(tmp_path):
 @pytest.mark.parametrize("value", [1e20, 1.7976931348623157e308, float("inf"), float("nan"), 0, -1])
 def test_a_time_that_stands_for_a_failure(tmp_path, value):
     row = foreign.read_one(t4(tmp_path, [("time", value, "ms")], ["time"])).rows[0]
-    assert (row.status, row.time_ms) == ("failed", None)
+    assert (row.status, row.reason, row.time_ms) == ("failed", "no time", None)
 
 
 UNITS = {"s": 2e3, "ms": 2.0, "miliseconds": 2.0, "Microseconds": 2e-3, "µs": 2e-3, "ns": 2e-6}
