@@ -218,6 +218,8 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
     columns = table.spec.key_columns
     keys = blind[columns].itertuples(index=False, name=None)
     measured = dict(zip(keys, blind["time_ms"].tolist(), strict=True))
+    cases = ["gpu", *table.spec.problem_columns]
+    least = blind.groupby(cases)["time_ms"].min().to_dict()
 
     def time_ms(answer: Answer, configuration: Mapping[str, Value]) -> float:
         values = {**table.spec.neutral, **configuration, **answer.problem, "gpu": answer.gpu}
@@ -232,7 +234,7 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
             taken_ms = time_ms(answer, first.configuration)
             gain = time_ms(answer, answer.usual) / taken_ms
             limits = [*(first.interval_ms or _UNKNOWN), *(first.gain_interval or _UNKNOWN)]
-            fraction = (one.time_ms or math.nan) / taken_ms
+            fraction = least.get((gpu, *one.problem), math.nan) / taken_ms
             found.append([gpu, answer.outside, fraction, taken_ms, gain, *limits])
     ends = [f"{name}_{end}" for name in ("time_ms", "gain") for end in ("low", "high")]
     return pd.DataFrame(found, columns=["gpu", "outside", "fraction", "time_ms", "gain", *ends])
