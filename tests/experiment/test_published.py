@@ -28,7 +28,8 @@ SECTIONS = [*ROOT.glob("launchwise/report/**/*.py"), *ROOT.glob("kernels/*/studi
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
 def test_every_place_exists(study):
     sources = "".join(path.read_text() for path in SECTIONS)
-    made = set(re.findall(r'\{(?:study\.)?name\}-([\w-]+)"', sources))
+    # Sections are named in full, or by what follows the study's name.
+    made = set(re.findall(r'[-"]([\w-]+)"', sources))
     names = {path.name for path in ROOT.glob("kernels/*/studies/*")}
     check_places(study)
     for element in read_elements(study):
