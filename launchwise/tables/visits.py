@@ -1,0 +1,168 @@
+"""Errors between visits: how far measurements of one configuration lie apart, and ratios of two.
+
+Learnt from what was measured more than once: by a sweep and in pairs, in two visits of pairs, in
+both halves of one. They err alike where times and distances from the fastest are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.robust import EQUAL, LEAST_ROUNDS
+from launchwise.tables.measurements import RATIOS
+from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95, row_numbers
+from launchwise.workloads.spec import Spec
+
+CLOSE = 1.1
+"""Times of the fastest in pairs up to which a configuration tells the level of its problem."""
+
+SHARE = 0.95  # Share of measurements that an interval holds
+
+NEAREST = 40  # Configurations that were measured twice, which say how far visits lie apart
+
+FEWEST = 19  # Fewest of them: the largest of so many differences bounds 95 % of others
+
+LEAST_ERROR = 5e-4  # What a clock resolves: visits that agree by chance say no less
+
+
+def between_halves(pairs: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Logarithm of each ratio to the usual choice in the first half of its rounds over that in the
+    second: float64, shape (rows,). NaN for too few rounds, and for the usual choice itself."""
+    problems = row_numbers(pairs, spec.problem_columns)
+    rounds = [np.asarray(each, dtype=float) for each in pairs["times_ms"]]
+    usual = dict(zip(problems[pairs["gain"] == 1], np.flatnonzero(pairs["gain"] == 1), strict=True))
+    found = np.full(len(pairs), np.nan)
+    for row, problem in enumerate(problems):
+        reference, own = rounds[usual.get(problem, row)], rounds[row]
+        if len(own) == len(reference) >= LEAST_ROUNDS and usual.get(problem, row) != row:
+            logs, half = np.log(reference / own), len(own) // 2
+            found[row] = np.median(logs[:half]) - np.median(logs[half:])
+    return found
+
+
+def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Logarithms of the sweep's times and of their distances from the least of the problem (what is
+    near it repeats better on any GPU), and numbers of problems; by the rows of ``timed``."""
+    problems = row_numbers(timed, [*spec.problem_columns, "blind"])
+    logs = np.log(timed["sweep_ms"])
+    gaps = np.log(logs - logs.groupby(problems).transform("min") + EQUAL)
+    return pd.DataFrame({"log": logs, "gap": gaps, "problem": problems})
+
+
+def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Places of rows that both a sweep and pairs measured, and how far ``apart``: the logarithm of
+    the ratio; ``away`` is that of the times themselves, whose levels may differ, too. Not of those
+    that alone tell the level of their problem."""
+    timed = times[times["time_ms"].notna()]
+    places = _places(timed, spec)
+    paired_ms = timed["time_ms"].where(timed["basis"] != ONCE)
+    near = paired_ms <= CLOSE * paired_ms.groupby(places["problem"]).transform("min")
+    alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
+    apart = np.abs(np.log(timed["sweep_ms"] / paired_ms))
+    away = np.abs(np.log(timed["sweep_ms"] / timed["paired_ms"]))
+    return places.assign(apart=apart, away=away)[paired_ms.notna() & ~alone]
+
+
+def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Places of rows whose paired ratio two visits found, and how far ``apart`` these are;
+    ``among`` others: beyond what near ones of the problem (:data:`CLOSE`) have in common."""
+    timed = times[times["time_ms"].notna()]
+    places, apart = _places(timed, spec), timed["visits_apart"]
+    known_ms = timed["time_ms"].where(apart.notna())
+    near = known_ms <= CLOSE * known_ms.groupby(places["problem"]).transform("min")
+    groups = apart.where(near).groupby(places["problem"])
+    count = groups.transform("count")
+    # Of two, half the difference lies on either side.
+    share = np.sqrt(count / (count - 1).where(count > 1))
+    among = share * (apart - groups.transform("median")).abs()
+    return places.assign(apart=apart.abs(), among=among)[apart.notna()]
+
+
+def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str = "apart") -> np.ndarray:
+    """Standard errors at places, of which :data:`Z95` reach as far as 95 % of the :data:`NEAREST`
+    known rows of other problems lay apart (column ``by``); for fewer than :data:`FEWEST` as far as
+    all, and at least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
+    from scipy.spatial import KDTree
+
+    if known.empty or asked.empty:
+        return np.full(len(asked), np.nan)
+    count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
+    near = KDTree(known[["log", "gap"]]).query(asked[["log", "gap"]], k=count)[1]
+    near = near.reshape(len(asked), count)
+    apart = known[by].to_numpy()[near]
+    apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
+    apart[np.isfinite(apart).cumsum(axis=1) > NEAREST] = np.nan
+    counts = np.isfinite(apart).sum(axis=1)
+    ranks = np.minimum(np.ceil(SHARE * (counts + 1)).astype(np.int64), np.maximum(counts, 1)) - 1
+    errors = np.sort(apart, axis=1)[np.arange(len(apart)), ranks] / Z95
+    return np.asarray(np.maximum(errors, np.where(counts < FEWEST, DEFAULT_ERROR, LEAST_ERROR)))
+
+
+def _digits(values: Any, count: int) -> Any:
+    """Positive numbers rounded to as many digits: limits and errors need few, files are smaller."""
+    scale = 10.0 ** (count - 1 - np.floor(np.log10(values)))
+    return np.round(values * scale) / scale
+
+
+def say_errors(
+    times: pd.DataFrame, compared: pd.DataFrame | None, spec: Spec, others: Sequence[pd.DataFrame]
+) -> None:
+    """Give all rows with a time their error, in place of that of their repeats, and intervals.
+
+    ``compared``: of configurations that ran in pairs: ``row`` in ``times``, ratios, ``halves``.
+    """
+    places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
+    siblings = twice.drop(columns="gap").sort_values("log")
+    known = [twice]
+    if twice["problem"].nunique() < FEWEST:
+        more = [_twice(each, spec) for each in others]
+        known += [each.assign(problem=-1 - each["problem"]) for each in more]
+
+    def between(by: str) -> pd.Series:
+        means = pd.DataFrame([np.log(_errors(each, places, by)) for each in known]).mean()
+        found = pd.Series(_digits(np.exp(means.to_numpy()), 3), places.index)
+        return found.fillna(times["error"]).reindex(times.index)
+
+    one, whole = between("apart"), between("away")
+    # A row that was in no pairs is as uncertain as the nearest of its problem turned out to be.
+    once = places[times.loc[places.index, "basis"] == ONCE].sort_values("log").reset_index()
+    near = pd.merge_asof(once, siblings, on="log", by="problem", direction="nearest")
+    one[near["index"]] = np.fmax(one[near["index"]], near["apart"].to_numpy())
+    times["error"] = one
+    reach = np.exp(Z95 * np.fmax(one, whole))
+    times["time_low_ms"] = _digits(times["time_ms"] / reach, 4)
+    times["time_high_ms"] = _digits(times["time_ms"] * reach, 4)
+    if compared is None or compared.empty:
+        return
+    at = compared["row"].to_numpy()
+    own = places.loc[at].assign(apart=compared["halves"].abs().to_numpy())
+    visits = [_revisited(each, spec) for each in (times, *others)]
+    # Halves of one visit, of which each has half the rounds, differ less than visits do.
+    least = _errors(own[own["apart"].notna()], own) / np.sqrt(2)
+    ratio = np.fmax(least, _visit_errors(own, visits, "apart"))
+    ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
+    spans = np.log((compared["gain_high"] / compared["gain_low"]).to_numpy()) / 2 / Z95
+    # Two rows share the error of a ratio.
+    shared = np.fmax(np.where(np.isnan(least), ratio, least), spans) / np.sqrt(2)
+    among = np.fmin(_visit_errors(own, visits, "among"), ratio / np.sqrt(2))
+    times.loc[at, "error"] = _digits(np.fmax(shared, among), 3)
+    for name in RATIOS:
+        value, low, high = (compared[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
+        reach = np.where(value == 1, 1.0, np.exp(Z95 * ratio))  # nothing differs from itself
+        times.loc[at, f"{name}_low"] = np.fmin(low, value / reach)
+        times.loc[at, f"{name}_high"] = np.fmax(high, value * reach)
+
+
+def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:
+    """:func:`_errors` of what two visits found, on this GPU (the first of ``visits``) or, where it
+    has too few of those, on others; NaN where nobody has any."""
+    own, *others = (each[each[by].notna()] for each in visits)
+    known = [own]
+    if len(own) < FEWEST:
+        known += [each.assign(problem=-1 - each["problem"]) for each in others]
+    found = [np.log(_errors(each, asked, by)) for each in known if len(each)]
+    return np.exp(pd.DataFrame(found).mean().to_numpy()) if found else np.full(len(asked), np.nan)
