@@ -152,10 +152,6 @@ def needed_nodes(source: Source, kernel: Kernel, others: Sequence[Item] = ()) ->
     return [node for item in items for node in on_device(item)]
 
 
-def used_names(source: Source, kernel: Kernel) -> set[str]:
-    return identifiers(needed_nodes(source, kernel))
-
-
 def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
     """A kernel, what it needs, and device functions and constants that no kernel needs. nvcc
     compiles these all the same, so their macros must be defined."""
@@ -173,7 +169,7 @@ def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
 
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
     """Arrays in constant memory that the kernel, or a function that it may call, reads."""
-    used = used_names(source, kernel)
+    used = identifiers(needed_nodes(source, kernel))
     return [one for one in source.constants if one.name in used]
 
 
@@ -334,7 +330,7 @@ def tuning_hints(
     """One line per macro or constant of a kernel that is like a tunable but cannot be set. Its name
     says so, or it is a side of an array in shared memory, or a step between blocks. ``fixed`` is
     what the file sets to integers; in ``indices`` its names stand for themselves."""
-    used = used_names(source, kernel)
+    used = identifiers(needed_nodes(source, kernel))
     sides = identifiers(size for _, sizes, _ in indices.body.shared_arrays() for size in sizes)
     sides |= indices.pitches() | {
         name for step in indices.steps.values() for name in names_of(step)

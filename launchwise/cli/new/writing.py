@@ -33,6 +33,7 @@ from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
+from launchwise.workloads.templates import is_macro
 
 RESERVED = {
     *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),
@@ -89,8 +90,12 @@ def spec_text(
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
     draft = _Draft(source, kernel, needs)
     tunables = draft.launch.tunables
+    text = text_of(source.root)
+    # A side of the block that the draft names itself may be a macro of another kernel of the file.
+    kinds = ["build" if is_macro(one.name, text) else one.kind for one in tunables]
     values = [
-        Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
+        Line(one.name, {"kind": kind, "values": one.values}, one.question)
+        for one, kind in zip(tunables, kinds, strict=True)
     ]
     macros = [
         Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
@@ -101,13 +106,12 @@ def spec_text(
     notes = head(said, others, remarks(source.headers, file, workload))
     name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
     asked = dict.fromkeys([*options, *_options(source, kernel, options)])
-    title = f"{Path(file).stem} {kernel.name}".lower()
     parts: dict[str, tuple[Sequence[Line], str]] = {
         "problem": ([*_problem(draft), *_types(source, kernel)], ""),
         "tunables": (values, "build tunables become macros of the same name"),
         "macros": (macros, "of every build"),
         "arguments": (draft.arguments, "in the order of the kernel's parameters"),
-        "reference": (_reference(title, draft.arguments), ""),
+        "reference": (_reference(f"{Path(file).stem} {kernel.name}".lower(), draft.arguments), ""),
     }
     below = lines_of([Line("compiler_options", list(asked))] if asked else [])
     return spec_of(
