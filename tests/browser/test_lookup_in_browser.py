@@ -100,34 +100,6 @@ def test_500_answers_are_those_of_recommend(opened, products):
     assert told["refused"] > 0
 
 
-def test_what_is_no_whole_number_is_one_line(opened, products):
-    gpu = products["granger_time"].study.gpus[0]
-    opened.execute_script(
-        "location.hash = arguments[0]",
-        f"find?study=granger_time&gpu={gpu}&county=3.5&countx=3&rows=128&cols=8&dtype=float32",
-    )
-    opened.execute_async_script("setTimeout(arguments[arguments.length - 1], 100)")
-    said = str(opened.execute_script("return document.querySelector('.answer').innerText"))
-    assert said == "county must be a whole number of 1 or more."
-
-
-def test_the_page_names_the_limit_that_a_problem_breaks(opened, products):
-    gpu = products["granger_time"].study.gpus[0]
-
-    def said(**problem):
-        query = "&".join(f"{name}={value}" for name, value in problem.items())
-        opened.execute_script(
-            "location.hash = arguments[0]", f"find?study=granger_time&gpu={gpu}&{query}"
-        )
-        opened.execute_async_script("setTimeout(arguments[arguments.length - 1], 100)")
-        return str(opened.execute_script("return document.querySelector('.answer').innerText"))
-
-    allowed = {"county": 3, "countx": 3, "rows": 128, "cols": 8, "dtype": "float32"}
-    assert said(**allowed).startswith("Use ")
-    words = "No configuration may run this problem: rows >= 2 * cols + 8 does not hold."
-    assert words in said(**{**allowed, "rows": 20})
-
-
 def test_limits_mean_the_same_in_the_page(opened):
     asked = [(a, b, c) for a in range(-7, 8) for b in (-2, 0, 3, 5) for c in "xyz"]
     names = [dict(zip("abc", each, strict=True)) for each in asked]

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
+from harness.ablated import material_of
 from named_tables import write_lookup
-from samples import ROOT, STENCIL
+from samples import STENCIL
 from stencil import GPUS, TRAINED, slice_of_card, sweep
 from studies import fit_final
 
-from launchwise.cli.studies import read_experiment
-from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.table import AnswerTable
-from launchwise.gpus.profile import read_profile, write_profile
+from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
 from launchwise.report.study import StudyData
-from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema, pairs_schema
+from launchwise.tables.files import write_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
 from launchwise.tables.times import judged_times, with_judged_times
 from launchwise.workloads.spec import load_spec
 
-RECORDED = ROOT / "data" / "recorded"
 MEMBERS = "lightgbm, knn, best_on_average, nearest_size"
 """Few, and of each kind: with times and without, of which some know no other size."""
 
@@ -51,65 +48,44 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
     return Product(final, table, replace(study, table=table))
 
 
-@cache
-def _experiment() -> Experiment:
-    """The project's own, which nothing changes."""
-    return read_experiment([ROOT / "config.yaml"], ROOT)
-
-
 def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData]:
     """Fit the product of a study that has recorded sweeps, a committee of :data:`MEMBERS`.
 
     ``only``: problem parameter to values: of the sweeps these rows only.
     Returns the product, and what the report knows of the study but its answers.
     """
-    experiment = _experiment()
-    asked, gpus = experiment.studies[name], experiment.gpus_of(name)
-    spec = experiment.specs[asked.workload]
-    profiles = {gpu: read_profile(RECORDED / gpu / "profile.json", gpu) for gpu in gpus}
-    usual = [each.model_dump() for each in asked.usual or ()]
-    question = (asked.candidates, asked.constraints, asked.near_best_percent, asked.features)
-    domain = Domain(spec, profiles, *question, usual)
-    paths = {gpu: RECORDED / gpu / f"{asked.workload}.parquet" for gpu in gpus}
-
-    def rows_of(path: Path, schema: Any) -> pd.DataFrame:
-        rows = read_table(path, schema)
-        return rows[selected(rows, only)].reset_index(drop=True)
-
-    sweeps = {gpu: rows_of(path, measurement_schema(spec)) for gpu, path in paths.items()}
-    compared = {gpu: RECORDED / gpu / f"{name}.pairs.parquet" for gpu in gpus}
-    pairs = {
-        gpu: rows_of(path, pairs_schema(spec)) for gpu, path in compared.items() if path.is_file()
+    made = material_of(name)
+    domain, spec = made.domain(), made.spec
+    sweeps = {
+        gpu: rows[selected(rows, only)].reset_index(drop=True) for gpu, rows in made.sweeps.items()
     }
-    model = experiment.settings.models["chosen"]
-    model = model.model_copy(update={"parameters": {"members": MEMBERS}})
-    seed = experiment.settings.seed
-    times = {gpu: judged_times(rows, pairs.get(gpu), spec) for gpu, rows in sweeps.items()}
-    fit_final(asked, "chosen", model, domain, sweeps, times, list(paths.values()), seed, folder)
-    final = read_final(folder, domain)
-    nothing = pd.DataFrame()
+    times = {gpu: judged_times(rows, None, spec) for gpu, rows in sweeps.items()}
+    model = ModelEntry(kind="committee", title="chosen", parameters={"members": MEMBERS})
+    fit_final(made.study, "chosen", model, domain, sweeps, times, [], 1, folder)
     study = StudyData(
         name=name,
-        settings=asked,
+        settings=made.study,
         spec=spec,
         entries={"chosen": model},
-        profiles=profiles,
+        profiles=made.profiles,
         sweeps={gpu: with_judged_times(rows, times[gpu], spec) for gpu, rows in sweeps.items()},
-        evaluation=nothing,
-        pairs=pairs,
+        evaluation=pd.DataFrame(),
+        pairs={},
     )
-    return final, study
+    return read_final(folder, domain), study
 
 
 STUDY = "stencil_block"
 
 
-def stencil_project(root: Path, members: str) -> Path:
+def stencil_project(root: Path, members: str, more: str = "") -> Path:
     """A project with the tests' workload alone, and the product of its study; the product's folder.
 
-    ``members``: of the committee that answers.
+    ``members``: of the committee that answers; ``more``: lines of ``spec.yaml``.
     """
     shutil.copytree(STENCIL, root / "kernels" / "stencil")
+    with (root / "kernels" / "stencil" / "spec.yaml").open("a") as written:
+        written.write(more)
     spec = load_spec(root / "kernels" / "stencil")
     sweeps = {gpu: sweep(spec, TRAINED, gpu) for gpu in GPUS}
     for gpu, rows in sweeps.items():
