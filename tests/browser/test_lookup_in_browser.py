@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 DRAWS, SEED = 500, 22
 PARTS = {
-    "granger_time": {"dtype": ["float32"], "countx": [5]},
+    "granger_time": {"dtype": ["float32", "float64"], "countx": [5]},
     "tridiagonal_streams": {"memory": ["pinned"]},
 }
 """Studies of the draws, and which part of a sweep each learns from."""

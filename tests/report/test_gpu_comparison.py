@@ -1,15 +1,16 @@
-"""GPU comparison: entries by hand, their table, and the power of cards."""
+"""GPU comparison: entries by hand, their table, the power of cards, how far predictions are off."""
 
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Text
-from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread
+from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, spread, within
 from launchwise.report.gpus.gpu_comparison import (
     above_limit,
     data,
@@ -130,3 +131,27 @@ def test_the_section_says_what_is_missing():
     (note,) = [block.text for block in made.blocks if isinstance(block, Text)]
     assert note.endswith(UNKNOWN)
     assert section([], CARDS, {}, None) is None
+
+
+def published(ratios, **changes):
+    """Published times of 2 ms that the trees predict with these ratios."""
+    named = {"predictor": "learnt", "gpu": "t4", "phases": "", "runs": 1, "published_ms": 2.0}
+    return pd.DataFrame({**named, "predicted_ms": 2 * np.array(ratios), **changes})
+
+
+def with_times(times):
+    return dataclasses.replace(study(), published_times=times)
+
+
+def test_intervals_rest_on_published_times():
+    known = published([1.0] * 8 + [2.0, 0.5, 4.0])
+    others = [published([99.0] * 20, **other) for other in (
+        {"runs": 0}, {"phases": "stage 1"}, {"predictor": "roofline"}
+    )]  # fmt: skip
+    apart = spread([with_times(pd.concat([known, *others], ignore_index=True))])
+    # Of eleven ratios the tenth is the 90th percentile.
+    assert (apart.factor, apart.times, apart.gpus) == (pytest.approx(2.0), 11, ("t4",))
+    assert "11 published" in apart.words
+    assert within(apart) == "within 2.0 times"
+    assert within(None) == "error unknown"
+    assert spread([with_times(known.iloc[:9])]) is None

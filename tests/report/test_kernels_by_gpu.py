@@ -1,10 +1,9 @@
 """Every kernel on every GPU: the ratios that all pages have, and what others measured apart."""
 
-import dataclasses
-
 from launchwise.report.blocks import Fold
 from launchwise.report.front.index_page import sections
 from launchwise.report.gpus import card_ratios
+from tests.report.test_tuning_gain import imported
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
 from tests.support.shown import blocks_of, tables
@@ -30,17 +29,8 @@ def test_a_kernel_of_one_gpu_is_not_there():
     assert by_gpu(study(gpus=("big",))) == []
 
 
-def test_what_others_measured_is_folded():
-    made = study(name="theirs")
-    profiles = {
-        gpu: one.model_copy(update={"source": "described"}) for gpu, one in made.profiles.items()
-    }
-    theirs = dataclasses.replace(made, profiles=profiles)
-    (kernels,) = sections([study(), theirs])[1:]
-    assert [row.cells[0].text for row in tables(kernels)[0].rows] == ["A tiny study"]
-    (fold,) = (one for one in blocks_of(kernels, Fold) if one.id == "others")
-    assert [row.cells[0].text for row in tables(fold.blocks)[0].rows] == ["A tiny study"]
-    assert [len(one.rows) for one in by_gpu(study(), theirs)] == [2, 2]
+def test_what_others_measured_has_a_table_of_its_own():
+    assert [len(one.rows) for one in by_gpu(study(), imported())] == [2, 2]
 
 
 def test_the_front_page_shows_it_with_links_to_the_rows():

@@ -3,10 +3,9 @@
 import dataclasses
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.blocks import Fold, Table
 from launchwise.report.models.predicted_times import overall, predictions
 from tests.support.report_study import study
-from tests.support.shown import rows_of
+from tests.support.shown import rows_of, tables, texts
 
 ENTRIES = {
     "knn": ModelEntry(kind="knn", title="kNN"),
@@ -52,24 +51,8 @@ def predicting():
     return dataclasses.replace(made, entries=ENTRIES, facts={**made.facts, "predictions": found})
 
 
-def every(blocks):
-    """Blocks, those in folds among them."""
-    found = []
-    for block in blocks:
-        found += [block, *(every(block.blocks) if isinstance(block, Fold) else [])]
-    return found
-
-
-def tables_in(section):
-    return [block for block in every(section.blocks) if isinstance(block, Table)]
-
-
-def texts(table):
-    return [[cell.text for cell in row.cells] for row in table.rows]
-
-
 def test_models_stand_by_their_median_error():
-    table = tables_in(predictions(predicting()))[0]
+    table = tables(predictions(predicting()), folded=True)[0]
     rows = texts(table)
     assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
     assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
@@ -81,7 +64,7 @@ def test_gpus_and_other_splits_are_in_the_file():
 
 
 def test_all_studies_stand_in_one_table_without_those_that_only_choose():
-    rows = texts(tables_in(overall([predicting(), predicting()]))[0])
+    rows = texts(tables(overall([predicting(), predicting()]), folded=True)[0])
     assert [row[2] for row in rows] == 2 * ["the roofline", "the cost model", "the trees"]
     assert rows[0][:3] == ["tiny", "sizes", "the roofline"]
 
