@@ -1,9 +1,12 @@
-"""Texts of files as literals, cells and comments of other languages: one function per language.
+"""Texts of somebody else: as literals of other languages, and the numbers that they are.
 
-A text of a workload, a sweep or a product is somebody else's. It reaches another language through
-these functions alone, so that it stays a text there. JSON is written by :mod:`json`, and Python by
-``repr``; the report's scripts write snippets by ``launchwiseLiteral`` and commands by
-``launchwiseWord`` of ``templates/literals.js``.
+A text of a workload, a sweep or a product reaches another language (a literal, a cell, a comment)
+through these functions alone, one per language, so that it stays a text there. JSON is written by
+:mod:`json`, and Python by ``repr``; the report's scripts write snippets by ``launchwiseLiteral``
+and commands by ``launchwiseWord`` of ``templates/literals.js``.
+
+Numbers on command lines and in files of others have one strict reader, :func:`whole` and
+:func:`real`. Python itself reads more: ``1_0`` as 10, digits of every script, spaces around them.
 """
 
 from __future__ import annotations
@@ -97,3 +100,22 @@ def visible_output(value: Any) -> Any:
     """What a template of HTML writes before it escapes it: texts hide nothing, markup stays."""
     plain = isinstance(value, str) and not isinstance(value, Markup)
     return visible_lines(value) if plain else value
+
+
+LARGEST = 2**63 - 1  # Largest magnitude of an integer in a file
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
+_REAL = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def whole(text: str) -> int | None:
+    """The integer that a text is: a sign and digits of ASCII alone; None where it is none."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def real(text: str) -> float | None:
+    """The number that a text is, NaN and infinities among them; None where it is none."""
+    return float(text) if _REAL.fullmatch(text) else None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.numbers import LARGEST, whole
+from launchwise.base.literals import LARGEST, whole
 
 RESULTS = "results"
 """Folder of everything that a run makes, in the folder that it runs in. It may be a link."""

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.numbers import LARGEST
+from launchwise.base.literals import LARGEST
 from launchwise.base.storage import read_text
 
 

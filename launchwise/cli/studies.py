@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.literals import whole
 from launchwise.base.names import assigned, named_values
-from launchwise.base.numbers import whole
 from launchwise.base.typed import laid_over, read_yaml_mapping
 from launchwise.experiment.discovery import problems_in
 from launchwise.experiment.experiment import Experiment

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from launchwise.base.errors import UserError
+from launchwise.base.literals import real
 from launchwise.base.names import SPEC_FILE
-from launchwise.base.numbers import real
 from launchwise.base.places import here_or_shipped, shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml

@@ -17,8 +17,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from launchwise.base.errors import Misfit, UserError, check_known, unknown
+from launchwise.base.literals import real, whole
 from launchwise.base.names import inside
-from launchwise.base.numbers import real, whole
 from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.storage import read_records as read_rows
 from launchwise.base.typed import Strict, read_yaml, validated

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.base.errors import UserError
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.base.typed import Strict, read_yaml
 from launchwise.experiment.method import Confirmation, ProblemBlock, Recheck
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName

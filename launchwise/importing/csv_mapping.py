@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.numbers import real, whole
+from launchwise.base.literals import real, whole
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME

@@ -15,8 +15,8 @@ import pandas as pd
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.limits import memory_limit
+from launchwise.base.literals import real
 from launchwise.base.names import GPU, assigned
-from launchwise.base.numbers import real
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.base.storage import read_json_object, read_text, write_text
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.numbers import LARGEST, real, whole
+from launchwise.base.literals import LARGEST, real, whole
 from launchwise.workloads.parts import Value
 
 TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # Unit of a time to milliseconds

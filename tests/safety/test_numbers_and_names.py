@@ -9,7 +9,7 @@ import yaml
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.base.numbers import real, whole
+from launchwise.base.literals import real, whole
 from launchwise.base.storage import read_json
 from launchwise.cli.studies import block_of
 from launchwise.cli.tuning import percent

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, parse, text_of, walk
 from launchwise.cuda_text.types import is_type

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.cli.new.arguments import HostLaunch
 from launchwise.cli.new.body import Polynomial, coefficient, names_of, written
 from launchwise.cli.new.indices import AXES, Indices

@@ -9,7 +9,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.cli.new.body import names_of
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.signature import Kernel, Parameter, Source

@@ -9,7 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
-from launchwise.base.numbers import whole
+from launchwise.base.literals import whole
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import draft_arguments, host_launch, shared_bytes
 from launchwise.cli.new.body import Body, axes_in, names_of
