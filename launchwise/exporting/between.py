@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.exporting.asked import sortable
-from launchwise.exporting.decision import Judged
 from launchwise.exporting.entries import Entry, Tested, texts_of
+from launchwise.exporting.lookup import Judged
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
-from launchwise.exporting.decision import Judge
 from launchwise.exporting.formulas import Ratio
+from launchwise.exporting.lookup import Judge
 from launchwise.learning.answers import BASES, Interval
 from launchwise.workloads.parts import GPU_NAMES, Value
 

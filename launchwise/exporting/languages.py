@@ -14,8 +14,8 @@ from launchwise.base.expressions import parsed
 from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
 from launchwise.base.nested import COMPARISONS, INFIX, nested
-from launchwise.exporting.decision import SQUARINGS
 from launchwise.exporting.formulas import name_kinds
+from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, Answer
 from launchwise.workloads.parts import GPU_NAMES, Value

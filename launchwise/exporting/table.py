@@ -16,10 +16,9 @@ import launchwise
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import write_sealed_json
-from launchwise.exporting.decision import Judge, growth
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
-from launchwise.exporting.lookup import around, distance, outside, within
+from launchwise.exporting.lookup import Judge, around, distance, growth, outside, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     MEASURED,

@@ -10,9 +10,9 @@ from triton_examples import plain, scaled_spec, scaled_table
 
 from launchwise.base.triton_answers import SAID, Answers
 from launchwise.exporting import entries
-from launchwise.exporting.decision import Judge
 from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.languages import python_module
+from launchwise.exporting.lookup import Judge
 from launchwise.exporting.triton import write_triton
 
 

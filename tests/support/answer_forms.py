@@ -14,10 +14,9 @@ from typing import Any
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
-from launchwise.exporting.decision import Judge, growth
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.languages import cpp_name
-from launchwise.exporting.lookup import distance, outside
+from launchwise.exporting.lookup import Judge, distance, growth, outside
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.parts import GPU_NAMES

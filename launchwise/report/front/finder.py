@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from launchwise.base.nested import is_simple, nested
-from launchwise.exporting.decision import SQUARINGS
 from launchwise.exporting.entries import Device
+from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
