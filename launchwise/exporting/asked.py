@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.experiment.study import Blind, Range
-from launchwise.exporting.lookup import distance
+from launchwise.exporting.lookup import distance, sortable
 from launchwise.learning.answering import why_none
 from launchwise.learning.blind import drawn_problem
 from launchwise.learning.final import Final
@@ -115,10 +115,6 @@ def spread_problems(final: Final) -> list[Problem]:
                 break
             chosen.append(allowed[far.index(max(far))])
     return [dict(zip(columns, row, strict=True)) for row in sorted(chosen, key=sortable)]
-
-
-def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
-    return [(isinstance(value, str), value) for value in row]
 
 
 def _plain(value: Any) -> Value:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.exporting.asked import sortable
 from launchwise.exporting.entries import Entry, Tested, texts_of
-from launchwise.exporting.lookup import Judged
+from launchwise.exporting.lookup import Judged, sortable
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched

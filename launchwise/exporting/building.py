@@ -12,12 +12,12 @@ from launchwise.exporting.asked import (
     answerable,
     drawn_problems,
     known_cases,
-    sortable,
     spread_problems,
 )
 from launchwise.exporting.between import calibrated, candidates, held
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_features, name_kinds
+from launchwise.exporting.lookup import sortable
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer

@@ -61,6 +61,11 @@ def _ratio(one: int, other: int) -> float:
     return (high + 1) / (low + 1) if low >= 0 else high - low + 1
 
 
+def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
+    """Key of a problem's values in an order of problems: numbers come before texts."""
+    return [(isinstance(value, str), value) for value in row]
+
+
 def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:
     """How far a problem lies outside of the measured ones: the product over integers of its ratio
     to the nearest end of their range, as in :func:`distance`; 1 within, and where none was

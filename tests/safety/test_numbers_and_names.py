@@ -14,8 +14,7 @@ from launchwise.base.storage import read_json
 from launchwise.cli.studies import block_of
 from launchwise.cli.tuning import percent
 from launchwise.experiment.published import is_number
-from launchwise.exporting.asked import sortable
-from launchwise.exporting.lookup import distance, outside
+from launchwise.exporting.lookup import distance, outside, sortable
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import rows_of_tuner
