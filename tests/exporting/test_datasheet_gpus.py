@@ -9,8 +9,7 @@ from described_gpus import gpus_in_hosts
 from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.asked import UNMEASURED
-from launchwise.exporting.building import SUGGESTIONS, answer_table
+from launchwise.exporting.building import SUGGESTIONS, UNMEASURED, answer_table
 from launchwise.exporting.entries import named_answers
 from launchwise.exporting.files import wisdom_text
 from launchwise.importing.cards import cuda_names

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from launchwise.experiment.study import Range
-from launchwise.exporting.asked import DRAWN, UNMEASURED, drawn_problems, spread_problems
+from launchwise.exporting.building import DRAWN, UNMEASURED, drawn_problems, spread_problems
 from launchwise.exporting.lookup import distance
 from launchwise.workloads.spec import Spec
 

@@ -8,9 +8,8 @@ from agreeing import changed
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.asked import drawn_problems, known_cases
 from launchwise.exporting.between import held
-from launchwise.exporting.building import answer_table
+from launchwise.exporting.building import answer_table, drawn_problems, known_cases
 from launchwise.exporting.entries import named_answers
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
