@@ -20,7 +20,7 @@ from launchwise.cuda_text.declarations import (
     is_clear,
     items,
 )
-from launchwise.cuda_text.launches import CALLS
+from launchwise.cuda_text.host_code import CALLS
 from launchwise.cuda_text.syntax import child, has_word, parse, text_of, walk
 
 _KEPT = (

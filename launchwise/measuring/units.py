@@ -21,8 +21,8 @@ from pathlib import Path
 
 from launchwise.base.storage import digest
 from launchwise.cuda_text.directives import without_comments
+from launchwise.cuda_text.host_code import macros_in, without_host_bodies
 from launchwise.measuring.bundle import mark_of
-from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (
     COMMON,

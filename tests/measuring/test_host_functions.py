@@ -3,7 +3,7 @@
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.host_functions import macros_in, without_host_bodies
+from launchwise.cuda_text.host_code import macros_in, without_host_bodies
 from tests.measuring.test_units import SPEC, changed, compiled, write
 from tests.support.nvcc import kept_nvcc
 

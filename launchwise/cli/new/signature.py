@@ -15,7 +15,7 @@ from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items, on_device
 from launchwise.cuda_text.directives import excluded_by
-from launchwise.cuda_text.launches import HostCode
+from launchwise.cuda_text.host_code import HostCode
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
 from launchwise.cuda_text.syntax import (
     child,
