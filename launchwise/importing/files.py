@@ -1,4 +1,4 @@
-"""Opens files of others: plain or packed, complete or cut off."""
+"""Opens files of others: plain or packed, complete or cut off, within limits of memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import io
 import json
 import lzma
 import re
+import resource
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +256,29 @@ def _closed(text: str, path: str | Path) -> str | None:
         line = text.count("\n", 0, begin) + 1
         raise UserError(f"{path}:{line}", "", "is damaged: an entry that begins here has no end")
     return text[: last[0]] + last[1]
+
+
+@contextmanager
+def memory_limit(where: str | Path, nbytes: int, hint: str = "") -> Iterator[None]:
+    """Limit of the memory that a block takes beside what the process has, where the system tells
+    that. Raises UserError, which ends with ``hint``, when the block, which reads the file
+    ``where``, takes more than ``nbytes``."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        most = resource.RLIM_INFINITY - nbytes
+    most += nbytes
+    # A lower limit is not ours.
+    is_ours = most > 0 and (soft == resource.RLIM_INFINITY or most < soft)
+    try:
+        if is_ours:
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        yield
+    except MemoryError as error:
+        if not is_ours:
+            raise
+        message = f"takes more than {nbytes // 10**6} MB of memory to read{hint}"
+        raise UserError(where, "", message) from error
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

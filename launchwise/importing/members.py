@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
-from launchwise.base.limits import memory_limit
 from launchwise.base.literals import real
 from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
-from launchwise.importing.files import MEMORY, MOST_BYTES, RAISE
+from launchwise.importing.files import MEMORY, MOST_BYTES, RAISE, memory_limit
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space

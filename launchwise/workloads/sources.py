@@ -1,4 +1,4 @@
-"""Finds the CUDA files that a workload's sources include.
+"""Finds and reads the CUDA files that a workload's sources include, within limits.
 
 ``kernels/common/`` holds device code that workloads share. Every workload, also one outside the
 project, includes a header of it as ``#include "common/uniform.cuh"``.
@@ -7,9 +7,13 @@ project, includes a header of it as ``#include "common/uniform.cuh"``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
+from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
 from launchwise.base.storage import read_bytes
 
@@ -17,6 +21,7 @@ PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
 
 MOST_BYTES = 4 << 20  # Longest source file, bytes
+READING_S = 6  # Most CPU time for reading the sources of a workload
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
@@ -30,6 +35,23 @@ def source_text(path: Path, most: int = MOST_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n")
+
+
+@contextmanager
+def cpu_limit(where: str | Path, seconds: float = READING_S) -> Iterator[None]:
+    """Limit of the CPU time of a block, in the main thread; ``seconds`` of the whole process.
+    Raises UserError when the block, which reads the file ``where``, takes longer."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise UserError(where, "", f"takes more than {seconds:g} s of CPU time to read")
+
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def include_folders(folder: Path) -> list[Path]:

@@ -25,10 +25,10 @@ from samples import ROOT
 
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
-from launchwise.base.limits import cpu_limit
 from launchwise.base.scripting import running
 from launchwise.tables.files import METADATA_KEY, read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.spec import load_spec
 
 STRANGER = ROOT / "tests" / "strangers" / "threshold_mask"

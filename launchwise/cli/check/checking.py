@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.limits import cpu_limit
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
@@ -39,6 +38,7 @@ from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.own_functions import check_own_functions, own_error
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.sampling import Draws, drawn_of
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.space import (
     LENIENT_GPU,
     Problem,

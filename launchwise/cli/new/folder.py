@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.limits import cpu_limit
 from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
@@ -22,7 +21,7 @@ from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.builds import TRITON
-from launchwise.workloads.sources import MOST_BYTES
+from launchwise.workloads.sources import MOST_BYTES, cpu_limit
 from launchwise.workloads.usual import USUAL_FILE
 
 
