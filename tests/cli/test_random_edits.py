@@ -35,12 +35,15 @@ def spec_doors(folder):
 
 def import_doors(folder):
     """Files of other tuners to what imports them."""
-    for name, content in {
+    results = {
         "cache.json": foreign.cache(),
-        "t1.json": foreign.t1(),
         "t4.json": foreign.t4(),
         "ktt.json": foreign.ktt(),
-    }.items():
+        "list.json": foreign.results(),
+        "with_device.json": [foreign.results(), {"device_name": "NVIDIA RTX A4000"}],
+        "triton.json": foreign.triton([64, 2, "torch.float16"]),
+    }
+    for name, content in {**results, "t1.json": foreign.t1()}.items():
         (folder / name).write_text(json.dumps(content, indent=1))
     (folder / "rows.csv").write_text("x,y,ms,said\n16,1,2.5,ok\n32,1,3.5,ok\n16,2,1.5,bad\n")
     columns = {"tunables": ["x", "y"], "time": "ms", "unit": "ms", "status": "said"}
@@ -52,7 +55,7 @@ def import_doors(folder):
         return lambda: import_sweeps([path], "x", folder / "k", folder / "r", **asked)
 
     return {
-        **{folder / name: door(name) for name in ("cache.json", "t4.json", "ktt.json")},
+        **{folder / name: door(name) for name in results},
         folder / "t1.json": door("cache.json", space=folder / "t1.json"),
         folder / "rows.csv": door("rows.csv", columns=folder / "columns.yaml"),
         folder / "columns.yaml": door("rows.csv", columns=folder / "columns.yaml"),

@@ -1,12 +1,12 @@
 """Products that somebody edited and sealed anew: an answer of the same kind, or one line."""
 
-import copy
 import random
 import shutil
 from pathlib import Path
 
 import pytest
 from command_line import line_of
+from edits import with_value
 from products import STUDY, stencil_project
 
 from launchwise.base.storage import read_sealed_json, write_sealed_json
@@ -50,23 +50,10 @@ def keys(content):
         yield from ((key, *rest) for rest in keys(content[key]))
 
 
-def edited(content, way, strange):
-    """With another value at one key; without the key where the value is ``...``."""
-    changed = copy.deepcopy(content)
-    inside = changed
-    for key in way[:-1]:
-        inside = inside[key]
-    if strange is ...:
-        del inside[way[-1]]
-    else:
-        inside[way[-1]] = strange
-    return changed
-
-
 @pytest.mark.parametrize(("name", "way", "strange", "said"), RESEALED)
 def test_what_no_product_holds_is_named_with_its_file(product, capsys, name, way, strange, said):
     path = table_of(product) if name == "lookup" else product / f"{name}.json"
-    write_sealed_json(path, edited(read_sealed_json(path), way, strange))
+    write_sealed_json(path, with_value(read_sealed_json(path), way, strange))
     line = line_of(capsys, *(MEASURED if name == "lookup" else BETWEEN))
     assert (f"results/lookup/{STUDY}.json" if name == "lookup" else f"{name}.json") in line
     assert said in line
@@ -86,7 +73,7 @@ def test_an_edit_that_is_sealed_anew_gives_no_traceback(product, capsys):
     refused = 0
     for path, way in dice.sample(places, EDITS):
         strange = dice.choice([..., *STRANGE])
-        write_sealed_json(path, edited(contents[path], way, strange))
+        write_sealed_json(path, with_value(contents[path], way, strange))
         code = main(BETWEEN if dice.random() < 0.7 else MEASURED)
         said, where = capsys.readouterr(), (path.name, way, strange)
         if code:

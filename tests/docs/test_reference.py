@@ -1,12 +1,12 @@
 """The reference: descriptions, JSON schemas and pages that come from the typed models."""
 
-import copy
 import re
 import shutil
 from functools import cache
 from pathlib import Path
 
 import pytest
+from edits import with_value
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 from samples import ROOT
@@ -66,16 +66,6 @@ def validator(name):
 def errors(name, value):
     """What the JSON schema of a file finds wrong with ``value``."""
     return [error.message for error in validator(name).iter_errors(value)]
-
-
-def changed(value, place, new):
-    """A copy of ``value`` with ``new`` at ``place``."""
-    copied = copy.deepcopy(value)
-    inner = copied
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = new
-    return copied
 
 
 # Descriptions
@@ -172,7 +162,7 @@ def test_files_of_the_project_fit_their_schema(path, name):
 def test_a_wrong_key_or_value_is_refused_deep_in_a_file(name, place, new):
     example = read_yaml(EXAMPLES / f"{name}.yaml")
     assert errors(name, example) == []
-    assert errors(name, changed(example, place, new))
+    assert errors(name, with_value(example, place, new))
 
 
 def places(value, above=()):
@@ -186,22 +176,12 @@ def places(value, above=()):
             yield from places(inner, (*above, number))
 
 
-def without(value, place):
-    """A copy of ``value`` without the key at ``place``."""
-    copied = copy.deepcopy(value)
-    inner = copied
-    for key in place[:-1]:
-        inner = inner[key]
-    del inner[place[-1]]
-    return copied
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_schema_and_model_agree_on_which_keys_are_required(name):
     example = read_yaml(EXAMPLES / f"{name}.yaml")
     missing = 0
     for place in places(example):
-        value = without(example, place)
+        value = with_value(example, place, ...)
         try:
             MODELS[name].model_validate(value)
             refused = False

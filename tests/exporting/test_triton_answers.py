@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from edits import with_value
 from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
 
 import launchwise
@@ -154,70 +155,47 @@ def test_a_launch_that_does_not_fit_is_one_line(made):
         decorated[(1,)](*arguments(16, 1000), BLOCK=64)
 
 
-WRONG = {
-    "an argument that the kernel lacks": (
-        lambda content: content["problem"].update(rows="m"),
+WRONG = [
+    (
+        ("problem", "rows"),
+        "m",
         "problem.rows: scaled has no argument m (its own: y, x, rows, n, factor, BLOCK, HALF)",
     ),
-    "another kernel": (
-        lambda content: content.update(kernel="other"),
-        "kernel: the file is of other, not of scaled: export it anew",
+    (("kernel",), "other", "kernel: the file is of other, not of scaled: export it anew"),
+    (("tunables", 0), "TILE", "TILE: is no constexpr of scaled (its own: BLOCK, HALF)"),
+    *(
+        (
+            ("problem", name),
+            None,
+            f"problem.{name}: no argument of scaled states it: say where, such as "
+            f'problem={{"{name}": "{place}"}}',
+        )
+        for name, place in (("rows", "y.shape[0]"), ("dtype", "y.dtype"))
     ),
-    "another constexpr": (
-        lambda content: content.update(tunables=["TILE", "num_warps", "HALF"]),
-        "TILE: is no constexpr of scaled (its own: BLOCK, HALF)",
+    *(
+        (place, value, f"{named}: is damaged, {value!r} cannot stand here: export it anew")
+        for named, place, value in (
+            ("problem.rows", ("problem", "rows"), 5),
+            ("answers[1].configuration.BLOCK", ("answers", 1, "configuration", 0), "x"),
+            ("answers[0].configuration.num_warps", ("answers", 0, "configuration", 1), 1.5),
+            ("fallback.num_warps", ("fallback", 1), "4"),
+            ("answers[3].device", ("answers", 3, "device"), "huge"),
+            ("answers[1].time_ms", ("answers", 1, "time_ms"), "x"),
+        )
     ),
-    "no argument": (
-        lambda content: content["problem"].update(rows=None),
-        'problem.rows: no argument of scaled states it: say where, such as problem={"rows": '
-        '"y.shape[0]"}',
-    ),
-    "no type": (
-        lambda content: content["problem"].update(dtype=None),
-        'problem.dtype: no argument of scaled states it: say where, such as problem={"dtype": '
-        '"y.dtype"}',
-    ),
-    "a place that is no text": (
-        lambda content: content["problem"].update(rows=5),
-        "problem.rows: is damaged, 5 cannot stand here: export it anew",
-    ),
-    "a text in the place of a number": (
-        lambda content: content["answers"][1]["configuration"].__setitem__(0, "x"),
-        "answers[1].configuration.BLOCK: is damaged, 'x' cannot stand here: export it anew",
-    ),
-    "warps that cannot be": (
-        lambda content: content["answers"][0]["configuration"].__setitem__(1, 1.5),
-        "answers[0].configuration.num_warps: is damaged, 1.5 cannot stand here",
-    ),
-    "a fallback that is none": (
-        lambda content: content["fallback"].__setitem__(1, "4"),
-        "fallback.num_warps: is damaged, '4' cannot stand here",
-    ),
-    "a device of no answers": (
-        lambda content: content["answers"][3].update(device="huge"),
-        "answers[3].device: is damaged, 'huge' cannot stand here",
-    ),
-    "a time that is none": (
-        lambda content: content["answers"][1].update(time_ms="x"),
-        "answers[1].time_ms: is damaged, 'x' cannot stand here",
-    ),
-    "another format": (lambda content: content.update(format="x"), "format: must be"),
-    "no answers": (
-        lambda content: content.pop("answers"),
-        "is damaged (KeyError: 'answers'): export it anew",
-    ),
-    "a size that is no integer": (
-        lambda content: content["answers"][0]["problem"].__setitem__(0, 1.5),
+    (("format",), "x", "format: must be"),
+    (("answers",), ..., "is damaged (KeyError: 'answers'): export it anew"),
+    (
+        ("answers", 0, "problem", 0),
+        1.5,
         "is damaged (TypeError: 'float' object cannot be interpreted as an integer)",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_file_is_one_line(made, tmp_path, case):
-    change, said = WRONG[case]
-    content = json.loads(made[1].read_text())
-    change(content)
+@pytest.mark.parametrize(("place", "value", "said"), WRONG)
+def test_a_wrong_file_is_one_line(made, tmp_path, place, value, said):
+    content = with_value(json.loads(made[1].read_text()), place, value)
     shutil.copy(made[1].with_suffix(".py"), tmp_path)
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(content))

@@ -1,11 +1,13 @@
-"""Random edits of files: what a slip of the hand, a full disk or ill will makes of them."""
+"""Edits of files, chosen or drawn: a slip of the hand, a full disk or ill will makes them."""
 
 from __future__ import annotations
 
 import copy
 import json
+import operator
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import yaml
@@ -29,6 +31,19 @@ STRANGE: tuple[Any, ...] = (
 """Values in the place of others; all but a few are of the wrong type or out of range."""
 
 Place = tuple[Any, Any]  # A mapping or list, and a key or number in it
+
+
+def with_value(content: Any, way: Sequence[Any], value: Any) -> Any:
+    """A copy of ``content`` with a value at the end of a way of keys and numbers; without what is
+    there where the value is ``...``."""
+    *above, last = way
+    copied = copy.deepcopy(content)
+    inside = reduce(operator.getitem, above, copied)
+    if value is ...:
+        del inside[last]
+    else:
+        inside[last] = value
+    return copied
 
 
 def edited(text: str, dice: random.Random) -> bytes:
