@@ -104,6 +104,9 @@ REFUSED = {
     "ktt": ("a.json", b'{"Results": [{}], "Metadata": {"TimeUnit": "ms"}}', "Configuration"),
     "t4": ("a.json", b'{"results": [{"times": {}, "invalidity": ""}]}', "configuration: is miss"),
     "t1": ("a.json", b'{"ConfigurationSpace": {}}', "is T1, which holds a space and no times"),
+    "triton": ("a.json", b'{"configs_timings": [[{}, 1]]}', "configuration and its timing"),
+    "triton, three": ("a.json", b'{"configs_timings": [[1, 2, 3]]}', "a configuration and its ti"),
+    "triton, arguments": ("a.json", b'{"configs_timings": [[{"kwargs": 1}, 1]]}', "must map names"),
 }
 
 
