@@ -103,7 +103,7 @@ def test_a_sound_sweep_is_well():
         # Configurations that cannot run are no fault of a sweep.
         (lambda rows: ended(rows, "failed", 50), []),
         (lambda rows: ended(rows, "wrong", 1), ["1 wrong result"]),
-        (lambda rows: mixed(rows, 1), ["10 % of the problems with rows of several cards"]),
+        (lambda rows: mixed(rows, 1), ["10 % of the problems with repeated rows of several cards"]),
     ],
 )
 def test_a_sweep_is_sound_up_to_each_limit(change, complaints):

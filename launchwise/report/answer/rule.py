@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Table
@@ -45,7 +46,11 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
     configuration counts where it was measured at every problem of its range. Empty where none
     was."""
     every = fractions(study)
-    own = every[every["gpu"] == gpu].reset_index(drop=True)
+    own = every[every["gpu"] == gpu]
+    # The baseline is measured everywhere, and may be no candidate.
+    asked = study.settings
+    own = own[Domain(study.spec, study.profiles).is_of(own, asked.candidates, asked.constraints)]
+    own = own.reset_index(drop=True)
     if len(own[study.problem_columns].drop_duplicates()) < FEWEST:
         return []
     logs = np.log(own["fraction"].to_numpy())

@@ -170,8 +170,9 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     return Figure(
         id=f"{study.name}-best-{slug(gpu)}",
         caption=(
-            f"{gpu}: the fastest configuration at every size. A flat line: one choice serves all "
-            "sizes; a gap: another variant is faster. "
+            f"{gpu}: the configuration named at every size: of those that cannot be told apart "
+            "from the fastest the usual choice, else the simplest that was paired. A flat line: "
+            "one choice serves all sizes; a gap: another variant is named. "
             f"{_at_the_edge(study, own, drawn, gpu)}"
         ).rstrip(),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
@@ -211,7 +212,7 @@ def _lines(
 
 
 def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
-    """Tunables whose largest measured value is the fastest."""
+    """Tunables whose largest measured value is named."""
     measured = study.measured.loc[study.measured["gpu"] == gpu, list(drawn)].max()
     said = []
     for name in drawn:
@@ -222,6 +223,6 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
     if not said:
         return ""
     return (
-        f"The largest value measured is the fastest for {wording.listed(said)}: a larger one may "
-        "be faster still."
+        f"The largest value measured is named for {wording.listed(said)}: larger ones were not "
+        "tried."
     )

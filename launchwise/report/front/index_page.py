@@ -170,8 +170,9 @@ def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> T
 
 
 BLIND_NOTE = (
-    "Problems were drawn at random from the ranges of each study, and none of them had been "
-    "measured. The answers were recorded with a digest and the commit. Then these problems were "
+    "Problems were drawn at random from the ranges of each study: none is among the rows that it "
+    "learnt from, nor had been measured on that GPU. The answers were recorded with a digest and "
+    "the commit. Then these problems were "
     "measured in full, and answer, usual choice and fastest configuration were timed in pairs. "
     "Mean, percentile and speed are from these pairs; the best is the fastest of at most eight "
     "configurations that ran in them, so fractions are upper bounds. The best of five measurements "

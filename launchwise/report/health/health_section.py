@@ -29,8 +29,8 @@ LIMITS = (
     f"Sound: at most {100 * MOST_HELD_BACK:g} % of the timed rows throttled by power or heat, "
     f"drift of the reference kernel at most {100 * MEDIAN_DRIFT:g} % in the median and "
     f"{100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows hung or out of "
-    f"memory, no result wrong, at most {100 * MOST_MIXED:g} % of the problems with rows of several "
-    "cards, and no other sweep with a newer major version of the driver."
+    f"memory, no result wrong, at most {100 * MOST_MIXED:g} % of the problems with repeated rows "
+    "of several cards, and no other sweep with a newer major version of the driver."
 )
 
 

@@ -85,7 +85,7 @@ class Health:
             found.append(f"{wording.plural(self.wrong, 'wrong result')}")
         if self.mixed > MOST_MIXED:
             share = wording.percent(self.mixed, 0)
-            found.append(f"{share} % of the problems with rows of several cards")
+            found.append(f"{share} % of the problems with repeated rows of several cards")
         if self.newest_driver:
             found.append(f"driver {', '.join(self.drivers)}, others have {self.newest_driver}")
         return found

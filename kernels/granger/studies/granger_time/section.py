@@ -86,7 +86,9 @@ def _predictions(known: Known) -> Table:
     for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
         fields += grouped(group, *_of_rows(known, rows, (PUBLISHED, ONCE, BEST)))
     problem = wording.problem(facts.problem, known.study.problem_columns)
-    caption = f"Times of {problem}: the published launch, without copies, fastest verified"
+    caption = (
+        f"Times of {problem}, rows of the sweep: published launch, no copies, fastest verified"
+    )
     return table_of(caption, fields, rates)
 
 

@@ -194,7 +194,7 @@ def borrowed(
 
 
 PAPER = "RTX 2080 Ti"
-NOTE = "A loss is told where both m ran in pairs on the target, and is 0 where they tie."
+NOTE = "A loss on our GPUs is told where both m ran in pairs there, and is 0 where they tie."
 
 
 def _ours(losses: pd.DataFrame) -> dict[str, Any]:
