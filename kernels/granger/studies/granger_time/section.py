@@ -115,8 +115,7 @@ def _of_rows(
 def _note(known: Known) -> Text:
     added = ""
     if known.added:
-        names = wording.listed(known.added)
-        added = f"{names}: not in the source; the formula has their measured ceilings. "
+        added = f"{wording.listed(known.added)}: not in the source, by their measured ceilings. "
     return Text(
         f"{added}The source measures nothing, and its GPUs were not at hand: the cost model has "
         f"their datasheets. {PUBLISHED} is {wording.NEVER_CHOSEN}.",

@@ -267,6 +267,6 @@ NO_GAIN = dict.fromkeys(str(one.value) for one in GAINS) | {"above": MISSING}
 
 
 NOTE = (
-    f"{JUDGED} Tie: streams that the errors of times of one kind (pairs, or sweep) do not tell "
-    "apart from the fastest. Other GPUs and problems: the lookup."
+    f"{JUDGED} Tie: streams that errors of times of one kind (pairs, or sweep) do not tell from "
+    "the fastest. Other GPUs: the lookup."
 )
