@@ -80,10 +80,11 @@ def cpp_comment(text: str) -> str:
 
 
 def csv_cell(value: Any) -> Any:
-    """A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe."""
+    """A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe, and
+    nothing hides."""
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    return _FORMULA.sub(r"\1'", value)
+    return _FORMULA.sub(r"\1'", visible_lines(value))
 
 
 def csv_table(table: pd.DataFrame) -> pd.DataFrame:

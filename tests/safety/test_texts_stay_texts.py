@@ -252,7 +252,7 @@ def is_formula(cell):
 def test_tables_of_the_report_hold_no_formula(text, cell):
     found = writing.folder(Report([planted(text)], RUN), 1)
     csv_files = [path for path in found if path.endswith(".csv")]
-    assert len(csv_files) == 3
+    assert len(csv_files) > 3
     for path in csv_files:
         assert not any(is_formula(cell) for row in cells_of(found[path]) for cell in row)
     framed = csv_table(pd.DataFrame({text: [text], "n": [-1]})).to_csv(index=False)
