@@ -19,11 +19,11 @@ from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support import samples
 from tests.support.named_tables import named_table
 from tests.support.said import learnt_of
-from tests.support.samples import STENCIL
 
-KERNEL = STENCIL
+KERNEL = samples.STENCIL
 
 NARROW = {"bx": 32, "by": 4, "bz": 1}
 WIDE = {"bx": 64, "by": 2, "bz": 1}
@@ -79,30 +79,18 @@ KNN_TRAINING = {
 
 def profile(name: str, sms: int = 8, copy_gbs: float = 1000.0) -> GpuProfile:
     """A GPU of eight SMs, or a slice of it."""
-    return GpuProfile(
-        name=name,
+    return samples.profile(
+        name,
         device_name="Test GPU",
-        card="0123456789abcdef",
         whole_card_sms=8,
-        compute_capability=(9, 0),
-        arch="sm_90",
         sms=sms,
         cores=128 * sms,
         clock_mhz=1000.0,
-        memory_clock_mhz=1000.0,
-        memory_bus_bits=512,
-        memory_bytes=10**9,
         memory_bandwidth_gbs=1200.0,
         l2_bytes=2**20,
         shared_per_sm_bytes=2**16,
         shared_per_block_bytes=2**15,
-        registers_per_sm=2**16,
-        max_threads_per_sm=2048,
-        max_threads_per_block=1024,
         driver="1.0",
-        toolkit="13.0",
-        commit="a" * 40,
-        measured_at="2026-01-02T03:04:05+00:00",
         ceilings=Ceilings(copy_bandwidth_gbs=copy_gbs, launch_overhead_us=2.0),
     )
 
