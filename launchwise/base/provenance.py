@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -47,15 +46,26 @@ def commit(root: str | Path = ROOT) -> str:
     return f"{head}+changes" if changed else head
 
 
-def changes_since(one: str, paths: Sequence[Path], root: str | Path = ROOT) -> int | None:
-    """Number of commits that changed any of ``paths`` after ``one``; None where git knows none.
-    ``one``: a commit by its hexadecimal name; what else a table may hold is not given to git.
-    ``paths``: files and folders; ``*`` stands for any text of one name."""
-    if not re.fullmatch(r"[0-9a-f]{7,40}", one):
-        return None
+def changes_since(
+    commits: Collection[str], paths: Sequence[Path], root: str | Path = ROOT
+) -> dict[str, int]:
+    """Commit to the number of commits that changed any of ``paths`` after it, without those that
+    are not in the history. ``paths``: files and folders; ``*`` stands for any text of one name."""
     named = [f":(glob){path}" for path in paths]
-    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", *named)
-    return None if counted is None else int(counted)
+    history = _git(root, "rev-list", "--parents", "HEAD")
+    changing = _git(root, "rev-list", "HEAD", "--", *named)
+    if history is None or changing is None:
+        return {}
+    parents = {child: before for child, *before in map(str.split, history.splitlines())}
+    found = {}
+    for one in parents.keys() & {*commits}:
+        left, inside = [one], set()
+        while left:
+            if (each := left.pop()) not in inside:
+                inside.add(each)
+                left += parents[each]
+        found[one] = len({*changing.split()} - inside)
+    return found
 
 
 def _git(root: str | Path, *arguments: str) -> str | None:

@@ -68,19 +68,20 @@ def ages(
     """GPU and workload of each sweep to its age."""
     folders = {study.spec.workload: study.folder.parents[1] for study in studies if study.folder}
     today = pd.to_datetime(at, utc=True, errors="coerce")
-    changes: dict[tuple[str, str], int | None] = {}
+    changes = {
+        workload: changes_since(
+            {one for each in found if each.workload == workload for one in each.commits},
+            watched_paths(folder),
+        )
+        for workload, folder in folders.items()
+    }
     ages_: dict[tuple[str, str], Age] = {}
     for each in found:
         last = pd.to_datetime(each.last, utc=True, errors="coerce")
         days = None if pd.isna(last) or pd.isna(today) else max(0, (today - last).days)
-        folder = folders.get(each.workload)
-        counts = []
-        for one in each.commits:
-            if folder is not None and (each.workload, one) not in changes:
-                changes[each.workload, one] = changes_since(one, watched_paths(folder))
-            counts.append(changes.get((each.workload, one)))
-        known = [count for count in counts if count is not None]
-        ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
+        counts = changes.get(each.workload, {})
+        known = [counts[one] for one in each.commits if one in counts]
+        ages_[each.gpu, each.workload] = Age(days, max(known, default=None))
     return ages_
 
 
