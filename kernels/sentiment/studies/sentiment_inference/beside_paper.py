@@ -153,7 +153,8 @@ def _time(row: Row | None, of_streams: bool = False) -> Time | None:
 
 
 def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
-    best = [case.fastest(given=given, tokens=TOKENS, **named) for given in GIVEN]
+    named |= {"tokens": TOKENS, "variant": tuple(names)}
+    best = (case.fastest(given=given, **named) for given in GIVEN)
     return first_of(rows.get(name) for rows in best for name in names)
 
 
