@@ -233,10 +233,6 @@ MAX_KINDS = 12
 """Panels of one figure; a study with more kinds of problems shows the most measured ones."""
 
 
-COPIES_MATTER = 0.1
-"""Largest copy-bandwidth share below which a study counts as not bound by memory."""
-
-
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """(title, rows) of every kind of problem (all parameters but the size), in order. Of more than
     :data:`MAX_KINDS`, those with the most measured problems: a kind with one size shows nothing of
@@ -289,11 +285,6 @@ def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
     if len(every) and every.min() > 0 and every.max() / every.min() > 100:
         return log_axis(title, table[study.size].astype(float))
     return axis(title)
-
-
-def copies_matter(best: pd.DataFrame) -> bool:
-    """Whether shares of the copy bandwidth say anything of a study's fastest configurations."""
-    return bool(best["limit_share"].max() >= COPIES_MATTER)
 
 
 def has_sizes(study: StudyData, table: pd.DataFrame) -> bool:

@@ -68,8 +68,11 @@ def compared(study: StudyData) -> Section:
     return Section(f"{study.name}-gpus", "GPUs", found)
 
 
+COPIES_MATTER = 0.1  # Largest share of the copy bandwidth below which memory bounds no problem
+
+
 def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:
-    shares = theme.copies_matter(best)
+    shares = best["limit_share"].max() >= COPIES_MATTER
     return [
         *(field(name, name) for name in study.problem_columns),
         field("GPU", "gpu"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from launchwise.learning.prediction_errors import ALL
 from launchwise.report import scores, wording
-from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.blocks import Block, Fold, Section, Text
 from launchwise.report.fields import Field, decimals, field, file_of, grouped, table_of
 from launchwise.report.study import StudyData
 
@@ -57,7 +57,8 @@ def whole_split(study: StudyData, split: str, gpu: str = ALL) -> list[Mapping[st
 def predictions(study: StudyData) -> Section | None:
     """Measured against predicted time; None where no model predicts any."""
     split = scores.first_split(study)
-    if not whole_split(study, split, ALL):
+    first = whole_split(study, split)
+    if not first:
         return None
     splits = list(dict.fromkeys(one["split"] for one in _errors(study)))
     parts = dict.fromkeys(one["gpu"] for one in _errors(study))
@@ -67,25 +68,19 @@ def predictions(study: StudyData) -> Section | None:
         for gpu in parts
         for one in whole_split(study, name, gpu)
     ]
-    more = table_of("Errors of predicted times, every split and GPU", _fields(study), every)
+    fields = [field("split", "split"), field("GPU", "on"), _titled(study), *FIGURES]
+    more = table_of("Errors of predicted times, every split and GPU", fields, every)
+    caption = f"Errors of predicted times, split “{split}”: {study.split_title(split)}, all GPUs"
     found: list[Block] = [
-        _table(study, split, ALL),
+        table_of(caption, [_titled(study), *FIGURES], first),
         Text(NOTE, "note"),
         file_of(f"data/{study.name}.errors.csv", more),
     ]
     return Section(f"{study.name}-predicted", "Predicted against measured time", found)
 
 
-def _fields(study: StudyData) -> list[Field]:
-    titled = field("model", lambda one: study.title(one["model"]))
-    return [field("split", "split"), field("GPU", "on"), titled, *FIGURES]
-
-
-def _table(study: StudyData, split: str, gpu: str) -> Table:
-    on = "all GPUs" if gpu == ALL else gpu
-    caption = f"Errors of predicted times, split “{split}”: {study.split_title(split)}, {on}"
-    fields = [field("model", lambda one: study.title(one["model"])), *FIGURES]
-    return table_of(caption, fields, whole_split(study, split, gpu))
+def _titled(study: StudyData) -> Field:
+    return field("model", lambda one: study.title(one["model"]))
 
 
 def _predictors(study: StudyData) -> list[str]:
@@ -99,7 +94,7 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
         {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
         for study in studies
         for split in study.settings.splits
-        for whole in [{one["model"]: one for one in whole_split(study, split, ALL)}]
+        for whole in [{one["model"]: one for one in whole_split(study, split)}]
         for name in _predictors(study)
         if name in whole
     ]

@@ -133,15 +133,11 @@ def _overview(report: Report) -> Part:
 
 def _tables(name: str, study: StudyData | None) -> dict[str, str]:
     """Main tables of a study as CSV: path to text. Those of a study that is not here are empty."""
-    summaries = {
-        MODELS: model_summary,
-        CONFIGURATIONS: configuration_summary,
-    }
     return {
         path.format(study=name): csv_table(
             pd.DataFrame() if study is None else summary(study)
         ).to_csv(index=False, float_format="%.5g")
-        for path, summary in summaries.items()
+        for path, summary in ((MODELS, model_summary), (CONFIGURATIONS, configuration_summary))
     }
 
 
