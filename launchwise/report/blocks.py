@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, isfinite, log, nan
+from math import inf, log
 from typing import Any
 
 MISSING = "–"
 
-BARS = 500  # Width of the axis of a drawing, pixels
+LABELS, BARS = 220, 500  # Width of the labels and of the axis of a drawing, pixels
 LEAST_BETWEEN_LABELS = 30  # Labels of nearer ticks would lie on each other, pixels
 
 
@@ -42,41 +42,40 @@ class Notice(Block):
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar from 1 to ``end`` and its marks, which are values on the axis; NaN for no mark."""
+    """A bar from 1 to ``end``, and a thin line from 1 to a tick at ``line``."""
 
     label: str
     words: str  # behind it
     end: float
-    line: float = nan  # end of a thin line, from 1, with a tick
-    dot: float = nan
-    tick: float = nan
-    pale: bool = False
+    line: float
 
-    def known(self, mark: float) -> bool:
-        """Whether a mark has a place on a logarithmic axis."""
-        return isfinite(mark) and mark > 0
+
+TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
+
+LEAST_END = 1.05  # Right end of the axis where no bar is longer
 
 
 @dataclass(frozen=True)
 class Drawing(Block):
-    """Bars on a logarithmic axis, a picture that needs no script."""
+    """Bars on a logarithmic axis from 1, a picture that needs no script."""
 
     id: str
     caption: str
     alt: str  # what is drawn, in words
     bars: Sequence[Bar]
-    ticks: Sequence[float]  # drawn where they lie within the ends
-    ends: tuple[float, float]  # of the axis
-    label: int  # room for labels, pixels
-    row: int  # height of a bar with what is around it, pixels
+
+    @property
+    def end(self) -> float:
+        """Right end of the axis."""
+        return max(LEAST_END, 1.02 * max(bar.line for bar in self.bars))
 
     @property
     def shown(self) -> list[tuple[float, bool]]:
         """Ticks within the ends, and whether there is room for the label of each."""
         found: list[tuple[float, bool]] = []
         last = -inf
-        for tick in self.ticks:
-            if self.ends[0] <= tick <= self.ends[1]:
+        for tick in TICKS:
+            if tick <= self.end:
                 room = self.x(tick) - last > LEAST_BETWEEN_LABELS
                 found.append((tick, room))
                 last = self.x(tick) if room else last
@@ -84,8 +83,7 @@ class Drawing(Block):
 
     def x(self, value: float) -> float:
         """Place of a value, pixels."""
-        low, high = map(log, self.ends)
-        return round(self.label + BARS * (log(value) - low) / (high - low), 1)
+        return round(LABELS + BARS * log(value) / log(self.end), 1)
 
 
 @dataclass(frozen=True)

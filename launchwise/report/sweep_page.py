@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.base.storage import write_json, write_text
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.report import theme, wording
-from launchwise.report.answer.tunables import every_value, losses, with_fractions
+from launchwise.report.answer.tunables import EVERY, losses, with_fractions
 from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
 from launchwise.report.gpus import gpu_attributes
@@ -172,7 +172,7 @@ def _tunables(spec: Spec, rows: pd.DataFrame, profile: GpuProfile) -> Iterator[B
             "tuned, at the problems where it was tried with all other settings of the fastest, or "
             "cannot be."
         )
-        yield every_value("One value fixed, all others free", found)
+        yield table_of("One value fixed, all others free", EVERY, found)
 
 
 def _problems(spec: Spec, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -14,7 +14,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
-from launchwise.report.blocks import Bar, Block, Drawing, Section, Table, Text
+from launchwise.report.blocks import Bar, Block, Drawing, Section, Text
 from launchwise.report.fields import decimals, field, file_of, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import slug
@@ -58,6 +58,8 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
     """
     found = []
     facts = gpu_facts(profile.model_dump())
+    # Rows are selected for each tunable: other columns would be carried about.
+    rows = rows[[*spec.problem_columns, *spec.tunable_columns, "fraction"]]
     # Texts are slow to compare: each tunable's values as numbers, once.
     codes = pd.DataFrame(
         {name: pd.factorize(rows[name])[0] for name in spec.tunable_columns}, index=rows.index
@@ -188,25 +190,14 @@ def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
     return min(common, key=lambda record: record["loss_percent"])
 
 
-VALUE = [
+EVERY = [
+    field("tunable", "tunable"),
     field("value", "value"),
     field("problems", "problems", wording.count),
     field("time lost", "loss_percent", decimals(1), "% (mean)"),
+    field("time lost", "worst_loss_percent", decimals(1), "% (worst)"),
 ]
-
-WORST = field("time lost", "worst_loss_percent", decimals(1), "% (worst)")
-
-EVERY = [field("tunable", "tunable"), *VALUE, WORST]
-
-
-def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
-    """Every value of every tunable, with its cost."""
-    return table_of(caption, EVERY, found)
-
-
-TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
-
-LEAST_END = 1.05  # Right end of the axis where no tunable costs more
+"""Every value of every tunable, with its cost."""
 
 
 def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
@@ -219,9 +210,8 @@ def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
         mean, worst = (wording.fixed(loss, 1) for loss in order(one))
         end, line = (1 + loss / 100 for loss in order(one))
         words = f"{one['value']}: {mean} %, at most {worst} %, problems: {one['problems']}"
-        bars.append(Bar(one["tunable"], words, end, line=line))
+        bars.append(Bar(one["tunable"], words, end, line))
         said.append(f"{one['tunable']} = {words}")
     caption = f"{gpu}: time with the best single value of a tunable / best time"
     alt = f"Sensitivity of tunables on {gpu}. {'; '.join(said)}."
-    ends = 1.0, max(LEAST_END, 1.02 * max(bar.line for bar in bars))
-    return Drawing(name, caption, alt, bars, TICKS, ends, label=220, row=24)
+    return Drawing(name, caption, alt, bars)
