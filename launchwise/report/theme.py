@@ -270,15 +270,11 @@ def own_scales(panels: Sequence[Panel]) -> str:
     return " Each panel has its own scale." if len(panels) > 1 else ""
 
 
-def size_axis(study: StudyData) -> str:
-    """Title of the axis along which problems grow."""
-    return wording.with_unit(study.size, study.spec.problem[study.size].unit)
-
-
 def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
     """Axis of problem sizes: logarithmic where they span two decades, categories where texts."""
-    title = size_axis(study)
-    if study.spec.problem[study.size].type == "category":
+    size = study.spec.problem[study.size]
+    title = wording.with_unit(study.size, size.unit)
+    if size.type == "category":
         return axis(title, type="category")
     # By the sizes of the whole study: panels beside each other have one kind of axis.
     every = study.rows[study.size].astype(float)

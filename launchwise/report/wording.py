@@ -167,14 +167,6 @@ def with_unit(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit else name
 
 
-def days(stamps: Iterable[str]) -> str:
-    """First and last day of ISO time stamps."""
-    found = sorted({stamp[:10] for stamp in stamps if stamp})
-    if not found:
-        return MISSING
-    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
-
-
 def moment(stamp: str) -> str:
     """An ISO time stamp to the minute, for people."""
     return f"{stamp[:16].replace('T', ' ')} UTC" if len(stamp) >= 16 else stamp

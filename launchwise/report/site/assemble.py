@@ -155,16 +155,14 @@ def health_page(report: Report) -> Page:
     """The page on the quality of the sweeps."""
     studies, run = report.studies, report.run
     found = _present(
-        made("verdicts", "Verdicts", _verdicts, report),
+        made(
+            "verdicts", "Verdicts", health_section.section, studies, report.sweeps, run.written_at
+        ),
         made("invariants", "Contradictions", invariants.section, studies, report.cards),
         health_section.provenance(run),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
-
-
-def _verdicts(report: Report) -> Section:
-    return health_section.section(report.studies, report.sweeps, report.run.written_at)
 
 
 def _predicted(studies: Sequence[StudyData]) -> Section | None:

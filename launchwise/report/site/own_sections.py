@@ -66,9 +66,6 @@ def _check(study: StudyData, made: list[Section], others: Sequence[Section]) -> 
         raise UserError(path, "", f"its sections cannot be shown: {error}") from error
 
 
-log = logging.getLogger("launchwise")
-
-
 def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
     """The list of elements of the study's paper; None where the study has none. Places among the
     sections ``others`` are named by their titles. Raises UserError when the list cannot be read, or
