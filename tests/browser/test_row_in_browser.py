@@ -79,7 +79,7 @@ def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened):
 
 
 def test_a_row_is_closed_by_its_button_and_copied(opened):
-    click(opened, "#fig-tiny-landscape .plot", 0)
+    click(opened, "#fig-tiny-landscape .plot", 1)
     row(opened)
     copy, close = opened.find_elements("css selector", ".row button")
     copy.click()
