@@ -35,7 +35,7 @@ def sure(study: StudyData) -> Section:
     if study.models:
         path = MODELS.format(study=study.name)
         title = "Hyper-parameters, searches and fits of the models (JSON)"
-        text = json.dumps(study.models, indent=1, sort_keys=True)
+        text = json.dumps(study.models, sort_keys=True, separators=(",", ":"))
         found.append(File(path, title, f"{text}\n"))
     return Section(f"{study.name}-sure", "How sure", found)
 
