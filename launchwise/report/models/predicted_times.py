@@ -83,10 +83,6 @@ def _titled(study: StudyData) -> Field:
     return field("model", lambda one: study.title(one["model"]))
 
 
-def _predictors(study: StudyData) -> list[str]:
-    return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
-
-
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
     """The predictors of every study side by side, every split on all its GPUs. ``first`` leads the
     section: predictions against published run times."""
@@ -95,8 +91,8 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
         for study in studies
         for split in study.settings.splits
         for whole in [{one["model"]: one for one in whole_split(study, split)}]
-        for name in _predictors(study)
-        if name in whole
+        for name, entry in study.entries.items()
+        if entry.kind in PREDICTORS and name in whole
     ]
     if not rows and not first:
         return None
