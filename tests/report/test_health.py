@@ -255,6 +255,15 @@ def test_ages_are_days_and_commits_that_changed_the_workload(tmp_path, monkeypat
     git("add", "-A")
     git("commit", "-q", "-m", "study")
     assert ages_of(commits[-1]) == health_section.Age(10, 0)
+    # What a branch changed counts from its merge on, also where it began before.
+    last = git("rev-parse", "HEAD")
+    git("checkout", "-q", "-b", "side", commits[-1])
+    (tmp_path / "kernels" / "own" / "k.cu").write_text("d")
+    git("commit", "-q", "-a", "-m", "side")
+    git("checkout", "-q", "-")
+    assert ages_of(last) == health_section.Age(10, 0)
+    git("merge", "-q", "--no-edit", "side")
+    assert ages_of(last) == ages_of(commits[-1]) == health_section.Age(10, 1)
 
 
 @pytest.mark.parametrize(
