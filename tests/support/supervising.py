@@ -88,9 +88,13 @@ class Supervisor:
         return not any(int(mask, 16) for mask in pending) and self.is_waiting()
 
     def is_waiting(self) -> bool:
-        """Whether it sleeps: then it has done with all that it has read."""
-        stat = Path(f"/proc/{self.pid}/stat").read_text()
-        return stat.rpartition(")")[2].split()[0] == "S"
+        """Whether it sleeps on: then it has done with all that it has read."""
+        for _ in range(10):  # A pause of one lock or one file is none.
+            stat = Path(f"/proc/{self.pid}/stat").read_text()
+            if stat.rpartition(")")[2].split()[0] != "S":
+                return False
+            time.sleep(0.005)
+        return True
 
     def child(self) -> int | None:
         """Process id of its measuring process, if it has one now."""
