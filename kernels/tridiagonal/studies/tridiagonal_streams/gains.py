@@ -72,9 +72,8 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     stream) and ``sum_ms``; ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative
     standard error); these eight are NaN where the system is not well measured. ``tied``: numbers of
     streams that the errors of their times do not tell apart from the fastest, ascending; ``basis``
-    of the times. ``bound`` is NaN
-    where the stages, timed one after the other, take no less than a run; ``above_bound``: by more
-    than :data:`STANDARD_ERRORS` errors.
+    of the times. ``bound`` is NaN where the stages, timed one after the other, take no less than a
+    run; ``above_bound``: by more than :data:`STANDARD_ERRORS` errors.
     """
     found = []
     columns = [*by, CHOICE, "status", "time_ms", "error", "basis", *STAGES]
