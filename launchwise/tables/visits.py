@@ -6,7 +6,7 @@ both halves of one. They err alike where times and distances from the fastest ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,11 @@ def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     return pd.DataFrame({"log": logs, "gap": gaps, "problem": problems})
 
 
+def _near(times_ms: pd.Series, problems: pd.Series) -> pd.Series:
+    """Which of the known times are within :data:`CLOSE` of the least of their problem."""
+    return times_ms <= CLOSE * times_ms.groupby(problems).transform("min")
+
+
 def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Places of rows that both a sweep and pairs measured, and how far ``apart``: the logarithm of
     the ratio; ``away`` is that of the times themselves, whose levels may differ, too. Not of those
@@ -60,7 +65,7 @@ def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     timed = times[times["time_ms"].notna()]
     places = _places(timed, spec)
     paired_ms = timed["time_ms"].where(timed["basis"] != ONCE)
-    near = paired_ms <= CLOSE * paired_ms.groupby(places["problem"]).transform("min")
+    near = _near(paired_ms, places["problem"])
     alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
     apart = np.abs(np.log(timed["sweep_ms"] / paired_ms))
     away = np.abs(np.log(timed["sweep_ms"] / timed["paired_ms"]))
@@ -72,8 +77,7 @@ def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     ``among`` others: beyond what near ones of the problem (:data:`CLOSE`) have in common."""
     timed = times[times["time_ms"].notna()]
     places, apart = _places(timed, spec), timed["visits_apart"]
-    known_ms = timed["time_ms"].where(apart.notna())
-    near = known_ms <= CLOSE * known_ms.groupby(places["problem"]).transform("min")
+    near = _near(timed["time_ms"].where(apart.notna()), places["problem"])
     groups = apart.where(near).groupby(places["problem"])
     count = groups.transform("count")
     # Of two, half the difference lies on either side.
@@ -82,7 +86,7 @@ def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     return places.assign(apart=apart.abs(), among=among)[apart.notna()]
 
 
-def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str = "apart") -> np.ndarray:
+def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray:
     """Standard errors at places, of which :data:`Z95` reach as far as 95 % of the :data:`NEAREST`
     known rows of other problems lay apart (column ``by``); for fewer than :data:`FEWEST` as far as
     all, and at least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
@@ -102,6 +106,17 @@ def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str = "apart") -> np.n
     return np.asarray(np.maximum(errors, np.where(counts < FEWEST, DEFAULT_ERROR, LEAST_ERROR)))
 
 
+def _mean_errors(known: Sequence[pd.DataFrame], asked: pd.DataFrame, by: str) -> np.ndarray:
+    """Geometric mean of :func:`_errors` over GPUs that have any; NaN where none has."""
+    logs = pd.DataFrame([np.log(_errors(each, asked, by)) for each in known])
+    return np.exp(logs.mean().to_numpy())
+
+
+def _apart_from(others: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Known rows of other GPUs, whose problems are none of this one's."""
+    return [each.assign(problem=-1 - each["problem"]) for each in others]
+
+
 def _digits(values: Any, count: int) -> Any:
     """Positive numbers rounded to as many digits: limits and errors need few, files are smaller."""
     scale = 10.0 ** (count - 1 - np.floor(np.log10(values)))
@@ -119,12 +134,10 @@ def say_errors(
     siblings = twice.drop(columns="gap").sort_values("log")
     known = [twice]
     if twice["problem"].nunique() < FEWEST:
-        more = [_twice(each, spec) for each in others]
-        known += [each.assign(problem=-1 - each["problem"]) for each in more]
+        known += _apart_from(_twice(each, spec) for each in others)
 
     def between(by: str) -> pd.Series:
-        means = pd.DataFrame([np.log(_errors(each, places, by)) for each in known]).mean()
-        found = pd.Series(_digits(np.exp(means.to_numpy()), 3), places.index)
+        found = pd.Series(_digits(_mean_errors(known, places, by), 3), places.index)
         return found.fillna(times["error"]).reindex(times.index)
 
     one, whole = between("apart"), between("away")
@@ -142,7 +155,7 @@ def say_errors(
     own = places.loc[at].assign(apart=compared["halves"].abs().to_numpy())
     visits = [_revisited(each, spec) for each in (times, *others)]
     # Halves of one visit, of which each has half the rounds, differ less than visits do.
-    least = _errors(own[own["apart"].notna()], own) / np.sqrt(2)
+    least = _errors(own[own["apart"].notna()], own, "apart") / np.sqrt(2)
     ratio = np.fmax(least, _visit_errors(own, visits, "apart"))
     ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
     spans = np.log((compared["gain_high"] / compared["gain_low"]).to_numpy()) / 2 / Z95
@@ -158,11 +171,7 @@ def say_errors(
 
 
 def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:
-    """:func:`_errors` of what two visits found, on this GPU (the first of ``visits``) or, where it
-    has too few of those, on others; NaN where nobody has any."""
+    """Errors of what two visits found, on this GPU (the first of ``visits``) or, where it has too
+    few of those, on others as well; NaN where none has any."""
     own, *others = (each[each[by].notna()] for each in visits)
-    known = [own]
-    if len(own) < FEWEST:
-        known += [each.assign(problem=-1 - each["problem"]) for each in others]
-    found = [np.log(_errors(each, asked, by)) for each in known if len(each)]
-    return np.exp(pd.DataFrame(found).mean().to_numpy()) if found else np.full(len(asked), np.nan)
+    return _mean_errors([own] if len(own) >= FEWEST else [own, *_apart_from(others)], asked, by)
