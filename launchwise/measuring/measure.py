@@ -304,18 +304,20 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
         names = {**context.problem, **configuration}
         once = statistics.median(times_ms(context.device, work, 3))
         short = once < len(work.launches) * context.method.graph_below_us / 1e3
-        context.say({"event": "energy", "names": names, **sustained(context, work, short)})
+        context.say({"event": "energy", "names": names, **sustained(context, work, once, short)})
 
 
 def sustained(
-    context: ProblemContext, work: Runnable | LibraryRun, in_graphs: bool
+    context: ProblemContext, work: Runnable | LibraryRun, once_ms: float, in_graphs: bool
 ) -> dict[str, Any]:
-    """Run work back to back for ``energy_ms``, after a third of that to settle. ``in_graphs``:
-    whether graphs are replayed, since the host queues launches more slowly than the device runs
-    them. Returns ``began`` and ``ended``, s, of the host's clock, ``launches`` (runs of a problem)
-    and ``time_ms`` of one."""
+    """Run work back to back for ``energy_ms``, after a third of that to settle.
+
+    ``once_ms``: what one problem takes alone, ms. ``in_graphs``: whether graphs are replayed, since
+    the host queues launches more slowly than the device runs them. Returns ``began`` and ``ended``,
+    s, of the host's clock, ``launches`` (runs of a problem) and ``time_ms`` of one.
+    """
     device, method = context.device, context.method
-    once = max(statistics.median(times_ms(device, work, 3)) * work.solves, 1e-3)
+    once = max(once_ms * work.solves, 1e-3)
     in_graph = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(10 * GRAPH_MS / once))
 
     def run(launches: int) -> float | None:

@@ -249,7 +249,8 @@ class Rounds:
             return
         context.say({"event": "start", **context.problem, **entrant.configuration})
         with context.spending("energy"):
-            found = sustained(context, work, self._way.timer == "graph")
+            in_graphs = self._way.timer == "graph"
+            found = sustained(context, work, entrant.shortest_ms, in_graphs)
             context.say({"event": "sustained", "place": place, **found})
 
     def _timed(self, run: LayoutRun, work: Runnable | LibraryRun, entrant: Entered) -> list[float]:
