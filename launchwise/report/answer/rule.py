@@ -16,7 +16,7 @@ from launchwise.report.blocks import Table
 from launchwise.report.fields import decimals, field, percents, table_of
 from launchwise.report.numbers import configuration_names, fractions
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import is_baseline, row_numbers
 
 MOST_RANGES = 3
 FEWEST = 2  # Fewest problems of a rule: of one the fastest configuration is none
@@ -47,10 +47,11 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
     was."""
     every = fractions(study)
     own = every[every["gpu"] == gpu]
-    # The baseline is measured everywhere, and may be no candidate.
-    asked = study.settings
-    own = own[Domain(study.spec, study.profiles).is_of(own, asked.candidates, asked.constraints)]
-    own = own.reset_index(drop=True)
+    # The baseline is shown everywhere, and may be no candidate.
+    asked, untuned = study.settings, own[is_baseline(own, study.spec)]
+    domain = Domain(study.spec, study.profiles)
+    outside = ~domain.is_of(untuned, asked.candidates, asked.constraints)
+    own = own.drop(index=untuned.index[outside]).reset_index(drop=True)
     if len(own[study.problem_columns].drop_duplicates()) < FEWEST:
         return []
     logs = np.log(own["fraction"].to_numpy())
