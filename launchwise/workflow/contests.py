@@ -78,8 +78,8 @@ class Contests:
     def recorded_before(self, gpu: str, study: str) -> str | None:
         """Recorded pairs of a GPU that extends what was recorded; None where there are none."""
         folder = self._values.extended_in.get(gpu)
-        path = Path(folder or "", f"{study}.pairs.parquet")
-        return str(path) if folder is not None and path.is_file() else None
+        found = [] if folder is None else present(f"{folder}/{study}.pairs.parquet")
+        return next(iter(found), None)
 
     def pairs_before(self, gpu: str, study: str) -> list[str]:
         """Pairs of a study, if there are any by now."""
