@@ -1,11 +1,11 @@
 """Supervisor of pairs: keeps a measuring process busy until every ratio is known.
 
 The journal gets one note per visit of a problem (``visit``: rounds with times and clocks, and what
-launches back to back took of those in :data:`BACK_TO_BACK_ROLES`), written
-when the visit is over, so a problem that a kill interrupts is visited again. A configuration whose
-process dies gets a note (``lost``) and takes part no longer. A library that waits for the device
-cannot be captured in a graph, and may end the process when it is: its contest gets a note
-(``unreplayed``), and all that take part are timed by events.
+launches back to back took of those in :data:`BACK_TO_BACK_ROLES`), written when the visit is over,
+so a problem that a kill interrupts is visited again. A configuration whose process dies gets a note
+(``lost``) and takes part no longer. A library that waits for the device cannot be captured in a
+graph, and may end the process when it is: its contest gets a note (``unreplayed``), and all that
+take part are timed by events.
 """
 
 from __future__ import annotations
