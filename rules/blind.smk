@@ -29,6 +29,7 @@ rule freeze:
         # Not an input: a rule makes it, of a live GPU.
         before=lambda wildcards: contests.measured_before(**wildcards),
         folder=lambda wildcards: studies.folder(wildcards.study),
+        listed=lambda wildcards: contests.listed(**wildcards),
         seed=settings.seed,
     script:
         "../scripts/freeze.py"

@@ -18,6 +18,7 @@ def main(
     before: Path | None,
     gpus: list[str],
     profiles: list[Path],
+    listed: list[dict[str, Any]],
     seed: int,
     frozen: Path,
     asked: Path,
@@ -27,8 +28,11 @@ def main(
     ``final``, ``lookup``: facts of the study's product, and its answers.
     ``sweeps``, ``gpus``, ``profiles``: what it learnt from; with a held-out GPU, the profile of
         this too.
-    ``before``: other rows of the GPU, whose problems are left out.
+    ``before``: other rows of the GPU, whose sizes are left out; so are those of ``listed``,
+        problems that its sweep measures.
     """
+    import pandas as pd
+
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json
     from launchwise.experiment.study import Study
@@ -53,7 +57,8 @@ def main(
     ]
     # The product also knows what blind tests of other GPUs measured.
     tables.append(product.fastest)
-    problems = draw_problems(wanted.blind, domain, gpu, tables, seed)
+    tables.append(pd.DataFrame(listed, columns=spec.problem_columns))
+    problems = draw_problems(wanted.blind, domain, gpu, tables, f"{study} {seed}")
     table = read_answer_table(lookup, domain)
 
     def answered(case: Case) -> Answer:

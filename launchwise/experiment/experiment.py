@@ -25,6 +25,7 @@ from launchwise.experiment.discovery import (
 )
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Beneath, Settings, Sources
+from launchwise.experiment.spreading import drawn_blocks, spread
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
 from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
@@ -140,8 +141,9 @@ class Experiment:
             if self.settings.further_models:
                 further = [each for each in own.further_models if each not in own.models]
                 own = own.model_copy(update={"models": [*own.models, *further]})
-            found[name] = Study(workload=workload, **dict(own))
-            self.spec_of(workload)
+            spec = self.spec_of(workload)
+            with self.blaming(f"studies.{name}."):
+                found[name] = Study(workload=workload, spread=spread(own, spec), **dict(own))
         return found
 
     def _leave_out_unmeasurable(self) -> None:
@@ -370,6 +372,13 @@ class Experiment:
         return list(self._listed[key])
 
     def blocks_of(self, gpu: str, workload: str) -> list[ProblemBlock]:
-        """Blocks of problems that a live sweep measures, as the settings have them."""
+        """Blocks of problems that a live sweep measures, as the settings have them; without any for
+        this GPU, those of the workload and what its studies draw."""
         own = self.settings.gpus[gpu].problems.get(workload)
-        return self.sweeps[workload].problems if own is None else own
+        if own is not None:
+            return own
+        asking = [each for name, each in self.studies.items() if self._takes_part(gpu, name)]
+        drawn = drawn_blocks(
+            [one for one in asking if one.workload == workload], self.specs[workload]
+        )
+        return [*self.sweeps[workload].problems, *drawn]

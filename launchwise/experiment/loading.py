@@ -125,6 +125,9 @@ def _check_sweeps(experiment: Experiment) -> None:
             # A workload's own problems reach every variant; those that a user chooses need not.
             chosen = "problems" in (experiment.settings.sweeps.get(workload) or {})
             key = f"sweeps.{workload}.problems"
+            drawing = [each for each in experiment.studies.values() if each.spread]
+            if not sweep.problems and workload not in {each.workload for each in drawing}:
+                experiment.fail(key, "is empty, and no study draws problems (drawn)")
             _check_problems(experiment, workload, sweep.problems, key, not chosen)
             with experiment.blaming(f"sweeps.{workload}.anew"):
                 checking.check_rows(experiment.spec_of(workload), sweep.anew)

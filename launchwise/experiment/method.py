@@ -179,8 +179,8 @@ class Method(Strict, title="method"):
 class Sweep(Method, title="sweep.yaml"):
     """Sweep of one workload: which problems are measured, and how."""
 
-    problems: list[ProblemBlock] = Field(min_length=1)
-    """problems to measure, in this order"""
+    problems: list[ProblemBlock]
+    """problems to measure, in this order, before those that studies draw (`drawn`)"""
     anew: list[RowSelection] = Field([])
     """rows that an extended GPU (`extend`) has and measures again"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -127,6 +128,32 @@ class Blind(Strict, title="blind test"):
     parameters: dict[str, Range | Annotated[list[Value], Field(min_length=1)]] = Field(min_length=1)
     """every problem parameter to its range, or to values that are equally likely"""
 
+    @property
+    def sizes(self) -> list[str]:
+        """Parameters that have a range."""
+        return [name for name, one in self.parameters.items() if isinstance(one, Range)]
+
+    def holds(self, problem: Mapping[str, Any]) -> bool:
+        """Whether a problem lies in the ranges."""
+        return all(
+            values.minimum <= int(problem[name]) <= values.maximum
+            if isinstance(values, Range)
+            else problem[name] in values
+            for name, values in self.parameters.items()
+        )
+
+
+class Drawn(Strict, title="drawn problems"):
+    """Problems that are spread evenly over the ranges of `blind.parameters`, categories crossed,
+    and measured beside those of `sweep.yaml`, every candidate of each."""
+
+    problems: int = Field(ge=1, le=1000)
+    """number of problems; with more, those before stay"""
+    seed: int = Field(0, ge=0)
+    """where the design begins"""
+    multiples: list[Annotated[int, Field(ge=1)]] = Field([1, 8, 64], min_length=1)
+    """numbers that sizes are multiples of, each as often"""
+
 
 def _checked_doi(value: str) -> str:
     if not re.fullmatch(r"10\.\d{4,9}/[^\s\"<>]+", value):
@@ -189,6 +216,8 @@ class StudyFile(Strict, title="study.yaml"):
     and the report says what the whole gains"""
     blind: Blind | None = None
     """blind test of the model that answers users; none when left out"""
+    drawn: Drawn | None = None
+    """problems that are drawn, not listed; none when left out"""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -203,3 +232,4 @@ class Study(StudyFile, title="study"):
     """A study with its workload."""
 
     workload: str = Field(description="workload whose folder holds the study")
+    spread: list[dict[str, Value]] = Field([], description="its drawn problems")

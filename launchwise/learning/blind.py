@@ -7,7 +7,6 @@ so no model, no feature and no constant can have been chosen by them.
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from pydantic import Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest, read_json, write_json
 from launchwise.base.typed import Strict
+from launchwise.experiment.spreading import measured_part, size_at
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning import merit
 from launchwise.learning.answering import answers
@@ -59,13 +59,13 @@ class Frozen(Strict, title="frozen answers"):
 
 
 def draw_problems(
-    blind: Blind, domain: Domain, gpu: str, measured: Iterable[pd.DataFrame], seed: int
+    blind: Blind, domain: Domain, gpu: str, measured: Iterable[pd.DataFrame], seed: str
 ) -> list[Problem]:
-    """Draw the problems of a blind test: distinct, none of them measured before. Each has a
-    feasible candidate on ``gpu``. ``measured``: tables with the problems' columns. Raises UserError
-    when a parameter is missing, unknown or out of the workload's range, or when the ranges hold too
-    few problems."""
-    columns = domain.spec.problem_columns
+    """Draw the problems of a blind test: no two of the same sizes, none of sizes that were measured
+    before. Each has a feasible candidate on ``gpu``. ``measured``: tables with the problems'
+    columns. Raises UserError when a parameter is missing, unknown or out of the workload's range,
+    or when the ranges hold too few problems."""
+    columns = blind.sizes or domain.spec.problem_columns
     used = {
         problem
         for table in measured
@@ -82,9 +82,9 @@ def draw_problems(
 def distinct_problems(
     blind: Blind, domain: Domain, gpu: str, used: set[tuple[Any, ...]], seed: str
 ) -> Iterator[Problem]:
-    """Problems of the ranges of a blind test, each once, as long as draws find new ones.
+    """Problems of the ranges of a blind test, of new sizes each, as long as draws find some.
 
-    ``used``: values of problems that are left out; those that are drawn are added. Raises UserError
+    ``used``: sizes that are left out; those that are drawn are added. Raises UserError
     when a parameter is missing, unknown or out of the workload's range.
     """
     spec = domain.spec
@@ -99,8 +99,10 @@ def distinct_problems(
     moved = MOST_MOVED * blind.problems if spec.problem_constraints else 0
     for number in range(most + moved):
         problem = drawn_problem(blind, spec, dice, move=number >= most)
-        key = tuple((problem or {}).values())
-        if problem is None or key in used:
+        if problem is None:
+            continue
+        key = tuple(problem[name] for name in blind.sizes or problem)
+        if key in used:
             continue
         used.add(key)
         if Draws(domain.narrowed, problem, facts, 0).draw(dice, set()) is not None:
@@ -120,16 +122,7 @@ def drawn_problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> 
     if spec.broken(problem) is None:
         return problem
     nearest = nearest_problem(spec, problem) if move else None
-    return nearest if nearest is not None and _within(blind, nearest) else None
-
-
-def _within(blind: Blind, problem: Problem) -> bool:
-    return all(
-        values.minimum <= int(problem[name]) <= values.maximum
-        if isinstance(values, Range)
-        else problem[name] in values
-        for name, values in blind.parameters.items()
-    )
+    return nearest if nearest is not None and blind.holds(nearest) else None
 
 
 def _drawn(values: Range | Sequence[Value], dice: random.Random) -> Value:
@@ -137,9 +130,7 @@ def _drawn(values: Range | Sequence[Value], dice: random.Random) -> Value:
         return dice.choice(list(values))
     if values.scale == "linear":
         return dice.randint(values.minimum, values.maximum)
-    low, high = math.log(values.minimum), math.log(values.maximum)
-    drawn = round(math.exp(dice.uniform(low, high)))
-    return min(max(drawn, values.minimum), values.maximum)
+    return size_at(values, dice.random())
 
 
 def freeze(
@@ -219,15 +210,9 @@ def problem_of(answer: Mapping[str, Any], spec: Spec) -> Problem:
 
 def blocks_of(frozen: Frozen, study: Study, spec: Spec) -> list[dict[str, Any]]:
     """Problem blocks that a sweep of the blind test measures: the study's candidates."""
-    # What is not verified cannot be an answer.
-    verified = [name for name, variant in spec.variants.items() if variant.verified]
-    narrowed: dict[str, Any] = {"only": {"variant": verified, **study.candidates}}
-    if study.constraints:
-        narrowed["constraints"] = list(study.constraints)
-    return [
-        {**{name: [value] for name, value in problem_of(each, spec).items()}, **narrowed}
-        for each in frozen.answers
-    ]
+    part = measured_part(study, spec)
+    problems = (problem_of(each, spec) for each in frozen.answers)
+    return [{**{name: [value] for name, value in one.items()}, **part} for one in problems]
 
 
 def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

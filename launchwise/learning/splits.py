@@ -63,8 +63,8 @@ class Fold:
 
 
 def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
-    """Which rows are of problems that a split of a study trains or tests on, on their GPU. Returns
-    booleans, shape (rows,)."""
+    """Which rows are of problems that a study draws, or a split of it trains or tests on, on their
+    GPU. Returns booleans, shape (rows,)."""
     splits = study.splits.values()
     selections = [
         selection
@@ -76,6 +76,9 @@ def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
     found = np.zeros(len(rows), dtype=bool)
     for selection in selections:
         found |= selected(rows, selection)
+    if study.spread:
+        drawn = pd.MultiIndex.from_frame(pd.DataFrame(study.spread))
+        found |= pd.MultiIndex.from_frame(rows[list(study.spread[0])]).isin(drawn)
     return found & ~_left_out(rows, study.leave_out)
 
 

@@ -181,6 +181,10 @@ class Contests:
         """GPUs that an answer needs the profiles of: the study's, and one that is held out."""
         return list(dict.fromkeys([*self._experiment.gpus_of(study), gpu]))
 
+    def listed(self, gpu: str, study: str) -> list[Plain]:
+        """Problems that a live GPU's sweep of the study's workload measures: no blind ones."""
+        return self._experiment.problems_of(gpu, self._values.workload(study))
+
     def measured_before(self, gpu: str, study: str) -> str | None:
         """Recorded rows of a held-out GPU, whose problems a blind test leaves out, if any. No input
         of a rule: a rule makes it, of a live GPU."""

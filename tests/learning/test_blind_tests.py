@@ -21,7 +21,7 @@ def drawn(constraints, count, measured=(), largest=1 << 29):
     domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
     blind = Blind(parameters={"m": {"minimum": 1000, "maximum": largest}}, problems=count)
     tables = [pd.DataFrame({"m": [m]}) for m in measured]
-    return draw_problems(blind, domain, "h200", tables, 1)
+    return draw_problems(blind, domain, "h200", tables, "1")
 
 
 @pytest.mark.parametrize(
