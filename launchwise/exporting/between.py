@@ -101,7 +101,7 @@ def _gain_errors(said: Judged, gpu: str) -> list[float]:
         return []
     values, usual = said.values[asked], said.domain.is_usual(said.rows)[asked]
     losses = said.rows["loss"].to_numpy(dtype=float)[asked]
-    expected = np.array([judge.sum(each) for each in values.tolist()])
+    expected = judge.sums(values)
     found = []
     for case in np.unique(cases[asked]):
         own = np.flatnonzero(cases[asked] == case)

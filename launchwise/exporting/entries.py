@@ -119,6 +119,8 @@ class Stored(Strict):
     candidates: tuple[int, ...]  # places of those that are judged
     features: tuple[Ratio, ...]  # what the trees of judges compare
     entries: tuple[Entry, ...]  # sorted by device, then by problem
+    # Place of the configuration where nothing else is known; None: the workload's default.
+    fallback: int | None = None
 
 
 def texts_of(values: Iterable[Value]) -> list[str]:
@@ -137,7 +139,7 @@ def read_stored(path: Path) -> Stored:
 def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
     """Keys of a table whose values do not belong together, and why."""
     count, known = len(stored.configurations), len(stored.devices)
-    places = [*stored.candidates]
+    places = [*stored.candidates, *([] if stored.fallback is None else [stored.fallback])]
     for one in stored.entries:
         places += [one.choice, one.usual, *(place for place, *_ in one.others)]
         if not 0 <= one.device < known or len(one.problem) != len(stored.parameters):

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from launchwise.base.expressions import Formulas, parsed
 from launchwise.base.nested import COMPARISONS, nested
+from launchwise.base.vectors import Columns
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
 from launchwise.workloads.parts import GPU_NAMES, Value
@@ -134,6 +137,17 @@ class ExportedFormulas:
         names = {**problem, **found, **facts}
         fits = self.fits.get(str(found["variant"]), ())
         return found if all(formulas.value(text, names) for text in fits) else None
+
+    def fitting(self, columns: Columns) -> np.ndarray:
+        """:meth:`moved` of each row, in place: bool, (rows,), whether it may run."""
+        for name, text in self.follows:
+            columns.bind(name, np.asarray(columns.value(text)))
+        found = np.ones(len(columns.value("variant")), dtype=bool)
+        for variant, texts in self.fits.items():
+            other = columns.value("variant") != variant
+            for text in texts:
+                found &= other | columns.value(text).astype(bool)
+        return found
 
     def ratio(self, parts: Ratio, names: Mapping[str, Value]) -> float:
         """The first number over the second; 1 of an empty text, and in place of a second of 0."""

@@ -114,26 +114,32 @@ class Judge:
 
     def is_whole(self, features: int) -> bool:
         """Whether every way from a root ends in a leaf."""
+        try:
+            self._trees(features)
+        except ValueError:
+            return False
+        return True
+
+    def _trees(self, features: int) -> Trees:
         numbers = [
             np.array(each, np.int64) for each in (self.starts, self.feature, self.left, self.right)
         ]
         starts, feature, *children = numbers
         threshold, value = np.array(self.threshold), np.array(self.value)
-        try:
-            Trees(features, starts, feature, threshold, np.column_stack(children), value)
-        except ValueError:
-            return False
-        return True
+        return Trees(features, starts, feature, threshold, np.column_stack(children), value)
 
-    def sum(self, features: Sequence[float]) -> float:
-        """Sum of the trees, one after the other."""
-        found = 0.0
-        for node in self.starts:
-            while self.feature[node] >= 0:
-                low = features[self.feature[node]] <= self.threshold[node]
-                node = (self.left if low else self.right)[node]
-            found += self.value[node]
-        return found
+    def sums(self, features: np.ndarray) -> np.ndarray:
+        """Sum of the trees, one after the other, of each row: float64, shape (rows,).
+
+        ``features``: float64, shape (rows, features).
+        """
+        return self._trees(features.shape[1]).sum(features)
+
+
+def ratios(columns: Columns, parts: Ratio) -> np.ndarray:
+    """The first number over the second of each row; over 1 in place of 0."""
+    over, under = (columns.value(text).astype(float) for text in parts)
+    return np.asarray(over / np.where(under == 0, 1.0, under))
 
 
 @dataclass(frozen=True)
@@ -149,11 +155,7 @@ class Judged:
         """Features of every row: float64, shape (rows, features)."""
         spec = self.domain.spec
         columns = Columns(spec.derived, arrays(self.rows, spec))
-        found = []
-        for over, under in self.features:
-            below = columns.value(under).astype(float)
-            found.append(columns.value(over).astype(float) / np.where(below == 0, 1.0, below))
-        return np.column_stack(found)
+        return np.column_stack([ratios(columns, each) for each in self.features])
 
     @cached_property
     def losses(self) -> np.ndarray:

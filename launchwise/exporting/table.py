@@ -12,13 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import launchwise
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import write_sealed_json
+from launchwise.base.vectors import Columns
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
-from launchwise.exporting.lookup import Judge, around, distance, growth, outside, within
+from launchwise.exporting.lookup import Judge, around, distance, growth, outside, ratios, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     MEASURED,
@@ -81,6 +84,8 @@ class AnswerTable:
     @property
     def default(self) -> tuple[Value, ...]:
         """Configuration where nothing else is known."""
+        if self.stored.fallback is not None:
+            return self.configurations[self.stored.fallback]
         return tuple(baseline(self.spec).values())
 
     @property
@@ -195,12 +200,16 @@ class AnswerTable:
         kept = usual or self._moved(entry.usual, problem, facts)
         gain = 1.0 if chosen == kept else None
         if device.judge:
-            losses = [self._loss(device.judge, one, problem, facts) for one in candidates]
-            chosen = candidates[losses.index(min(losses))]
+            asked_of = [*candidates, *([] if kept is None else [kept])]
+            choices = [tuple(one[name] for name in self.tunables) for one in asked_of]
+            columns = self.columns(near[0].device, [asked] * len(choices), choices)
+            losses = self.losses(device.judge, columns).tolist()
+            least = min(losses[: len(candidates)])
+            chosen = candidates[losses.index(least)]
             if kept is not None:
-                gain = growth(self._loss(device.judge, kept, problem, facts) - min(losses))
+                gain = growth(losses[-1] - least)
         far = outside(asked, [one.problem for one in own if one.basis == MEASURED])
-        time_ms = self._time(entry, problem)
+        time_ms = self.time_at(entry, problem)
         first = Suggestion(
             rank=1,
             configuration=used(chosen, self.spec),
@@ -232,18 +241,24 @@ class AnswerTable:
     ) -> dict[str, Value] | None:
         return self.formulas.moved(self.configuration(place), problem, facts)
 
-    def _loss(
-        self,
-        judge: Judge,
-        configuration: Mapping[str, Value],
-        problem: Mapping[str, Value],
-        facts: Mapping[str, int],
-    ) -> float:
-        """Log time over that of the best candidate, as a judge expects it."""
-        names = {**problem, **configuration, **facts}
-        return judge.sum([self.formulas.ratio(each, names) for each in self.stored.features])
+    def columns(
+        self, device: int, shapes: Sequence[Sequence[Value]], choices: Sequence[Sequence[Value]]
+    ) -> Columns:
+        """Problems on a device, each with a configuration of it, for expressions."""
+        names = [*self.parameters, *self.tunables]
+        rows = ((*shape, *choice) for shape, choice in zip(shapes, choices, strict=True))
+        arrays = {
+            name: np.array(values, dtype=object if name in self.texts else np.int64)
+            for name, values in zip(names, zip(*rows, strict=True), strict=True)
+        }
+        facts = dict(zip(GPU_NAMES, self.devices[device].facts, strict=True))
+        return Columns(dict(self.formulas.derived), {**arrays, **facts})
 
-    def _time(self, entry: Entry, problem: Mapping[str, Value]) -> float | None:
+    def losses(self, judge: Judge, columns: Columns) -> np.ndarray:
+        """What a judge expects of each row: log time over that of the best candidate, (rows,)."""
+        return judge.sums(np.column_stack([ratios(columns, each) for each in self.stored.features]))
+
+    def time_at(self, entry: Entry, problem: Mapping[str, Value]) -> float | None:
         """The time of an entry, scaled to another problem: ms."""
         if entry.time_ms is None:
             return None
@@ -269,7 +284,9 @@ class AnswerTable:
             "study": self.study,
             "title": self.spec.title,
             **{name: getattr(self, name) for name in ("version", "day", "tunables")},
-            **self.stored.model_dump(exclude={"entries", "configurations", "candidates"}),
+            **self.stored.model_dump(
+                exclude={"entries", "configurations", "candidates", "fallback"}
+            ),
             "candidates": [self.configurations[place] for place in self.stored.candidates],
             "texts": sorted(self.texts),
             "default": self.default,
@@ -291,6 +308,9 @@ class AnswerTable:
             "launches": [asdict(one) for one in shapes],
         }
 
+
+_BY_PLACE = {"entries", "configurations", "candidates", "fallback"}
+"""What a table holds by places of configurations."""
 
 _INSIDE = ("choice", "usual", "others")
 """What an entry holds by places, or for the report alone."""

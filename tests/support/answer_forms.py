@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
@@ -233,7 +234,9 @@ class FromJson:
                     [float(self._value(text, asked, one, facts)) for text in both]
                     for both in plain["features"]
                 )
-                return trees.sum([over / (under or 1.0) for over, under in parts])
+                values = [over / (under or 1.0) for over, under in parts]
+
+                return float(trees.sums(np.array([values]))[0])
 
             chosen = min(candidates, key=loss)
             gain = growth(loss(kept) - loss(chosen)) if kept else None
