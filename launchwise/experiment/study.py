@@ -218,6 +218,9 @@ class StudyFile(Strict, title="study.yaml"):
     """blind test of the model that answers users; none when left out"""
     drawn: Drawn | None = None
     """problems that are drawn, not listed; none when left out"""
+    load: str | None = Field(None, min_length=1)
+    """CSV file of `launchwise load`: launches of each problem, by which `launchwise worth` and few
+    builds count them"""
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -18,14 +18,23 @@ HARM_PERCENT = 2.0
 """A recommendation that takes longer than the usual choice by more than this does harm, %."""
 
 
-def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
-    """Geometric mean of values of at least 0 (0 when one of them is); NaN of none."""
+def geometric_mean(
+    values: Sequence[float] | np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    """Geometric mean of values of at least 0 (0 when one of them is); NaN of none.
+
+    ``weights``: how much each counts, such as its launches; alike by default, and where all are 0.
+    """
     array = np.asarray(values, dtype=float)
+    if weights is not None and np.sum(weights) > 0:
+        array, weights = array[weights > 0], weights[weights > 0]
+    else:
+        weights = None
     if not len(array):
         return float("nan")
     if (array <= 0).any():
         return 0.0
-    return float(np.exp(np.log(array).mean()))
+    return float(np.exp(np.average(np.log(array), weights=weights)))
 
 
 def improvement_coefficient(baseline_ms: np.ndarray, recommended_ms: np.ndarray) -> float:
@@ -85,6 +94,15 @@ RESAMPLES = 2000
 SHARE = 0.95  # Share of the resampled means that an interval holds
 FEWEST = 5  # Fewest problems of an interval: of fewer, the resampled means say nothing
 LEAST_FRACTION = 1e-6  # Logarithm of the speed of a recommendation without a time
+
+
+def interval_of_mean(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """95 % interval of the geometric mean of positive values, one per problem."""
+    count = len(values)
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    found = Means._interval(drawn @ np.log(values) / count)
+    assert found is not None
+    return found
 
 
 @dataclass(frozen=True)

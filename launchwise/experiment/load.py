@@ -1,0 +1,232 @@
+"""A load: how often each problem of a workload is launched, read from a log and kept as a CSV file.
+
+The file has a column ``workload``, one per parameter of the problem, and ``count``. Logs of others
+have names of their own: :func:`read_load` is told which column, or name in a line, holds what.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.literals import csv_cell, whole
+from launchwise.base.names import assigned
+from launchwise.base.storage import read_text, write_text
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec
+
+COUNT, WORKLOAD = "count", "workload"
+Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
+
+
+@dataclass(frozen=True)
+class Load:
+    """Problems of a workload and their launches."""
+
+    workload: str
+    parameters: tuple[str, ...]
+    counts: Mapping[Shape, int]  # those within the declared range, the most frequent first
+    # Those outside of it: launches, and what the workload says of the problem.
+    outside: Mapping[Shape, tuple[int, str]]
+    lines: int = 0  # lines that were read
+    repeated: int = 0  # lines of a problem that an earlier line has: their counts were added
+    skipped: int = 0  # lines of a log that name no problem
+
+    @property
+    def launches(self) -> int:
+        """Launches of the problems within the range."""
+        return sum(self.counts.values())
+
+    def problem(self, shape: Shape) -> Problem:
+        """A problem by the names of its parameters."""
+        return dict(zip(self.parameters, shape, strict=True))
+
+    @property
+    def said(self) -> list[str]:
+        """What was read, in sentences; problems outside of the range by name."""
+        found = [f"{len(self.counts)} problems, {self.launches} launches, of {self.lines} lines"]
+        if self.repeated:
+            found.append(f"lines that repeat a problem: {self.repeated}, their counts are added")
+        if self.skipped:
+            found.append(f"lines that name no problem: {self.skipped}")
+        if self.outside:
+            launches = sum(count for count, _ in self.outside.values())
+            found.append(f"left out: {len(self.outside)} problems, {launches} launches")
+            every = self.outside.items()
+            found += [f"  {assigned(self.problem(one))}: {why}" for one, (_, why) in every]
+        return found
+
+
+def read_load(
+    path: Path,
+    spec: Spec,
+    columns: Mapping[str, str] | None = None,
+    fixed: Mapping[str, str] | None = None,
+    pattern: str | None = None,
+) -> Load:
+    """Read launches of a workload from a CSV file, or from lines of a log.
+
+    A file is CSV if its first line has a column of a parameter. Of a log, lines count that name
+    every parameter, as in ``M=16, N: 4096``, each a launch unless they name a count, too.
+
+    ``columns``: parameter, or ``count``, to the column or the name that holds it; its own by
+        default.
+    ``fixed``: parameter to its value in every line.
+    ``pattern``: regular expression with a group for each name, which lines of a log hold.
+    Raises UserError with the line where a value is no number of the workload's, and where no
+    problem is within its range.
+    """
+    names = {name: (columns or {}).get(name, name) for name in (*spec.problem, COUNT)}
+    given = {**(columns or {}), **(fixed or {})}
+    for name in given:
+        if name not in names:
+            raise UserError(path, name, unknown("problem parameter", name, names))
+    wanted = {name: column for name, column in names.items() if name not in (fixed or {})}
+    text = read_text(path)
+    header = _fields(text.lstrip("\ufeff").splitlines()[0]) if text.strip() else []
+    is_csv = pattern is None and any(column in header for column in wanted.values())
+    counts: Counter[Shape] = Counter()
+    lines = repeated = skipped = 0
+    for line, record in _of_csv(path, text) if is_csv else _of_log(text, _said(wanted, pattern)):
+        where, lines = f"{path}:{line}", lines + 1
+        if is_csv:
+            if record.get(WORKLOAD, spec.workload) != spec.workload:
+                message = f"is of {record[WORKLOAD]}, not of {spec.workload}"
+                raise UserError(where, WORKLOAD, message)
+            if missing := [each for name, each in wanted.items() if not _has(record, name, each)]:
+                listed = ", ".join(record)
+                message = f"is missing: name the column by --column NAME=COLUMN (columns: {listed})"
+                raise UserError(path, missing[0], message)
+        elif not all(_has(record, name, each) for name, each in wanted.items()):
+            skipped += 1
+            continue
+        shape = tuple(
+            _value(spec, name, (fixed or {}).get(name) or record[names[name]], where)
+            for name in spec.problem
+        )
+        repeated += shape in counts
+        counts[shape] += _count(record.get(names[COUNT], "1"), where, names[COUNT])
+    return _within(
+        path,
+        spec,
+        counts,
+        lines,
+        repeated,
+        skipped,
+        sorted(each for name, each in wanted.items() if name != COUNT),
+    )
+
+
+def _has(record: Mapping[str, str], name: str, column: str) -> bool:
+    return column in record or name == COUNT
+
+
+def _within(
+    path: Path,
+    spec: Spec,
+    counts: Counter[Shape],
+    lines: int,
+    repeated: int,
+    skipped: int,
+    wanted: list[str],
+) -> Load:
+    """The load of what was counted; UserError where it is nothing."""
+    if not counts:
+        message = f"no line holds {', '.join(wanted)}: name its columns by --column NAME=COLUMN"
+        raise UserError(path, "", message)
+    inside, outside = dict[Shape, int](), dict[Shape, tuple[int, str]]()
+    for shape, count in counts.most_common():
+        complaint = spec.check_problem(dict(zip(spec.problem, shape, strict=True)))
+        if complaint:
+            outside[shape] = count, complaint
+        elif count:
+            inside[shape] = count
+    if not inside:
+        first = next(iter(outside.values()), (0, "its counts are 0"))[1]
+        message = f"none of its {len(counts)} problems is within the range of {spec.workload}"
+        raise UserError(path, "", f"{message}: {first}")
+    parameters = tuple(spec.problem)
+    return Load(spec.workload, parameters, inside, outside, lines, repeated, skipped)
+
+
+def _fields(line: str) -> list[str]:
+    return [field.strip() for field in next(csv.reader([line], skipinitialspace=True), [])]
+
+
+def _of_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), skipinitialspace=True)
+    header: list[str] = []
+    for fields in reader:
+        stripped = [field.strip() for field in fields]
+        if not any(stripped):
+            continue
+        if not header:
+            header = stripped
+        elif len(stripped) != len(header):
+            message = f"has {len(stripped)} fields, the first line has {len(header)} columns"
+            raise UserError(f"{path}:{reader.line_num}", "", message)
+        else:
+            yield reader.line_num, dict(zip(header, stripped, strict=True))
+
+
+def _said(wanted: Mapping[str, str], pattern: str | None) -> Callable[[str], dict[str, str]]:
+    """Function that tells what a line says of each name: by the pattern, or as ``NAME=VALUE``,
+    ``NAME: VALUE`` or ``'NAME': VALUE``, of several the last."""
+    if pattern is None:
+        names = "|".join(map(re.escape, sorted(wanted.values(), key=len, reverse=True)))
+        named = re.compile(rf"(?<![\w.])({names})[\"']?\s*[=:]\s*[\"']?([-\w.]+)")
+        return lambda line: dict(named.findall(line))
+    try:
+        known = re.compile(pattern)
+    except re.error as error:
+        raise UserError("load", "--pattern", f"is no regular expression: {error}") from error
+
+    def matched(line: str) -> dict[str, str]:
+        found = known.search(line)
+        return {} if found is None else {k: v for k, v in found.groupdict().items() if v}
+
+    return matched
+
+
+def _of_log(
+    text: str, said: Callable[[str], dict[str, str]]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield number, said(line)
+
+
+def _value(spec: Spec, name: str, text: str, where: str) -> Value:
+    parameter = spec.problem[name]
+    if parameter.type != "integer":
+        # Libraries write torch.bfloat16.
+        last = text.rpartition(".")[2]
+        return last if last in (parameter.values or ()) else text
+    value = whole(text)
+    if value is None:
+        raise UserError(where, name, f"{text!r} is no whole number")
+    return value
+
+
+def _count(text: str, where: str, column: str) -> int:
+    count = whole(text)
+    if count is None or count < 0:
+        raise UserError(where, column, f"must be a whole number of at least 0, not {text!r}")
+    return count
+
+
+def write_load(path: Path, load: Load) -> None:
+    """Write a load as CSV, the most frequent problem first."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow([WORKLOAD, *load.parameters, COUNT])
+    for shape, count in load.counts.items():
+        writer.writerow([load.workload, *map(csv_cell, shape), count])
+    write_text(path, lines.getvalue())
