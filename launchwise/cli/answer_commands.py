@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from launchwise.cli.options import AsJson, ConfigFiles, Cores, Study, Workload, settings_files
+from launchwise.cli.options import AsJson, ConfigFiles, Cores, Load, Study, Workload, settings_files
 
 
 def tune(
@@ -181,6 +181,22 @@ def export(
             help="YAML file that names configuration files and what they hold: config-files alone.",
         ),
     ] = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            min=1,
+            help="Answer with at most K builds: those with which the load takes the least time.",
+        ),
+    ] = None,
+    load: Load = None,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --at-most: a measured GPU that the builds are for; may be repeated.",
+            show_default="every measured one",
+        ),
+    ] = None,
     cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
     configfile: ConfigFiles = None,
 ) -> None:
@@ -193,7 +209,66 @@ def export(
     from launchwise.cli.recommending import exported
 
     cores = cores or usable_cores()
-    print(exported(study, format_, output, cores, configfile or [], mapping))
+    few = None if at_most is None else (at_most, load, gpu or [])
+    print(exported(study, format_, output, cores, configfile or [], mapping, few))
+
+
+def load(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, or a log.")],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the load.")],
+    workload: Annotated[
+        str, typer.Option(help="Folder with a spec.yaml, or a workload of kernels/.")
+    ],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="Column, or name in a line, of a problem parameter or of count.",
+        ),
+    ] = None,
+    fixed: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter that no line states."),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="What lines of a log hold, with a named group for each name."
+        ),
+    ] = None,
+) -> None:
+    """Read which problems a program launches, and how often: loads/NAME.csv.
+
+    A CSV file has a column per parameter, and maybe count. Lines of a log state each parameter
+    (M=16, N: 4096) and are a launch each. Problems out of the workload's range are named.
+    """
+    from launchwise.cli.loads import taken_in
+
+    path, found = taken_in(file, name, workload, column or [], fixed or [], pattern)
+    print("\n".join([*found.said, str(path)]))
+
+
+def worth(
+    study: Study,
+    load: Load = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            help="A measured GPU of the study.", show_default="the only one that was measured"
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="Problems to print.")] = 10,
+    configfile: ConfigFiles = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what tuning is worth for a load: gains, what few builds reach, when tuning is paid.
+
+    Nothing is measured: it reads the answers of the study's product, measured or expected.
+    """
+    from launchwise.cli.loads import as_json_text, as_text, is_it_worth
+
+    found = is_it_worth(study, load, gpu, settings_files(configfile))
+    print(as_json_text(*found) if as_json else as_text(*found, top))
 
 
 def predict(

@@ -10,7 +10,16 @@ import typer
 
 import launchwise
 from launchwise.base.errors import UserError, out_of
-from launchwise.cli.answer_commands import export, plan, predict, recheck, recommend, tune
+from launchwise.cli.answer_commands import (
+    export,
+    load,
+    plan,
+    predict,
+    recheck,
+    recommend,
+    tune,
+    worth,
+)
 from launchwise.cli.check.command import check
 from launchwise.cli.sweep_commands import (
     compare,
@@ -29,8 +38,8 @@ STOPPED = 130  # Exit code after Ctrl-C, as shells have it
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
 COMMANDS = (
-    *(check, compare, data, export, export_sweep, import_, import_shipped, init, new, plan),
-    *(predict, recheck, recommend, tune),
+    *(check, compare, data, export, export_sweep, import_, import_shipped, init, load, new),
+    *(plan, predict, recheck, recommend, tune, worth),
 )
 for command in COMMANDS:
     app.command(command.__name__.strip("_").replace("_", "-"))(command)

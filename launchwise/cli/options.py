@@ -26,6 +26,11 @@ Cores = Annotated[
     int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
 ]
 Study = Annotated[str, typer.Argument(help="A study of the settings.")]
+Load = Annotated[
+    str | None,
+    typer.Option(metavar="LOAD", help="A load, or its file.", show_default="that of the study"),
+]
+"""Option ``--load``."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 ConfigFiles = Annotated[
     list[Path] | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -178,10 +179,13 @@ def exported(
     cores: int,
     files: Sequence[Path],
     mapping: Path | None = None,
+    few: tuple[int, str | None, Sequence[str]] | None = None,
 ) -> Path:
     """Make the export of a study up to date and copy the file of one format, or make it.
 
     ``mapping``: file that says how configuration files are named and what they hold.
+    ``few``: number of builds, load and GPUs of an export of few builds
+        (:func:`launchwise.cli.loads.few_builds`).
     Returns the copy. Raises UserError when there is no such study, or the format needs what is not
     there. Raises SystemExit with Snakemake's exit code when it fails; it has said why.
     """
@@ -197,16 +201,26 @@ def exported(
     spec = experiment.specs[asked.workload]
     known = read_config_files(mapping, spec) if mapping is not None else None
     run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))
+    folder = EXPORT / study
+    if few is not None:
+        from launchwise.cli.loads import few_builds
+        from launchwise.exporting.files import write_answers
+        from launchwise.importing.cards import cuda_names
+
+        found, lines = few_builds(study, *few, settings_files(files))
+        folder = EXPORT / f"{study}.few"
+        write_answers(folder, found.named_by(cuda_names()))
+        print("\n".join(lines), file=sys.stderr)
     if format_ in (TRITON, CONFIG_FILES):
-        table = read_json(EXPORT / study / FORMATS["json"].format(study=study))
+        table = read_json(folder / FORMATS["json"].format(study=study))
         target = output or Path(f"{study}.{format_}")
         if known is None or mapping is None:
-            decision = read_text(EXPORT / study / FORMATS["python"].format(study=study))
+            decision = read_text(folder / FORMATS["python"].format(study=study))
             write_triton(target, table, spec, decision)
         else:
             write_config_files(target, table, spec, known, mapping)
         return target
-    made = EXPORT / study / FORMATS[format_].format(study=study)
+    made = folder / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.{format_}" if made.is_dir() else made.name)
     if made.is_dir():
         shutil.copytree(made, target, dirs_exist_ok=True, copy_function=copied)

@@ -1,0 +1,233 @@
+"""Loads of a project: read from logs, what tuning is worth for them, and exports of few builds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import assigned, named_values
+from launchwise.cli.options import workload_folder
+from launchwise.cli.recommending import LOOKUP
+from launchwise.cli.studies import find_profile, gpu_named, named, read_experiment, study_named
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.load import Load, read_load, write_load
+from launchwise.exporting.few import Step, Weighed, limited
+from launchwise.exporting.table import AnswerTable, read_answer_table
+from launchwise.exporting.worth import Line, Worth, measuring_s, worth
+from launchwise.learning.answers import BASES, MEASURED
+from launchwise.learning.features import Domain
+from launchwise.report import wording
+from launchwise.tables.files import read_table
+from launchwise.tables.times import times_schema
+from launchwise.workloads.spec import load_spec
+
+COMMAND, WORTH, EXPORT = "load", "worth", "export"
+LOADS = Path("loads")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of builds of the curve."""
+
+
+def taken_in(
+    path: Path,
+    name: str,
+    workload: str,
+    columns: Sequence[str],
+    fixed: Sequence[str],
+    pattern: str | None,
+) -> tuple[Path, Load]:
+    """Read a log and write its load. Parameters are those of
+    :func:`launchwise.cli.answer_commands.load`. Returns the file that was written, and the load.
+    Raises UserError when a name or a line is wrong."""
+    if not NAME.fullmatch(name):
+        message = f"{name!r} is no name of a load: letters, digits, _, - and ."
+        raise UserError(COMMAND, "--as", message)
+    spec = load_spec(workload_folder(workload))
+    given = named_values(columns, COMMAND, "--column"), named_values(fixed, COMMAND, "--set")
+    found = read_load(path, spec, *given, pattern)
+    target = LOADS / f"{name}.csv"
+    write_load(target, found)
+    return target, found
+
+
+def load_named(named: str | None, where: Experiment, study: str, command: str) -> Path | None:
+    """File of a load: a path, a name below ``loads/``, or that of the study without either."""
+    if named is None:
+        own = where.studies[study].load
+        return None if own is None else where.root / own
+    for path in (Path(named), LOADS / f"{named}.csv"):
+        if path.is_file():
+            return path
+    known = sorted(path.stem for path in LOADS.glob("*.csv"))
+    raise UserError(command, "--load", unknown("load", named, known))
+
+
+class Loaded:
+    """A load of a study, and the study's answers on some devices."""
+
+    def __init__(
+        self, study: str, load: str | None, gpus: Sequence[str], files: Sequence[Path], command: str
+    ) -> None:
+        experiment = read_experiment(files, Path.cwd(), study)
+        settings = study_named(study, experiment, command)
+        self.study, self.spec = study, experiment.specs[settings.workload]
+        self.path = load_named(load, experiment, study, command)
+        path = experiment.root / LOOKUP / f"{study}.json"
+        if not path.is_file():
+            message = f"is missing: make it with snakemake --cores all -- final_{study}"
+            raise UserError(path.relative_to(experiment.root), "", message)
+        named = [gpu_named(each, experiment, command, "--gpu") for each in gpus]
+        own = [each for each in experiment.gpus_of(study) if each not in named]
+        domain = Domain.of(
+            settings,
+            self.spec,
+            {gpu: find_profile(gpu, experiment, command) for gpu in [*named, *own][:1]},
+        )
+        self.table: AnswerTable = read_answer_table(path, domain)
+        measured = [each.name for each in self.table.devices if each.days or each.judge]
+        self.gpus = named or [gpu for gpu in measured if gpu in own]
+        for gpu in self.gpus:
+            if gpu not in measured:
+                allowed = ", ".join(measured)
+                raise UserError(command, "--gpu", f"{study} measured {allowed}, not {gpu}")
+        self._root, self._experiment = experiment.root, experiment
+        self.load = None if self.path is None else read_load(self.path, self.spec)
+
+    def counts(self) -> Mapping[tuple[Any, ...], int]:
+        """Launches of each problem; of the measured ones, one each, without a load."""
+        if self.load is not None:
+            return self.load.counts
+        return {one.problem: 1 for one in self.table.entries if one.basis == MEASURED}
+
+    def judged(self, gpu: str) -> pd.DataFrame | None:
+        """Judged times of a GPU; None where they are not there."""
+        path = self._root / "results" / "times" / gpu / f"{self.study}.parquet"
+        return read_table(path, times_schema(self.spec)) if path.is_file() else None
+
+    def tuning_s(self, gpu: str) -> float | None:
+        """What the sweep of a GPU took."""
+        import pyarrow.parquet
+
+        path = self._root / "results" / "sweeps" / gpu / f"{self.spec.workload}.parquet"
+        if not path.is_file():
+            return None
+        column = pyarrow.parquet.read_table(path, columns=["measured_at"])["measured_at"]
+        return measuring_s(column.to_pylist())
+
+    def weighed(self) -> tuple[Weighed, Mapping[int, pd.DataFrame]]:
+        """The load on the devices, and their judged times."""
+        numbers = {self.table.number(gpu): self.judged(gpu) for gpu in self.gpus}
+        judged = {at: one for at, one in numbers.items() if at is not None and one is not None}
+        devices = [at for at in numbers if at is not None]
+        return Weighed.of(self.table, devices, self.counts(), judged), judged
+
+
+def is_it_worth(
+    study: str, load: str | None, gpu: str | None, files: Sequence[Path]
+) -> tuple[Loaded, Worth, list[Step]]:
+    """What tuning is worth for a load on one GPU, and what few builds reach. Parameters are those
+    of :func:`launchwise.cli.answer_commands.worth`. Raises UserError when there is no such study,
+    product, load or GPU, or no answer to a problem of the load has a time."""
+    asked = Loaded(study, load, [gpu] if gpu else [], files, WORTH)
+    if len(asked.gpus) > 1:
+        raise UserError(WORTH, "--gpu", f"choose one: {study} measured {', '.join(asked.gpus)}")
+    if asked.load is None:
+        message = f"name a load: launchwise load FILE --as NAME --workload {asked.spec.workload}"
+        raise UserError(WORTH, "--load", message)
+    (name,) = asked.gpus
+    found = worth(asked.table, name, asked.counts(), asked.tuning_s(name))
+    if not found.lines:
+        raise UserError(asked.path or WORTH, "", f"no problem has an answer with a time on {name}")
+    return asked, found, asked.weighed()[0].steps(SIZES)
+
+
+def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:
+    """The answer as JSON."""
+    plain = {"study": asked.study, "gpu": asked.gpus[0], "load": str(asked.path), **found.plain()}
+    names = ("count", "reached", "interval")
+    builds = [{name: getattr(one, name) for name in names} for one in steps]
+    return json.dumps({**plain, "few_builds": builds}, indent=2)
+
+
+def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str:
+    """Lines for a terminal: the whole, what keeps the usual choice, the cost, and the problems."""
+    assert asked.load is not None
+    lines = [f"{asked.path}: {asked.load.said[0]}; {asked.study} on {asked.gpus[0]}", *said(found)]
+    lines += ["", "builds  of the best speed (95 % interval)"]
+    for one in steps:
+        limits = "" if one.interval is None else f" ({_ends(one.interval)})"
+        lines.append(f"{one.count:>6}  {one.reached:.3f}{limits}")
+    lines += ["", "share %  launches  ms        gain  problem"]
+    for each in found.lines[:top]:
+        lines.append(_line(each))
+    if more := len(found.lines[top:]):
+        lines.append(f"and {more} more (--top {len(found.lines)})")
+    return "\n".join(lines)
+
+
+def said(found: Worth) -> list[str]:
+    """What tuning is worth, in sentences."""
+    limits = "limits not known"
+    if found.interval is not None:
+        limits = f"90 % interval {_ends(found.interval)}"
+    lines = [
+        f"the whole load is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
+        f"{found.tuned_s:.3g} s, not {found.usual_s:.3g} s"
+    ]
+    measured = [one for one in found.lines if one.answer.basis == MEASURED]
+    usual = [one for one in found.lines if one.is_usual]
+    slower = [one for one in found.lines if one.is_slower]
+    for some, words in (
+        (measured, "are measured, the others expected"),
+        (usual, "keep the usual choice"),
+        (slower, "have an answer that is slower than the usual choice or the default:"),
+    ):
+        percent = wording.percent(found.share(some), 1)
+        lines.append(
+            f"{len(some)} of {len(found.lines)} problems, {percent} % of the time, {words}"
+        )
+    lines += [f"  {assigned(one.answer.problem)}: {one.gain:.3g}" for one in slower]
+    if found.unanswered:
+        lines.append(f"{len(found.unanswered)} problems have no answer with a time")
+    if found.tuning_s is not None:
+        paid = "never" if found.runs is None else f"after {wording.count(found.runs)} runs"
+        lines.append(f"the sweep took {found.tuning_s:.3g} s: paid {paid} of the load")
+    return lines
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def _line(one: Line) -> str:
+    chosen = one.answer.suggestions[0].configuration
+    return (
+        f"{100 * one.share:7.2f}  {one.launches:>8}  {one.time_ms:<8.4g}  {one.gain:4.2f}  "
+        f"{assigned(one.answer.problem)}: {named(chosen)}, {BASES[one.answer.basis]}"
+    )
+
+
+def few_builds(
+    study: str, most: int, load: str | None, gpus: Sequence[str], files: Sequence[Path]
+) -> tuple[AnswerTable, list[str]]:
+    """The answers of a study with at most so many builds, and what is to be said of them. Raises
+    UserError as :func:`is_it_worth`."""
+    asked = Loaded(study, load, gpus, files, EXPORT)
+    weighed, judged = asked.weighed()
+    (step,) = weighed.steps([most])
+    found = limited(weighed, step, judged)
+    interval = "" if step.interval is None else f" ({_ends(step.interval)})"
+    whose = str(asked.path) if asked.path else "the measured problems, one launch each"
+    lines = [
+        f"{step.count} builds reach {step.reached:.3f}{interval} of the best speed of {whose} on "
+        f"{', '.join(asked.gpus)}"
+    ]
+    if step.tested:
+        lines.append(step.tested.words)
+    return found, lines

@@ -1,0 +1,364 @@
+"""Few builds for a load: sets of least time over its launches, and tables that hold them alone.
+
+A build is a variant with its build tunables; configurations that differ in launch tunables share
+one. A problem takes the fastest of its configurations: by measured times where it was measured, by
+the device's judge (:class:`launchwise.exporting.lookup.Judge`) anywhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from launchwise.exporting.entries import Entry, Tested
+from launchwise.exporting.lookup import distance, growth
+from launchwise.exporting.table import AnswerTable
+from launchwise.learning.answers import MEASURED, Interval
+from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
+
+Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
+Build = tuple[Value, ...]  # Variant and build tunables, neutral where the variant has none
+
+LOST = 1e3
+"""Times the best that a problem counts which no chosen build may run: such a set is the last."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """What each configuration of a table takes for some problems on one device."""
+
+    shapes: Sequence[Shape]
+    # Measured or expected: float64, ms, shape (shapes, configurations); infinite where it may not
+    # run or has no time.
+    ms: np.ndarray
+    usual_ms: np.ndarray  # of the usual choice: float64, shape (shapes,); NaN where unknown
+    best_ms: np.ndarray  # of the fastest of all, likewise
+    measured: np.ndarray  # which shapes were measured: bool, shape (shapes,)
+
+    def of(self, places: Sequence[int]) -> np.ndarray:
+        """Least time of these configurations, shape (shapes,)."""
+        return np.asarray(self.ms[:, list(places)].min(axis=1, initial=math.inf))
+
+
+def times_of(
+    table: AnswerTable, device: int, shapes: Sequence[Shape], judged: pd.DataFrame | None = None
+) -> Times:
+    """Times of every configuration of a table; those that are no candidates have measured ones.
+
+    ``device``: its number. ``judged``: its judged times; without them what the entries say.
+    """
+    expected, usual_ms, best_ms = _expected(table, device, shapes)
+    listed = {one.problem: one for one in table.entries if one.device == device}
+    known = _known(table, judged)
+    measured = np.zeros(len(shapes), dtype=bool)
+    for row, shape in enumerate(shapes):
+        entry = listed.get(shape)
+        if entry is None or entry.time_ms is None:
+            continue
+        measured[row], best_ms[row] = entry.basis == MEASURED, entry.time_ms
+        own = {at: ms for at, ms, _ in entry.others if ms} | {entry.choice: entry.time_ms}
+        if shape in known:
+            own |= known[shape]
+            expected[row] = math.inf
+        # The answer is the first of what is expected, too.
+        expected[row] = np.maximum(expected[row], entry.time_ms)
+        expected[row, list(own)] = list(own.values())
+        usual_ms[row] = own.get(entry.usual, entry.time_ms * (entry.gain or math.nan))
+    # What rests on one row may be below the time of the answer, by less than their errors.
+    least = np.minimum(best_ms, expected.min(axis=1, initial=math.inf))
+    return Times(shapes, expected, usual_ms, least, measured)
+
+
+def _known(table: AnswerTable, judged: pd.DataFrame | None) -> dict[Shape, dict[int, float]]:
+    """Measured times of the table's configurations by problem, ms."""
+    if judged is None:
+        return {}
+    places = {one: place for place, one in enumerate(table.configurations)}
+    timed = judged[judged["time_ms"].notna()]
+    columns = [*table.parameters, *table.tunables, "time_ms"]
+    found: dict[Shape, dict[int, float]] = {}
+    count = len(table.parameters)
+    for *values, time_ms in zip(*(timed[name].tolist() for name in columns), strict=True):
+        place = places.get(tuple(values[count:]))
+        if place is not None:
+            found.setdefault(tuple(values[:count]), {})[place] = time_ms
+    return found
+
+
+def _expected(
+    table: AnswerTable, device: int, shapes: Sequence[Shape]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times of configurations, of the usual choice and of the best that a device's judge expects;
+    without a judge nothing is."""
+    one = table.devices[device]
+    found = np.full((len(shapes), len(table.configurations)), math.inf)
+    best, usual_ms = np.full((2, len(shapes)), math.nan)
+    if one.judge is None or not shapes:
+        return found, usual_ms, best
+    own = [entry for entry in table.entries if entry.device == device]
+    for row, shape in enumerate(shapes):
+        near = min(own, key=lambda entry: distance(shape, entry.problem), default=None)
+        if near is not None and distance(shape, near.problem) < math.inf:
+            best[row] = table.time_at(near, table.problem(shape)) or math.nan
+    places = table.stored.candidates
+    choices = [table.configurations[place] for place in places] * len(shapes)
+    columns = table.columns(device, [shape for shape in shapes for _ in places], choices)
+    allowed = table.formulas.fitting(columns)
+    losses = np.where(allowed, table.losses(one.judge, columns), math.inf)
+    losses = losses.reshape(len(shapes), -1)
+    usual = [table.usual_choice(table.problem(shape)) for shape in shapes]
+    rows = [row for row, each in enumerate(usual) if each is not None]
+    of_usual = np.full(len(shapes), math.nan)
+    if rows:
+        taken = [tuple(each.values()) for each in usual if each is not None]
+        columns = table.columns(device, [shapes[row] for row in rows], taken)
+        of_usual[rows] = table.losses(one.judge, columns)
+    least = np.fmin(losses.min(axis=1, initial=math.inf), of_usual)
+    found[:, places] = best[:, None] * _growth(losses - least[:, None])
+    return np.where(np.isnan(found), math.inf, found), best * _growth(of_usual - least), best
+
+
+def _growth(exponents: np.ndarray) -> np.ndarray:
+    finite = np.where(np.isfinite(exponents), exponents, 0.0)
+    return np.where(np.isfinite(exponents), np.vectorize(growth)(finite), exponents)
+
+
+def build_of(configuration: Mapping[str, Value], spec: Spec) -> Build:
+    """What a configuration is compiled with."""
+    builds = (name for name, one in spec.tunables.items() if one.kind == "build")
+    return (configuration["variant"], *(configuration[name] for name in builds))
+
+
+ROUNDS = 40  # Times that a set is disturbed and mended before it counts as the best
+LESS = 1 - 1e-9  # What is not below this share of a sum is no less than it
+
+
+def chosen(costs: np.ndarray, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Of each size the columns whose least costs add up to the least.
+
+    The column that lowers the sum most is added, then columns are exchanged for others one by one
+    as long as that lowers it; then some are exchanged at random, always the same, and it begins
+    again. Of equal sets the first that is met counts.
+
+    ``costs``: float64, shape (cases, columns), finite. ``sizes``: ascending, at most its columns.
+    """
+    found, now = [], list[int]()
+    for size in range(1, max(sizes, default=0) + 1):
+        now = _exchanged(costs, [*now, _added(costs, now)[0]])
+        if size in sizes:
+            now = _disturbed(costs, now)
+            found.append(tuple(sorted(now)))
+    return found
+
+
+def _disturbed(costs: np.ndarray, now: list[int]) -> list[int]:
+    dice = random.Random(len(now))
+    for _ in range(ROUNDS):
+        kept = dice.sample(now, max(0, len(now) - 2))
+        others = [each for each in range(costs.shape[1]) if each not in kept]
+        tried = _exchanged(costs, kept + dice.sample(others, len(now) - len(kept)))
+        if _sum(costs, tried) < _sum(costs, now) * LESS:
+            now = tried
+    return now
+
+
+def _sum(costs: np.ndarray, columns: Sequence[int]) -> float:
+    return float(costs[:, columns].min(axis=1).sum())
+
+
+def _added(costs: np.ndarray, kept: Sequence[int]) -> tuple[int, float]:
+    """The column that lowers the sum of some most, and the sum then."""
+    near = costs[:, kept].min(axis=1, initial=math.inf)
+    sums = np.minimum(near[:, None], costs).sum(axis=0)
+    place = int(np.argmin(sums))
+    return place, float(sums[place])
+
+
+def _exchanged(costs: np.ndarray, now: list[int]) -> list[int]:
+    least, since, place = _sum(costs, now), 0, 0
+    while since < len(now):
+        kept = [each for at, each in enumerate(now) if at != place]
+        other, total = _added(costs, kept)
+        since += 1
+        if total < least * LESS:
+            now, least, since = [*kept[:place], other, *kept[place:]], total, 0
+        place = (place + 1) % len(now)
+    return now
+
+
+@dataclass(frozen=True)
+class Step:
+    """A number of builds, and what a load reaches with them."""
+
+    count: int
+    places: tuple[int, ...]  # of their configurations in the table, the one for all problems first
+    # Time of the launches with the fastest of all configurations over that with these, and its
+    # 95 % interval. Where blind tests measured enough problems, less by what expectations of
+    # problems that were not measured are off there; else without an interval.
+    reached: float
+    interval: Interval | None
+    tested: Tested | None  # what their choices reach at problems of blind tests
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A load on some devices of a table: launches of each problem, and times of all configurations.
+
+    ``weights``: device to launches of each of its problems, float64; each device counts alike.
+    """
+
+    table: AnswerTable
+    times: Mapping[int, Times]
+    weights: Mapping[int, np.ndarray]
+    blind: Mapping[int, tuple[np.ndarray, Times]]  # expected and measured times of blind problems
+
+    @classmethod
+    def of(
+        cls,
+        table: AnswerTable,
+        devices: Sequence[int],
+        counts: Mapping[Shape, int],
+        judged: Mapping[int, pd.DataFrame],
+    ) -> Weighed:
+        """``counts``: launches of each problem; ``judged``: device to its judged times."""
+        shapes, launches = list(counts), np.array(list(counts.values()), dtype=float)
+        times = {at: times_of(table, at, shapes, judged.get(at)) for at in devices}
+        weights, blind = {}, {}
+        for at, one in times.items():
+            known = np.isfinite(one.best_ms) & np.isfinite(one.ms.min(axis=1, initial=math.inf))
+            own = np.where(known, launches, 0.0)
+            weights[at] = own / max(float(own @ np.nan_to_num(one.best_ms)), 1e-300)
+            tested = [each.problem for each in table.entries if each.device == at and each.blind]
+            expected = _expected(table, at, tested)[0]
+            blind[at] = expected, times_of(table, at, tested, judged.get(at))
+        return cls(table, times, weights, blind)
+
+    def builds(self) -> list[tuple[int, ...]]:
+        """Places of the configurations of each build that may answer, in a fixed order."""
+        found: dict[Build, list[int]] = {}
+        tested = {each.choice for each in self.table.entries if not each.blind}
+        for place in self.table.stored.candidates:
+            if place in tested:
+                build = build_of(self.table.configuration(place), self.table.spec)
+                found.setdefault(build, []).append(place)
+        return [tuple(found[build]) for build in sorted(found, key=lambda one: [*map(str, one)])]
+
+    def steps(self, sizes: Sequence[int]) -> list[Step]:
+        """The sets of so many builds; of all there are where that is less."""
+        builds = self.builds()
+        costs = np.concatenate(
+            [
+                self.weights[at][:, None]
+                * np.nan_to_num(
+                    np.minimum(
+                        np.column_stack([one.of(each) for each in builds]),
+                        LOST * one.best_ms[:, None],
+                    )
+                )
+                for at, one in self.times.items()
+            ]
+        )
+        allowed = sorted({min(size, len(builds)) for size in sizes})
+        found = []
+        for columns in chosen(costs, allowed):
+            first = columns[int(np.argmin(costs[:, columns].sum(axis=0)))]
+            ordered = [first, *(each for each in columns if each != first)]
+            places = tuple(place for each in ordered for place in builds[each])
+            found.append(self._step(len(columns), places))
+        return found
+
+    def _step(self, count: int, places: tuple[int, ...]) -> Step:
+        blind = [self._blind_fractions(at, places) for at in self.times]
+        expected, measured = (np.concatenate([each[side] for each in blind]) for side in (0, 1))
+        if len(measured) < FEWEST:
+            return Step(count, places, self._reached(places), None, None)
+        share = geometric_mean(measured / expected)
+        ends = [
+            min(self._reached(places, end), 1.0) for end in interval_of_mean(measured / expected)
+        ]
+        tested = Tested(len(measured), geometric_mean(measured))
+        return Step(count, places, self._reached(places, share), (ends[0], ends[1]), tested)
+
+    def _reached(self, places: Sequence[int], share: float = 1.0) -> float:
+        """Time with the best over that with some configurations, the mean of the devices.
+
+        ``share``: of what is expected, what problems that were not measured reach.
+        """
+        found = []
+        for at, one in self.times.items():
+            own = np.minimum(one.of(places), LOST * one.best_ms)
+            own = np.where(one.measured, own, own / share)
+            used = self.weights[at] > 0
+            spent = self.weights[at][used] @ own[used]
+            found.append(self.weights[at][used] @ one.best_ms[used] / spent if spent else math.nan)
+        return float(np.mean(found))
+
+    def _blind_fractions(self, device: int, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Best time over that of the choice that a judge makes of some configurations, at each
+        problem of a blind test: as it is expected, and as it was measured."""
+        expected, measured = self.blind[device]
+        own = expected[:, list(places)]
+        can = np.isfinite(own.min(axis=1, initial=math.inf))
+        at = np.array(places)[own[can].argmin(axis=1)]
+        known = expected[can].min(axis=1) / own[can].min(axis=1)
+        return known, measured.best_ms[can] / measured.ms[can, at]
+
+
+def limited(weighed: Weighed, step: Step, judged: Mapping[int, pd.DataFrame]) -> AnswerTable:
+    """A table whose answers are of some builds alone, on the devices of a load: in place of the
+    usual choice stands the first of them. Exact where a problem was measured."""
+    table, numbers = weighed.table, {at: new for new, at in enumerate(weighed.times)}
+    entries = []
+    for at, number in numbers.items():
+        own = [each for each in table.entries if each.device == at]
+        times = times_of(table, at, [each.problem for each in own], judged.get(at))
+        ms = times.ms[:, list(step.places)]
+        entries += [
+            _entry(entry, number, row)
+            for entry, row in zip(own, ms, strict=True)
+            if np.isfinite(row).any()
+        ]
+    configurations = tuple(table.stored.configurations[place] for place in step.places)
+    changed = {
+        "devices": tuple(
+            replace(table.devices[at], between_gain=None, tested=step.tested) for at in numbers
+        ),
+        "configurations": configurations,
+        "candidates": tuple(range(len(configurations))),
+        "entries": tuple(entries),
+        "least_gain": None,
+        "fallback": 0,
+    }
+    stored = table.stored.model_copy(update=changed)
+    return replace(table, stored=stored, formulas=replace(table.formulas, usual=()))
+
+
+def _entry(entry: Entry, device: int, times: np.ndarray) -> Entry:
+    choice = int(np.argmin(times))
+    time_ms, first_ms = float(times[choice]), float(times[0])
+    factor = time_ms / entry.time_ms if entry.time_ms else math.nan
+    measured = "measured" if entry.basis == MEASURED else "expected"
+    return replace(
+        entry,
+        device=device,
+        choice=choice,
+        usual=0,
+        time_ms=time_ms,
+        gain=first_ms / time_ms if math.isfinite(first_ms) else None,
+        interval_ms=entry.interval_ms
+        and (entry.interval_ms[0] * factor, entry.interval_ms[1] * factor),
+        gain_interval=None,
+        improvement=None,
+        improvement_interval=None,
+        paired=False,
+        alike=None,
+        why=f"the fastest of the {len(times)} configurations of this file, as {measured}",
+        others=(),
+    )

@@ -1,0 +1,163 @@
+"""Whether tuning is worth it for a load: shares of its time, gains, and when tuning is paid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.exporting.table import AnswerTable
+from launchwise.learning.answers import MEASURED, Answer, Interval
+from launchwise.learning.evaluation import HARMFUL_BELOW
+from launchwise.tables.rows import DEFAULT_ERROR, Z95
+from launchwise.workloads.parts import Value
+
+Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
+
+
+@dataclass(frozen=True)
+class Line:
+    """A problem of a load, and its answer."""
+
+    launches: int
+    share: float  # of the load's time with the usual choices, 0 to 1
+    answer: Answer
+
+    @property
+    def time_ms(self) -> float:
+        """Of a launch with the answer."""
+        return self.answer.suggestions[0].expected_ms or math.nan
+
+    @property
+    def gain(self) -> float:
+        """Time of the usual choice over that of the answer."""
+        return self.answer.suggestions[0].gain or 1.0
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the answer is the usual choice."""
+        return self.answer.suggestions[0].is_usual
+
+    @property
+    def limits(self) -> Interval | None:
+        """Of the gain; None where they are unknown."""
+        first = self.answer.suggestions[0]
+        if first.is_usual:
+            return 1.0, 1.0
+        if first.gain_interval is not None or self.answer.basis != MEASURED:
+            return first.gain_interval
+        factor = math.exp(math.sqrt(2) * Z95 * DEFAULT_ERROR)
+        return self.gain / factor, self.gain * factor
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the answer is slower than the usual choice, or than the default."""
+        first = self.answer.suggestions[0]
+        return min(self.gain, first.improvement or math.inf) < HARMFUL_BELOW
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A load on a device, its problems by their share of the time."""
+
+    lines: Sequence[Line]
+    unanswered: Sequence[Shape]  # problems without an answer that has a time
+    tuning_s: float | None  # that the sweep took on the device; None where no row says when
+
+    @property
+    def usual_s(self) -> float:
+        """Time of the load with the usual choices."""
+        return sum(one.launches * one.time_ms * one.gain for one in self.lines) / 1e3
+
+    @property
+    def tuned_s(self) -> float:
+        """Time of the load with the answers."""
+        return sum(one.launches * one.time_ms for one in self.lines) / 1e3
+
+    @property
+    def gain(self) -> float:
+        """Of the whole load."""
+        return self.usual_s / self.tuned_s
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the gain of the whole: gains that were measured err by themselves, those that are
+        expected all at once. None where the limits of one are unknown."""
+        limits = [one.limits for one in self.lines]
+        known = np.array([one for one in limits if one is not None], dtype=float)
+        if len(known) < len(limits):
+            return None
+        shares = np.array([one.launches * one.time_ms for one in self.lines]) / (1e3 * self.tuned_s)
+        gains = np.array([one.gain for one in self.lines])
+        measured = np.array([one.answer.basis == MEASURED for one in self.lines])
+        apart = shares[:, None] * np.abs(known - gains[:, None])
+        low, high = np.sqrt((apart[measured] ** 2).sum(axis=0)) + apart[~measured].sum(axis=0)
+        return self.gain - float(low), self.gain + float(high)
+
+    @property
+    def runs(self) -> int | None:
+        """Runs of the load after which tuning has paid what it took; None where it never does."""
+        saved_s = self.usual_s - self.tuned_s
+        if self.tuning_s is None or saved_s <= 0:
+            return None
+        return math.ceil(self.tuning_s / saved_s)
+
+    def share(self, lines: Sequence[Line]) -> float:
+        """Of some lines in the time with the usual choices, 0 to 1."""
+        return sum(one.share for one in lines)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        names = ("usual_s", "tuned_s", "gain", "interval", "tuning_s", "runs", "unanswered")
+        of_line = ("launches", "share", "time_ms", "gain", "limits", "is_usual", "is_slower")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "problems": [
+                {
+                    "problem": one.answer.problem,
+                    **{name: getattr(one, name) for name in of_line},
+                    "basis": one.answer.basis,
+                    "configuration": one.answer.suggestions[0].configuration,
+                }
+                for one in self.lines
+            ],
+        }
+
+
+def worth(
+    table: AnswerTable, gpu: str, counts: Mapping[Shape, int], tuning_s: float | None
+) -> Worth:
+    """What answers of a table are worth for a load on one of its devices.
+
+    ``counts``: problem to its launches. ``tuning_s``: see :class:`Worth`.
+    """
+    answered: list[tuple[int, Answer]] = []
+    unanswered = []
+    for shape, launches in counts.items():
+        found = table.answer(gpu, table.problem(shape))
+        if found is None or found.suggestions[0].expected_ms is None:
+            unanswered.append(shape)
+        else:
+            answered.append((launches, found))
+    lines = [Line(launches, 0.0, found) for launches, found in answered]
+    spent = np.array([one.launches * one.time_ms * one.gain for one in lines])
+    shares = (spent / spent.sum()).tolist() if len(spent) else []
+    lines = [
+        Line(one.launches, share, one.answer) for one, share in zip(lines, shares, strict=True)
+    ]
+    lines.sort(key=lambda one: -one.share)
+    return Worth(lines, unanswered, tuning_s)
+
+
+PAUSE_S = 60.0  # Rows further apart were measured in two visits
+
+
+def measuring_s(measured_at: Sequence[str]) -> float | None:
+    """Time that rows took to measure, by when each was; None where none says it."""
+    known = pd.to_datetime([one for one in measured_at if one], utc=True).sort_values()
+    apart = known.to_series().diff().dt.total_seconds()
+    return float(apart[apart < PAUSE_S].sum()) if len(known) > 1 else None

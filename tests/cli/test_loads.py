@@ -1,0 +1,179 @@
+"""``launchwise load`` and ``worth``, ``export --at-most``: from a log to a table, and mistakes."""
+
+import csv
+import json
+import runpy
+
+import pytest
+from command_line import line_of
+from products import STUDY, stencil_project
+from samples import SAXPY
+
+from launchwise.cli import loads
+from launchwise.cli.app import main
+from launchwise.exporting.few import build_of
+from launchwise.exporting.files import write_answers
+
+GPU = "card.sm16"
+LOG = """\
+INFO ready
+not found tuned config: n:256, dtype: torch.float32, order=8
+not found tuned config: n:256, dtype: torch.float32, order=8
+{"n": "400", "dtype": "float32", "order": 8, "count": 7}
+n=9000000, dtype=float32, order=8
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with the product of a study."""
+    root = tmp_path_factory.mktemp("project")
+    stencil_project(root, "knn, lightgbm")
+    return root
+
+
+@pytest.fixture
+def project(made, monkeypatch, tmp_path):
+    (made / "log.txt").write_text(LOG)
+    monkeypatch.chdir(made)
+    return made
+
+
+def read_in(capsys, text, *words, file="log.csv"):
+    """What the command says of a file, and the load that it writes."""
+    (loads.Path.cwd() / file).write_text(text)
+    assert main(["load", file, "--as", "mine", "--workload", "kernels/stencil", *words]) == 0
+    with open("loads/mine.csv") as handle:
+        return capsys.readouterr().out.splitlines(), list(csv.DictReader(handle))
+
+
+def test_lines_of_a_log_count_and_what_is_out_of_range_is_named(project, capsys):
+    said, found = read_in(capsys, LOG, file="log.txt")
+    assert [(each["n"], each["dtype"], each["count"]) for each in found] == [
+        ("400", "float32", "7"),
+        ("256", "float32", "2"),
+    ]
+    assert said[:4] == [
+        "2 problems, 9 launches, of 5 lines",
+        "lines that repeat a problem: 1, their counts are added",
+        "lines that name no problem: 1",
+        "left out: 1 problems, 1 launches",
+    ]
+    assert said[4].startswith("  n=9000000, dtype=float32, order=8: n: 9000000 is above")
+    # What was written is read as it is.
+    again, same = read_in(capsys, (project / "loads" / "mine.csv").read_text())
+    assert same == found
+    assert again[0] == "2 problems, 9 launches, of 2 lines"
+
+
+def test_columns_and_patterns_name_what_holds_a_parameter(project, capsys):
+    words = ("--column", "n=M", "--column", "count=calls", "--set", "order=8")
+    _, found = read_in(capsys, "M,dtype,calls\n256,float32,3\n256,float32,4\n", *words)
+    assert [each["count"] for each in found] == ["7"]
+    pattern = ("--pattern", r"k_(?P<n>\d+)_(?P<dtype>\w+)$", "--set", "order=8")
+    _, found = read_in(capsys, "k_256_float32\nk_300_float64\nother\n", *pattern)
+    assert [(each["n"], each["dtype"]) for each in found] == [
+        ("256", "float32"),
+        ("300", "float64"),
+    ]
+
+
+MISTAKES = {
+    "n,dtype,order\n256,float32,8\nmany,float32,8\n": "log.csv:3: n: 'many' is no whole number",
+    "n,dtype,order,count\n256,float32,8,-1\n": "log.csv:2: count: must be a whole number of at "
+    "least 0, not '-1'",
+    "n,dtype\n256,float32\n": "log.csv: order: is missing: name the column by --column "
+    "NAME=COLUMN (columns: n, dtype)",
+    "workload,n,dtype,order\nother,256,float32,8\n": "log.csv:2: workload: is of other, not of "
+    "stencil",
+    "n,dtype,order\n9000000,float32,8\n": "log.csv: none of its 1 problems is within the range of "
+    "stencil: n: 9000000 is above",
+    "n,dtype,order\n256,float32\n": "log.csv:2: has 2 fields, the first line has 3 columns",
+    "nothing\n": "log.csv: no line holds dtype, n, order: name its columns by --column",
+    "": "log.csv: no line holds",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text):
+    (project / "log.csv").write_text(text)
+    words = ("load", "log.csv", "--as", "mine", "--workload", "kernels/stencil")
+    assert line_of(capsys, *words).startswith(MISTAKES[text])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--as", "../x"), "load: --as: '../x' is no name of a load"),
+        (("--as", "x", "--column", "m=M"), "log.txt: m: unknown problem parameter 'm'"),
+        (("--as", "x", "--pattern", "("), "load: --pattern: is no regular expression"),
+        (("--as", "x", "--set", "n"), "load: --set: must be NAME=VALUE (got 'n')"),
+    ],
+)
+def test_a_mistake_in_an_option_is_told_in_a_line(project, capsys, words, said):
+    asked = ("load", "log.txt", "--workload", "kernels/stencil", *words)
+    assert line_of(capsys, *asked).startswith(said)
+
+
+def test_what_is_asked_of_a_load_must_be_there(project, capsys):
+    asked = ("worth", STUDY, "--gpu", GPU)
+    assert line_of(capsys, *asked).startswith("worth: --load: name a load: launchwise load FILE")
+    assert line_of(capsys, *asked, "--load", "min").startswith("worth: --load: unknown load 'min'")
+    line = line_of(capsys, "export", STUDY, "--at-most", "0")
+    assert line.startswith("export: Invalid value for '--at-most'")
+    (project / "other.csv").write_text(f"workload,n,dtype\n{SAXPY.name},256,float32\n")
+    line = line_of(capsys, *asked, "--load", "other.csv")
+    assert line == "other.csv:2: workload: is of saxpy, not of stencil"
+
+
+@pytest.fixture
+def loaded(project, capsys):
+    """A load of measured sizes and one between them, to its launches."""
+    sizes = {256: 5, 400: 1, 300: 3}
+    lines = [f"{n},float32,8,{count}" for n, count in sizes.items()]
+    read_in(capsys, "\n".join(["n,dtype,order,count", *lines]))
+    return sizes
+
+
+def test_worth_weighs_the_answers_that_recommend_gives(loaded, capsys):
+    assert main(["worth", STUDY, "--load", "mine", "--gpu", GPU, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    usual = tuned = 0.0
+    for each in found["problems"]:
+        words = [f"{name}={value}" for name, value in each["problem"].items()]
+        assert main(["recommend", STUDY, "--gpu", GPU, "--json", *words]) == 0
+        first = json.loads(capsys.readouterr().out)["suggestions"][0]
+        assert each["launches"] == loaded[each["problem"]["n"]]
+        assert each["time_ms"] == first["expected_ms"]
+        tuned += each["launches"] * first["expected_ms"] / 1e3
+        usual += each["launches"] * first["expected_ms"] * (first["gain"] or 1) / 1e3
+    assert found["gain"] == pytest.approx(usual / tuned)
+    assert sum(each["share"] for each in found["problems"]) == pytest.approx(1)
+    low, high = found["interval"] or (0, 99)
+    assert low <= found["gain"] <= high
+    reached = [each["reached"] for each in found["few_builds"]]
+    assert reached == sorted(reached)
+    assert main(["worth", STUDY, "--load", "mine", "--gpu", GPU]) == 0
+    assert "3 problems, 9 launches, of 3 lines" in capsys.readouterr().out
+
+
+def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
+    settings = [loads.Path("config.yaml")]
+    whole = loads.Loaded(STUDY, "mine", [GPU], settings, "export").table
+    used = {}
+    for most in (1, 2):
+        table, said = loads.few_builds(STUDY, most, "mine", [GPU], settings)
+        assert " of the best speed of loads/mine.csv on card.sm16" in said[0]
+        write_answers(tmp_path / str(most), table)
+        answer = runpy.run_path(str(tmp_path / str(most) / f"{STUDY}.py"))["recommend"]
+        used[most] = set()
+        for entry in whole.entries:
+            for n in (entry.problem[0], entry.problem[0] + 1):
+                problem = {"n": n, "dtype": "float32", "order": 8}
+                given, unknown = answer(GPU, **problem), answer("another", **problem)
+                used[most] |= {build_of(each, table.spec) for each in (given, unknown)}
+                own = table.answer(GPU, problem).suggestions[0].configuration
+                assert own.items() <= given.items()
+    every = {build_of(whole.configuration(entry.choice), whole.spec) for entry in whole.entries}
+    assert len(used[1]) == 1 < len(every)
+    assert used[1] <= used[2] <= every

@@ -1,0 +1,105 @@
+"""Few builds for a load: the best sets, tables of them alone, and what is measured stays exact."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from answer_forms import Answering
+from drawn_questions import drawn
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
+from launchwise.learning.answers import MEASURED
+from launchwise.tables.times import judged_times
+
+DRAWN = 20
+
+
+def least(costs, most):
+    """The least sum of costs with so many columns, by integer programming."""
+    rows, columns = costs.shape
+    # Which columns are taken, then which of them each row has.
+    prices = np.concatenate([np.zeros(columns), costs.ravel()])
+    has_one = np.hstack([np.zeros((rows, columns)), np.kron(np.eye(rows), np.ones(columns))])
+    taken = np.hstack([-np.tile(np.eye(columns), (rows, 1)), np.eye(rows * columns)])
+    count = np.concatenate([np.ones(columns), np.zeros(rows * columns)])[None, :]
+    limits = [
+        LinearConstraint(has_one, 1, 1),
+        LinearConstraint(taken, -np.inf, 0),
+        LinearConstraint(count, 0, most),
+    ]
+    found = milp(prices, constraints=limits, integrality=np.ones(len(prices)), bounds=Bounds(0, 1))
+    assert found.success
+    return found.fun
+
+
+@pytest.mark.parametrize("seed", range(DRAWN))
+def test_sets_cost_what_the_best_sets_cost(seed):
+    dice = np.random.default_rng(seed)
+    costs = np.exp(dice.gamma(1, 0.5, (30, 12))) * np.minimum(dice.zipf(1.5, 30), 1000)[:, None]
+    costs[dice.random(costs.shape) < 0.05] = LOST
+    (found,) = chosen(costs, [4])
+    assert costs[:, found].min(axis=1).sum() == pytest.approx(least(costs, 4))
+    # A set that misses the best by a column is told from it.
+    assert costs[:, found[1:]].min(axis=1).sum() > least(costs, 4) * 1.001
+
+
+@pytest.fixture(scope="module")
+def judged(sweeps, stencil_spec):
+    return {gpu: judged_times(rows, None, stencil_spec) for gpu, rows in sweeps.items()}
+
+
+@pytest.fixture(scope="module")
+def weighed(table, judged):
+    devices = {table.number(gpu): rows for gpu, rows in judged.items()}
+    counts = {one.problem: 1 + place for place, one in enumerate(table.entries[::3])}
+    return partial(Weighed.of, table, [*devices], counts, devices)(), devices
+
+
+def test_expected_times_are_those_of_recommend(table):
+    device = table.number("card")
+    shapes = [(n, dtype, 2) for n in (211, 333, 478) for dtype in ("float32", "float64")]
+    times = times_of(table, device, [tuple(table.problem(one).values()) for one in shapes])
+    for row, shape in enumerate(shapes):
+        first = table.answer("card", table.problem(shape)).suggestions[0]
+        assert times.best_ms[row] == first.expected_ms
+        assert times.usual_ms[row] / times.best_ms[row] == pytest.approx(first.gain, rel=1e-6)
+
+
+def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
+    found, _ = weighed
+    steps = found.steps([1, 2, 4, 999])
+    assert [one.count for one in steps[:2]] == [1, 2]
+    reached = [one.reached for one in steps]
+    assert reached == sorted(reached)
+    assert steps[-1].count == len(found.builds())
+    assert reached[0] < reached[-1] == pytest.approx(1, abs=0.02)
+
+
+def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
+    found, devices = weighed
+    (step,) = found.steps([2])
+    made = limited(found, step, devices)
+    kept = {build_of(made.configuration(place), made.spec) for place in made.stored.candidates}
+    assert len(kept) == 2
+    checked = 0
+    for entry in made.entries:
+        if entry.basis != MEASURED:
+            continue
+        rows = judged[made.devices[entry.device].name]
+        for name, value in made.problem(entry.problem).items():
+            rows = rows[rows[name] == value]
+        named = rows[made.spec.tunable_columns].to_dict("records")
+        listed = [made.configuration(place) for place in made.stored.candidates]
+        own = rows[[each in listed for each in named]]
+        assert entry.time_ms == own["time_ms"].min()
+        checked += 1
+    assert checked > 5
+
+
+def test_every_form_of_a_table_of_few_builds_gives_one_answer(weighed, tmp_path):
+    found, devices = weighed
+    (step,) = found.steps([3])
+    made = limited(found, step, devices)
+    questions = drawn(made, 200, np.random.default_rng(5))
+    assert Answering(made, tmp_path / "export").disagreements(questions) == []
