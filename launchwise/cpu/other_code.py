@@ -36,7 +36,11 @@ class _Part:
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self.start, self.end = item.node.start_byte, item.node.end_byte
+        around = item.node.parent
+        # Without braces, `extern "C"` belongs to this declaration alone.
+        alone = around is not None and around.type == "linkage_specification"
+        self.start = (around if alone and around else item.node).start_byte
+        self.end = item.node.end_byte
         if item.body is None or not item.is_function:
             self.end += text_of(item.node.next_sibling) == ";"
         self.text = _LITERAL.sub('""', text_of(item.node))
