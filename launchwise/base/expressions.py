@@ -216,7 +216,8 @@ def _refused(text: str, why: str) -> ValueError:
 
 
 def parsed(text: str) -> ast.expr:
-    """The tree of an expression, which the caller may change."""
+    """The tree of an expression, which the caller may change. Raises ValueError when it is none."""
+    names_in(text)
     return ast.parse(text.strip(), mode="eval").body
 
 

@@ -181,9 +181,11 @@ def first_problem(error: ValidationError, model: type[BaseModel], value: Any) ->
         return f"{key}.{tag}", unknown(tag, problem["ctx"]["tag"], allowed)
     if kind == "value_error":
         return key, str(problem["msg"]).removeprefix("Value error, ")
+    if problem["input"] is None:
+        return key, "is empty"
     # A value that fits no member of a union is reported once for every member.
     same = [problem, *(other for other in others if _keys(other, value) == location)]
-    demands = dict.fromkeys(_SUBJECT.sub("", str(each["msg"])) for each in same)
+    demands = dict.fromkeys(_INSIDE.sub("", str(each["msg"])) for each in same)
     demand = " or ".join(demands).replace("valid dictionary", "mapping")
     subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
     got = repr(problem["input"])
@@ -199,7 +201,7 @@ def _misspelt(problem: ErrorDetails, others: Iterable[ErrorDetails]) -> ErrorDet
     return next((each for each in beside if each["loc"][:-1] == above), problem)
 
 
-_SUBJECT = re.compile(r"^\w+ should ")
+_INSIDE = re.compile(r"^\w+ should | or instance of \w+$")  # Words of pydantic's inside
 
 
 def _keys(problem: Mapping[str, Any], value: Any) -> list[str]:

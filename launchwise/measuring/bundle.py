@@ -258,7 +258,8 @@ _MORE = re.compile(r" {8,}(\S.*)")
 """Lines of nvcc that go on with a message: candidates of a call, types of its arguments."""
 
 _DECLARED = re.compile(r" \(declared at line \d+ of [^()]*\)")
-_TEMPORARY = re.compile(r"(?:\S*/)?(?:tmpxft_\S*|kernel\.(?:cu|ptx|cubin))\b")
+# A unit of nvcc's has no folder; a file of the user's may have the same name, in its folder.
+_TEMPORARY = re.compile(r"(?:\S*/)?tmpxft_\S*|(?<![\w./-])kernel\.(?:cu|ptx|cubin)\b")
 _INSTANCE = re.compile(r"\b(?P<name>\w+)<(?P<given>[^<>]*)>")
 
 MOST_ERRORS = 3
@@ -323,9 +324,9 @@ def _continued(rest: str) -> str:
 
 def as_user_knows(text: str, folder: Path) -> str:
     """A message without the names that a build adds, and with paths inside the folder."""
+    text = _TEMPORARY.sub("unit", text)
     for place in (folder.resolve(), folder):
         text = text.replace(f"{place}/", "")
     text = re.sub(r"\b_Z\w+", lambda match: demangled(match[0]) or match[0], text)
-    text = _TEMPORARY.sub("unit", text)
     text = re.sub(r"\bbuild_[0-9a-f]{16}(?:::|\b)", "", text)
     return re.sub(r"_[0-9a-f]{16}\b", "", text)

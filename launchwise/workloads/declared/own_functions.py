@@ -37,11 +37,11 @@ def import_from(folder: Path, module: str) -> ModuleType:
         return importlib.import_module(name)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise own_error(folder, error) from error
 
 
-def own_error(folder: Path, error: Exception) -> UserError:
+def own_error(folder: Path, error: BaseException) -> UserError:
     """UserError for an exception in a workload's Python, with file and line.
 
     ``error``: what was raised, with its traceback.
@@ -54,7 +54,8 @@ def own_error(folder: Path, error: Exception) -> UserError:
         for frame in traceback.extract_tb(error.__traceback__):
             if Path(frame.filename).is_relative_to(folder):
                 where, line = Path(frame.filename), frame.lineno or 0
-        said = f"{type(error).__name__}: {error}"
+        is_exit = isinstance(error, SystemExit)
+        said = "ends the process" if is_exit else f"{type(error).__name__}: {error}"
     message = f"{said} (an error in this workload's own Python, not in launchwise)"
     return UserError(where, f"line {line}" if line else "", message)
 
@@ -121,7 +122,7 @@ class OwnFunction:
         self.insist_on_names(available)
         try:
             return self.call(**{n: value for n, value in available.items() if self.takes(n)})
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise own_error(self.folder, error) from error
 
 
