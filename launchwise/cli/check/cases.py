@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -174,7 +175,7 @@ class Cases(SmallProblems):
         missing barrier between warps, or a wrong step of a loop inside a block, shows in no problem
         whose data a part of one warp covers. A size that no grid reads is above :data:`ELEMENTS`
         times the threads; one that is a number of blocks needs no more than two."""
-        known = list(drawn)
+        known, wide = list(drawn), list[list[Planned]]()
         for name in filter(self._is_length, self.spec.problem):
             if len(known) == len(drawn) + MOST_WIDE or any(
                 self._is_wide(each, name) for each in known
@@ -188,9 +189,27 @@ class Cases(SmallProblems):
                 chosen = self.chosen(little)
                 # Builds that the size itself changes are compiled for one configuration only.
                 few = chosen[:1] if self.read(name, self.spec.macros.values()) else chosen
-                self.runs += [Planned(little, each, wide=True) for each in few]
+                wide.append([Planned(little, each, wide=True) for each in few])
             elif near:
                 self.left_out.append((assigned(near[0]), self._too_large(near[0])))
+        # Each size once before any goes through further configurations: their time has a limit.
+        self.runs += [one for rank in itertools.zip_longest(*wide) for one in rank if one]
+
+    def never_above(self, ran: Sequence[Planned]) -> list[str]:
+        """Parameters that may be lengths of loops, and that no run has above a block."""
+        found = []
+        for name in filter(self._is_length, self.spec.problem):
+            most = self._most(name) or math.inf
+            sides = [(self.reach(one.problem, one.configuration, name), one) for one in ran]
+            blocks = [(side, int(one.problem[name])) for side, one in sides if side]
+            if blocks and all(size <= side < most for side, size in blocks):
+                found.append(name)
+        return found
+
+    def _most(self, name: str) -> int | None:
+        """The largest value of a parameter of integers, if it has one."""
+        parameter = self.spec.problem[name]
+        return max(map(int, parameter.values)) if parameter.values else parameter.maximum
 
     def _is_length(self, name: str) -> bool:
         """Whether a parameter may be the length of a loop: no constant, nor only a count of
@@ -210,8 +229,7 @@ class Cases(SmallProblems):
     def _above_blocks(self, small: Sequence[Problem], name: str, most: int) -> Iterator[Problem]:
         """Problems with a size above ``most``, and above the largest block that runs, then above
         smaller ones."""
-        parameter = self.spec.problem[name]
-        largest = max(map(int, parameter.values)) if parameter.values else parameter.maximum
+        largest = self._most(name)
         sides = {self.reach(small[0], one, name) for one in self.corners}
         for least in sorted((one for one in sides if 1 < one <= MOST_REACH), reverse=True):
             text = f"{name} > {max(most, least if largest is None else min(least, largest - 1))}"

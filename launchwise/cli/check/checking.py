@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 import re
 import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.check.command import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
-from launchwise.cli.check.cpu_runs import run_on_cpu
+from launchwise.cli.check.cpu_runs import few, run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
 from launchwise.cli.studies import problems_of
@@ -36,7 +38,7 @@ from launchwise.workloads.checks import corners
 from launchwise.workloads.checks.corners import corner_configurations
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.own_functions import check_own_functions, own_error
-from launchwise.workloads.parts import UNKNOWN_GPU
+from launchwise.workloads.parts import UNKNOWN_GPU, Value
 from launchwise.workloads.sampling import Draws, drawn_of
 from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.space import (
@@ -171,9 +173,14 @@ def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] 
     return None
 
 
-def _may_run(spec: Spec, variant: str, problems: Sequence[Problem]) -> bool:
+def _may_run(
+    spec: Spec,
+    variant: str,
+    problems: Sequence[Problem],
+    gpu: Mapping[str, Any] = LENIENT_GPU,
+) -> bool:
     """Whether there is a feasible configuration, or may be one that was not found."""
-    every = (Draws(spec, each, LENIENT_GPU, SEED) for each in problems)
+    every = (Draws(spec, each, gpu, SEED) for each in problems)
     found = (
         each.draw(random.Random(SEED), (), variant) or not each.ended(variant) for each in every
     )
@@ -188,6 +195,39 @@ def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> 
         return _may_run(alone, variant, problems)
     except ValueError:
         return True  # What stands before it keeps it from being asked.
+
+
+def narrowed(spec: Spec, problems: Sequence[Problem], gpu: Mapping[str, Any]) -> tuple[Spec, str]:
+    """The spec without values of tunables that the limits of a GPU exclude; and which these are,
+    the baseline first, in words."""
+    first, tunables, said = baseline(spec), spec.tunables, list[str]()
+    few_problems = problems[:: math.ceil(len(problems) / MOST_CORNERS)]
+    lenient = {**gpu, "gpu_max_threads_per_block": math.inf, "gpu_shared_per_block_bytes": math.inf}
+
+    def is_lost(name: str, value: Value) -> bool:
+        one = tunables[name].model_copy(update={"values": [value]})
+        alone = spec.model_copy(update={"tunables": {**tunables, name: one}})
+        users = [each for each, variant in spec.variants.items() if name in variant.tunables]
+        asked = [partial(_may_run, alone, each, few_problems) for each in users]
+        return not any(one(gpu) for one in asked) and any(one(lenient) for one in asked)
+
+    corners = [
+        one
+        for one in corner_configurations(spec)
+        if any(feasible(spec, each, one, gpu) for each in problems)
+    ]
+    if first not in corners:
+        said.append("the baseline")
+    for name, one in spec.tunables.items():
+        # Limits exclude no value between two that they allow.
+        if {one.values[0], one.values[-1]} <= {each[name] for each in corners}:
+            continue
+        lost = [value for value in one.values if is_lost(name, value)]
+        if 0 < len(lost) < len(one.values):
+            said.append(f"{name}={few(lost)}")
+            kept = [value for value in one.values if value not in lost]
+            tunables = {**tunables, name: one.model_copy(update={"values": kept})}
+    return spec.model_copy(update={"tunables": tunables}), " and ".join(said)
 
 
 MOST_LINES = 5  # Lines with a question that are named
@@ -216,6 +256,9 @@ def checked(
     known, listed = yield from _of_files(folder, spec)
     workload = load_workload(folder, spec)
     gpu = gpu_of_architecture(arch)
+    less, said = narrowed(spec, known, gpu)
+    if said:
+        yield Step("values", LEFT_OUT, f"{arch} cannot run {said}")
     try:
         builds = chosen_builds(spec, workload, known, gpu)
     except UserError:
@@ -232,18 +275,15 @@ def checked(
         missing = error  # What can be compiled is compiled first.
     on_cpu: Iterable[Step] = ()
     if cpu and missing is None:
-        on_cpu = run_on_cpu(folder, spec, workload, gpu, listed, given)
+        on_cpu = run_on_cpu(folder, less, workload, gpu, listed, given)
     with ThreadPoolExecutor(1) as pool:
         compiling: Future[list[Step]] | None = None
         if shutil.which("nvcc") is None:
             yield Step("compile", LEFT_OUT, "nvcc is not on the PATH")
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
-        for step in on_cpu:
-            yield step
-            if compiling is not None and compiling.done():
-                yield from compiling.result()
-                compiling = None
+        # What a compiler refuses does not keep the other one's kernels from running.
+        yield from on_cpu
         yield from compiling.result() if compiling is not None else ()
     if missing is not None:
         raise missing

@@ -36,7 +36,6 @@ class Step:
     status: str  # one of `OK` and those below it
     said: str  # what was found, or the reason; of a run its name in front
     variant: str = ""  # variant of a run; '' where a whole problem is left out
-    runs: int = 1  # runs on the CPU that it stands for
 
     @property
     def reason(self) -> str:
@@ -77,15 +76,14 @@ def summary(steps: Sequence[Step]) -> str:
     reasons: Counter[str] = Counter()
     for step in runs:
         if step.status == LEFT_OUT:
-            reasons[step.reason] += step.runs
+            reasons[step.reason] += 1
     if not reasons:
         return ""
     most = reasons.most_common(MOST_REASONS)
     said = "; ".join(f"{count}: {reason}" for reason, count in most) if most[1:] else most[0][0]
     others = reasons.total() - sum(count for _, count in most)
     more = f"; {others} for other reasons" if others else ""
-    whole = sum(step.runs for step in runs)
-    return f"{reasons.total()} of {whole} runs are left out: {said}{more}"
+    return f"{reasons.total()} of {len(runs)} runs are left out: {said}{more}"
 
 
 def check(
@@ -126,8 +124,7 @@ def check(
         again = step.status == LEFT_OUT and step.variant and key in told
         if not as_json and not again:
             print(f"{step.status:8} {step.name}: {step.said}", flush=True)
-        if step.status == LEFT_OUT:
-            told.add(key)
+        told.add(key)
     if as_json:
         print(json.dumps([step.as_facts() for step in steps], indent=2))
     elif said := summary(steps):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import select
 import sys
 import time
 from collections import defaultdict, deque
@@ -23,7 +25,8 @@ from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.process import KILLED_S, MeasuringProcess
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.space import Configuration, Problem, label
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem, label
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
@@ -54,20 +57,23 @@ class CpuProcess:
 
     def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Its answer to one job; a process that has died is started anew. Raises Silent when there
-        is none within so many seconds. Raises Died when the process dies."""
+        is none within so many seconds of its processor's time, however busy the machine is, or
+        when it waits as long for nothing. Raises Died when the process dies."""
         if self._process.popen.poll() is not None:
             self._process.close()
             self._start()
         process = self._process
         # Its first line says that it is loaded.
         self._is_loaded = self._is_loaded or bool(process.heard(None))
+        begun = used = _processor_s(process)
         process.send(job)
-        try:
-            line = process.heard(seconds if self._is_loaded else None)
-        except TimeoutError:
-            process.kill()
-            process.exit_code(KILLED_S)
-            raise Silent(f"did not finish within {seconds:g} s") from None
+        while not select.select([process.events], [], [], begun + seconds - used + POLL_S)[0]:
+            before, used = used, _processor_s(process)
+            if used >= begun + seconds or used == before:
+                process.kill()
+                process.exit_code(KILLED_S)
+                raise Silent(f"did not finish within {seconds:g} s") from None
+        line = process.heard(None)
         if not line:
             code = process.exit_code(KILLED_S)
             raise Died(process.last_words() or f"ended with code {code}")
@@ -75,16 +81,35 @@ class CpuProcess:
         return answer
 
 
-SILENCE_S = 30.0  # Time limit of one configuration, without its compilation, s
-WIDE_S = 5.0  # Time limit of all runs of a problem with a size above the threads of a block, s
-TOTAL_S = 120.0  # Time after which no further configuration is tried, s
+def _processor_s(process: MeasuringProcess) -> float:
+    """Processor's time of a process, s; 0 of one that has ended."""
+    with contextlib.suppress(OSError):
+        # The number that Linux gives to the clock of another process.
+        return time.clock_gettime((~process.popen.pid << 3) | 2)
+    return 0.0
+
+
+# Of the processor's time, not of the clock:
+SILENCE_S = 10.0  # Limit of one configuration, without its compilation, s
+WIDE_S = 3.0  # Limit of a configuration of a size above the threads of a block, s
+VARIANT_S = 30.0  # Of all runs of a variant, after which none is tried, s
+WIDE_VARIANT_S = 6.0  # After which none of a size above a block is, s
+POLL_S = 0.05  # Pause between two looks at a process that has not answered, s
 MOST_DEATHS = 3  # Processes that crash or hang before no further configuration is tried
 
 MOST_SMALL_ITEMS = 1 << 16
 """Most work items, or numbers in memory, of a problem that every right kernel ends in time."""
 
 BYTES_PER_ITEM = 4
-MOST_VALUES = 8  # Values of a tunable without a run that are told
+
+MOST_VALUES = 8  # Values of a tunable that are told
+
+
+def few(values: Sequence[Value]) -> str:
+    """Values with commas, the first ones where there are many."""
+    more = ["..."] if values[MOST_VALUES:] else []
+    return ",".join([*map(str, values[:MOST_VALUES]), *more])
+
 
 Job = tuple[Planned, list[Future[None]]]  # A run, and the compilations that it waits for
 
@@ -106,7 +131,6 @@ def run_on_cpu(
         small ones are drawn where there are neither.
     Raises UserError when the spec or the workload's own code is wrong.
     """
-    until = time.monotonic() + TOTAL_S
     cases, drawn = Cases(spec, gpu), given is not None
     # The process loads its libraries while this one looks for problems.
     with CpuProcess(folder) as process, _Ahead(folder, spec, workload) as ahead:
@@ -115,10 +139,6 @@ def run_on_cpu(
         runs = _Runs(cases, process)
         jobs = deque(map(ahead.job, cases.runs))
         while jobs:
-            if why := runs.why_ended(until):
-                begin = f"{len(jobs)} runs from {assigned(jobs[0][0].problem)} on"
-                yield Step("cpu", LEFT_OUT, f"{begin}: not tried: {why}", runs=len(jobs))
-                break
             job = jobs.popleft()
             yield runs.outcome(job)
             if runs.takes_too_long and not drawn:
@@ -140,52 +160,51 @@ class _Runs:
     def __init__(self, cases: Cases, process: CpuProcess) -> None:
         self._spec, self._cases, self._process = cases.spec, cases, process
         self._deaths = 0
-        # Problem to the time of its runs, s.
+        # Variant to the processor's time of its runs, s.
         self._spent = defaultdict[str, float](float)
+        # What compilers said; told for one run each.
+        self._refused = set[str]()
         # Variant to the least memory, B, of a run that was too much work.
         self._most: dict[str, float] = {}
         self._ended: set[str] = set()
         # Whether a problem that is not small was too much work.
         self.takes_too_long = False
-        self._tried: list[Configuration] = []
-
-    def why_ended(self, until: float) -> str:
-        """Why no further run is tried; '' where one is."""
-        if self._deaths == MOST_DEATHS:
-            return f"{self._deaths} configurations crashed or hung"
-        return f"time limit ({TOTAL_S:g} s)" if time.monotonic() > until else ""
+        self._tried: list[Planned] = []
 
     def values_left_out(self) -> str:
-        """Values of tunables that no run had, in words; '' where runs had all, or none ran."""
-        missing = []
+        """Values of tunables that no run had, and sizes that none had above a block, in words; ''
+        where runs had all, or none ran."""
+        missing, ran = [], [each.configuration for each in self._tried]
         for name, tunable in self._spec.tunables.items():
             users = [each for each, one in self._spec.variants.items() if name in one.tunables]
-            tried = [each[name] for each in self._tried if each["variant"] in users]
-            values = [str(value) for value in tunable.values if value not in tried]
+            tried = [each[name] for each in ran if each["variant"] in users]
+            values = [value for value in tunable.values if value not in tried]
             if tried and values:
-                few = [*values[:MOST_VALUES], *(["..."] if values[MOST_VALUES:] else [])]
-                missing.append(f"{name}={','.join(few)}")
+                missing.append(f"{name}={few(values)}")
+        missing += [f"{name} above a block" for name in self._cases.never_above(self._tried)]
         return f"no run had {' or '.join(missing)}" if missing else ""
 
     def outcome(self, job: Job) -> Step:
         """Make a run, unless it would be too much work."""
         run, variant = job[0], str(job[0].configuration["variant"])
-        status, said = self._outcome(job, variant, assigned(run.problem))
+        status, said = self._outcome(job, variant)
         if status == OK:
             self._ended.add(variant)
-        if status != LEFT_OUT:
-            self._tried.append(run.configuration)
+        if status not in (LEFT_OUT, FAILED):
+            self._tried.append(run)
         name = f"{label(run.configuration, self._spec)} at {assigned(run.problem)}"
         return Step("cpu", status, f"{name}: {said}", variant)
 
-    def _outcome(self, job: Job, variant: str, sizes: str) -> tuple[str, str]:
+    def _outcome(self, job: Job, variant: str) -> tuple[str, str]:
         run, needed = job[0], self._cases.size(job[0].problem)[1]
-        if run.wide and self._spent[sizes] > WIDE_S:
-            return LEFT_OUT, f"not tried: time limit of a size above a block ({WIDE_S:g} s)"
+        if self._deaths == MOST_DEATHS:
+            return LEFT_OUT, f"not tried: {self._deaths} configurations crashed or hung"
+        if self._spent[variant] > (WIDE_VARIANT_S if run.wide else VARIANT_S):
+            return LEFT_OUT, "not tried: its variant has had its processor's time"
         if needed >= self._most.get(variant, math.inf):
             return LEFT_OUT, "not tried: no less work than a run that did not end in time"
         try:
-            return self._asked(job, sizes)
+            return self._asked(job, variant)
         except Died as death:
             # So little work that every right kernel of g++ ends in time.
             items, needed = self._cases.size(run.problem)
@@ -199,7 +218,7 @@ class _Runs:
             self._deaths += 1
             return FAILED, str(death)
 
-    def _asked(self, job: Job, sizes: str) -> tuple[str, str]:
+    def _asked(self, job: Job, variant: str) -> tuple[str, str]:
         run, builds = job
         for build in builds:
             try:
@@ -207,17 +226,19 @@ class _Runs:
             except CannotRun as refused:
                 return LEFT_OUT, str(refused)
             except LaunchFailed as refused:
-                return FAILED, str(refused)
+                is_known = str(refused) in self._refused
+                self._refused.add(str(refused))
+                return LEFT_OUT if is_known else FAILED, str(refused)
         limit = WIDE_S if run.wide else SILENCE_S
         asked = {"problem": run.problem, "configuration": run.configuration}
         try:
             found = self._process.run(asked, limit)
         except Silent:
-            self._spent[sizes] += limit
+            self._spent[variant] += limit
             raise
         if "error" in found:
             raise UserError(*found["error"])
-        self._spent[sizes] += found["cpu_s"]
+        self._spent[variant] += found["cpu_s"]
         if found["status"] != OK:
             return found["status"], found["reason"]
         reference = self._spec.reference
