@@ -77,7 +77,12 @@ class Experiment:
         }
         self._have_rows: dict[tuple[str, str], bool] = {}
         self.studies = self._read_studies()
-        self._leave_out_unmeasurable()
+        lacking = [name for name in self.studies if self._lacks_rows(name)]
+        is_some = len(lacking) < len(self.studies)
+        # They are left out; where no other is, one that could be measured says what it lacks.
+        self.without_rows = [each for each in lacking if is_some or not self._has_kernel(each)]
+        for name in self.without_rows:
+            del self.studies[name]
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
         self._derive()
@@ -146,15 +151,16 @@ class Experiment:
                 found[name] = Study(workload=workload, spread=spread(own, spec), **dict(own))
         return found
 
-    def _leave_out_unmeasurable(self) -> None:
-        """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
-        Nobody could measure them here. A study that settings name stays, and is an error."""
-        for name, study in list(self.studies.items()):
-            named = name in self.settings.studies or study.gpus is not None
-            if named or self.spec_of(study.workload).has_kernel or self.gpus_of(name):
-                continue
-            if not self.kept_out(name):
-                del self.studies[name]
+    def _has_kernel(self, study: str) -> bool:
+        return self.spec_of(self.studies[study].workload).has_kernel
+
+    def _lacks_rows(self, name: str) -> bool:
+        """Whether no GPU of the settings has rows for a study; one that settings or its own file
+        name GPUs for is asked for, and an error."""
+        named = {*self.settings.studies, *([self._only] if self._only else [])}
+        named |= {each for gpu in self.settings.gpus.values() for each in gpu.studies or []}
+        is_asked = name in named or self.studies[name].gpus is not None
+        return not (is_asked or self.gpus_of(name) or self.kept_out(name))
 
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,9 @@ def start(
         _check_hosts(experiment)
         if not in_job:
             check_models(experiment)
+            if without := experiment.without_rows:
+                why = "no GPU in the settings has rows of their workloads"
+                print(f"launchwise: left out: {', '.join(without)}: {why}", file=sys.stderr)
         _check_recorded(experiment)
         _check_extended(experiment)
         _check_described(experiment)

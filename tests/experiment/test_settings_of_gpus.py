@@ -1,9 +1,12 @@
 """Settings of GPUs: what each takes part in, what it measures, what must be there."""
 
+import shutil
+
 import pytest
 import yaml
 from overlays import ASKED, BASE, S, experiment, line_of, nested
 
+from launchwise.base.places import ROOT
 from launchwise.workflow import plan as workflow
 
 
@@ -38,6 +41,14 @@ def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home):
     (recorded / "h200" / "stencil.parquet").unlink()
     path = home / "kernels" / "stencil" / "studies" / "stencil_block" / "study.yaml"
     assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload stencil")
+
+
+def test_a_study_that_no_gpu_has_rows_of_leaves_the_others(home):
+    dropped = ROOT / "docs" / "tutorial" / "example" / "saxpy" / "studies"
+    shutil.copytree(dropped, home / "kernels" / "saxpy" / "studies")
+    found = experiment()
+    assert (found.without_rows, [*found.studies]) == (["saxpy_block"], ["stencil_block"])
+    assert "saxpy_block/study.yaml: no GPU in" in line_of(nested("studies/saxpy_block", {}))
 
 
 def test_an_overlay_takes_a_gpu_out(home):
