@@ -1,6 +1,6 @@
 # Named targets: one per stage of each study, workload and GPU (launchwise/workflow/targets.py).
 
-for target, files in targets(values, contests).items():
+for target, files in targets(values, contests, sweeps).items():
 
     rule:
         name:

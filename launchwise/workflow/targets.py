@@ -8,6 +8,7 @@ from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.workflow.contests import Contests
 from launchwise.workflow.plan import project_file, published_tables, section_sources
 from launchwise.workflow.studies import Plain, Studies, Values
+from launchwise.workflow.sweeps import Sweeps
 from launchwise.workloads.spec import Spec
 
 Targets = dict[str, list[str]]
@@ -25,7 +26,7 @@ PREDICTED = "results/predictions/{study}.parquet"
 """Predictions are of datasheet-only GPUs: without any there is no such target."""
 
 
-def targets(values: Values, contests: Contests) -> Targets:
+def targets(values: Values, contests: Contests, sweeps: Sweeps) -> Targets:
     """Name of a target to its files."""
     found: Targets = {}
     for study in values.studies:
@@ -42,7 +43,7 @@ def targets(values: Values, contests: Contests) -> Targets:
     for workload in compiled:
         found[f"compile_{workload}"] = [f"results/build/{workload}/{arch}.cubins" for arch in archs]
     for gpu in values.gpus:
-        found |= _of_gpu(gpu, values)
+        found |= _of_gpu(gpu, values, sweeps)
     for gpu in values.live:
         found |= _of_live_gpu(gpu, values)
     return found
@@ -79,14 +80,17 @@ def _blind_tests(study: str, values: Values, contests: Contests) -> Targets:
     }
 
 
-def _of_gpu(gpu: str, values: Values) -> Targets:
+def _of_gpu(gpu: str, values: Values, sweeps: Sweeps) -> Targets:
     profile = f"results/gpus/{gpu}.json"
     found = {f"describe_{gpu}": [profile]}
     # A datasheet-only GPU has no sweep.
     if gpu not in values.cards:
         workloads = values.experiment.workloads_of(gpu)
-        sweeps = [f"results/sweeps/{gpu}/{workload}.parquet" for workload in workloads]
-        found[f"sweep_{gpu}"] = [profile, *sweeps]
+        tables = [f"results/sweeps/{gpu}/{workload}.parquet" for workload in workloads]
+        # A shard that was deleted is measured again.
+        asked = workloads if gpu in values.live else []
+        shards = [path for workload in asked for path in sweeps.shards(gpu, workload)]
+        found[f"sweep_{gpu}"] = [profile, *tables, *shards]
     return found
 
 

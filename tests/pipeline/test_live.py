@@ -50,6 +50,19 @@ def test_what_was_measured_is_not_measured_again(live):
     assert "Nothing to be done" in live.run("sweep_a100")
 
 
+def test_a_deleted_shard_is_measured_again(live):
+    tables = [live.results / "sweeps" / "a100" / "stencil" / f"{shard}.parquet" for shard in (1, 2)]
+    # Which shard took how many problems is chance.
+    gone = max(tables, key=lambda path: len(pd.read_parquet(path)))
+    rows = pd.read_parquet(gone)
+    gone.unlink()
+    (live.results / "journal" / "a100" / "stencil" / f"{gone.stem}.jsonl").unlink()
+    live.run("sweep_a100")
+    whole = pd.read_parquet(live.results / "sweeps" / "a100" / "stencil.parquet")
+    assert len(whole) == ROWS_PER_SWEEP
+    assert (whole["measured_at"] > rows["measured_at"].max()).sum() >= len(rows)
+
+
 def test_a_recorded_sweep_is_extended(live):
     recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
     before = pd.read_parquet(recorded / "stencil.parquet")

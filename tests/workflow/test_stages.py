@@ -200,14 +200,15 @@ def test_the_report_reads_what_is_there_of_a_study(recorded):
 def test_targets_are_of_what_a_gpu_and_a_study_have(recorded):
     gpus = {"a": LIVE, "b": LIVE, "h200": RECORDED, "t4": {"source": "described"}}
     stages = Stages(gpus=gpus)
-    found = targets(stages.values, stages.contests)
+    found = targets(stages.values, stages.contests, stages.sweeps)
     assert found["sweep_h200"] == ["results/gpus/h200.json", "results/sweeps/h200/stencil.parquet"]
+    assert "results/sweeps/a/stencil/1.parquet" in found["sweep_a"]
     assert found[f"predict_{STUDY}"] == [f"results/predictions/{STUDY}.parquet"]
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/{gpu}/{STUDY}.parquet" for gpu in "ab"]
     assert found["compile_stencil"] == ["results/build/stencil/sm_90.cubins"]
     assert not {"sweep_t4", "confirm_h200", "record_t4", "counters_a"} & found.keys()
     alone = Stages(gpus={"h200": RECORDED})
-    found = targets(alone.values, alone.contests)
+    found = targets(alone.values, alone.contests, alone.sweeps)
     assert f"predict_{STUDY}" not in found
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
 
@@ -218,7 +219,7 @@ def test_a_workload_with_too_few_sizes_for_a_study_has_a_target_and_a_line(recor
     gpus = {"a": {**LIVE, "studies": [STUDY], "workloads": ["convolution"]}, "b": LIVE}
     for own in (gpus, {"b": LIVE}):
         stages = Stages(gpus=own, workloads=[str(folder)], sweeps=few)
-        found = targets(stages.values, stages.contests)
+        found = targets(stages.values, stages.contests, stages.sweeps)
         assert found["compile_convolution"] == ["results/build/convolution/sm_90.cubins"]
         assert "final_convolution" not in found
         said = unknown_study("convolution", stages.experiment)
