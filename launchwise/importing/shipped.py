@@ -19,6 +19,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import whole
 from launchwise.base.storage import read_json_object, read_text, write_text
 from launchwise.workloads.parts import Value
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import (
     DEVICE,
@@ -127,7 +128,8 @@ def _variant(spec: Spec, variant: str | None) -> str:
 
 def _values_in_name(path: Path, mapping: ConfigFiles) -> dict[str, str]:
     """Expressions in the name of a file to the texts in their places."""
-    match = mapping.pattern.fullmatch(path.name)
+    with cpu_limit(path):  # Names of many parts can be read in very many ways.
+        match = mapping.pattern.fullmatch(path.name)
     if match is None:
         raise UserError(path, "", f"is not named as the mapping says: {mapping.file}")
     # Those of a folder stand before those of the name.

@@ -1,6 +1,7 @@
 """Configuration files of a library become usual choices: what it launches for any size."""
 
 import json
+from functools import partial
 
 import pytest
 from command_line import line_of
@@ -8,9 +9,12 @@ from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, prob
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchwise.base.errors import UserError
 from launchwise.base.typed import validated
 from launchwise.cli.app import main
+from launchwise.importing import shipped
 from launchwise.importing.shipped import shipped_choices
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import ConfigFiles, usual_configuration
 
@@ -54,6 +58,16 @@ def test_what_a_library_launches_becomes_usual(folder, capsys):
     assert usual(folder, 4, n=2049) is not None  # n // 2 is 1024 as well.
     for other in ({"n": 512}, {"experts": 4}, {"k": 64}):
         assert usual(folder, 4, **other) is None
+
+
+def test_a_name_that_can_be_read_in_very_many_ways_is_one_line(folder, monkeypatch):
+    parts = "".join(f"{{n + {number}}}" for number in range(25))
+    path = folder / f"{'1' * 200}.txt"
+    path.write_text("{}")
+    mapping = validated(ConfigFiles, {"file": f"{{device}}{parts}.json", "key": "n"}, "mapping")
+    monkeypatch.setattr(shipped, "cpu_limit", partial(cpu_limit, seconds=0.1))
+    with pytest.raises(UserError, match=r"takes more than 0\.1 s of CPU time to read"):
+        shipped_choices([path], load_spec(folder / "grouped"), mapping)
 
 
 @given(
