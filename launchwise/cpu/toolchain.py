@@ -34,6 +34,12 @@ FLAGS = [
 ]
 
 
+MOST_KB = 4 << 20  # Most memory of g++, KB: templates and constants of a source take any
+
+LIMITED = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MOST_KB)]
+"""Beginning of a command under this limit."""
+
+
 class CannotCompile(LaunchFailed):
     """A build that g++ or the CPU device refuses; the message names file and line."""
 
@@ -72,7 +78,7 @@ def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedPr
     if path is None:
         raise CannotCompile("g++ is not on the PATH; the CPU device needs it")
     done = subprocess.run(
-        [os.path.abspath(path), *FLAGS, *arguments],
+        [*LIMITED, os.path.abspath(path), *FLAGS, *arguments],
         input=text,
         encoding="utf-8",
         errors="surrogateescape",

@@ -15,7 +15,7 @@ from types import FrameType
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
-from launchwise.base.storage import read_bytes
+from launchwise.base.storage import insist_on_regular, read_bytes
 
 PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
@@ -88,13 +88,19 @@ def _included(folder: Path, name: str, beside: Path) -> Path | None:
     """File that ``#include "name"`` means in a file of the folder ``beside``; None: a system's."""
     for place in (beside, *include_folders(folder)):
         path = (place / name).resolve()
-        if path.is_file():
+        if _is_file(path):
             return path
     return None
 
 
 def _is_own(folder: Path, name: str) -> bool:
-    return (folder / name).is_file()
+    return _is_file(folder / name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; UserError for a pipe or a device, which may have no end."""
+    insist_on_regular(path)
+    return path.is_file()
 
 
 def sources_text(folder: Path, names: Iterable[str]) -> str:

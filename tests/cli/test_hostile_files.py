@@ -214,6 +214,11 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path):
     for name in ("sweeps/gpu/w.parquet", "pipe"):
         os.mkfifo(tmp_path / name)
     (tmp_path / "endless").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    folder = tmp_path / "fifo" / STRANGER.name
+    shutil.copytree(STRANGER, folder)
+    with open(next(folder.glob("*.cu")), "a") as source:
+        source.write(f"#include <{tmp_path}/pipe>\n")
     filled = {"LONGER": "g" * 5_000, "LONG": "x" * 300, "CARD": "'rows.jsonl=NVIDIA RTX A4000'"}
     for line, said in yaml.safe_load(WORDS.read_text()).items():
         words = line
