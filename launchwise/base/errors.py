@@ -23,9 +23,9 @@ class UserError(Exception):
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
         self.where = str(where)
-        self.key = _one_line(key, LONGEST_NAME)
-        self.message = _one_line(message, LONGEST_MESSAGE)
-        where = _one_line(self.where, LONGEST_MESSAGE)
+        self.key = one_line(key, LONGEST_NAME)
+        self.message = one_line(message)
+        where = one_line(self.where)
         super().__init__(": ".join(part for part in (where, self.key, self.message) if part))
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
@@ -80,7 +80,8 @@ def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
     return f"unknown {what} {_shortened(text, LONGEST_NAME)!r}{hint} (allowed: {listed}{more})"
 
 
-def _one_line(value: object, longest: int) -> str:
+def one_line(value: object, longest: int = LONGEST_MESSAGE) -> str:
+    """A text of somebody else in one line, of which the middle is left out where it is longer."""
     # Names and texts of files may hold what steers a terminal.
     return visible(" ".join(_shortened(str(value), longest).split()))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, TextIO
 
 import typer
 
 import launchwise
 from launchwise.base.errors import UserError, out_of
+from launchwise.base.literals import visible_lines
 from launchwise.cli.answer_commands import (
     export,
     load,
@@ -81,18 +83,43 @@ def _without_command(
         print(context.get_help())
 
 
+class _Plain:
+    """A stream on which texts of files steer no terminal, whatever a command prints."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(visible_lines(text).replace("\r", "\\x0d"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     ``arguments``: words after ``launchwise``; those of the process when left out.
     Returns the exit code: 0, or :data:`MISTAKE` after one line on stderr.
     """
+    out: Any = _Plain(sys.stdout)
+    err: Any = _Plain(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)
     except UserError as error:
         return _complain(str(error))
     except (MemoryError, RecursionError) as error:
         return _complain(out_of(error))
+    except RuntimeError as error:
+        # Python before 3.13 says so of a link that leads to itself.
+        if not str(error).startswith("Symlink loop"):
+            raise
+        return _complain(str(error))
     except OSError as error:
         # A path that no file can have, such as one with a name of 300 characters.
         if error.filename is None:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import LONGEST_NAME, UserError
-from launchwise.base.literals import visible
+from launchwise.base.errors import LONGEST_NAME, UserError, one_line
 from launchwise.base.names import named_values
 from launchwise.base.places import SHIPPED, shipped
 from launchwise.experiment.discovery import NAME
@@ -176,7 +175,7 @@ def told(found: Imported) -> list[str]:
         where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]
         line = ["snakemake", *where, "--cores", "2", "--configfile", str(found.settings)]
         lines.append(f"run: {shlex.join(line)}")
-    return list(map(visible, lines))
+    return list(map(one_line, lines))
 
 
 MOST_FASTEST = 5  # Most problems of a GPU whose fastest configuration is printed

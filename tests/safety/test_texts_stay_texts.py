@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.base.literals import cpp_comment, csv_table, html_text, visible
+from launchwise.base.literals import cpp_comment, csv_table, html_text, visible, visible_lines
+from launchwise.cli import app
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import cpp_header, macros_text, python_module
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
@@ -327,3 +328,17 @@ def test_messages_steer_no_terminal():
     for text in TEXTS:
         said = str(UserError(text, text, text))
         assert visible(said) == said
+
+
+def test_commands_steer_no_terminal(monkeypatch, capsys):
+    def printing(**options):
+        for text in (*TEXTS, "over\rwritten"):
+            print(text)
+            print(text, file=sys.stderr)
+
+    monkeypatch.setattr(app, "app", printing)
+    assert app.main([]) == 0
+    for said in capsys.readouterr():
+        assert said.count("\n") > len(TEXTS)
+        assert visible_lines(said) == said
+        assert "\r" not in said
