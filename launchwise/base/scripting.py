@@ -24,7 +24,7 @@ from typing import Any, get_origin, get_type_hints
 
 from launchwise.base import work
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
-from launchwise.base.storage import FULL, RESULTS, own_place, why_not_written
+from launchwise.base.storage import FULL, RESULTS, why_not_written, write_text
 
 LOAD = """
 is_there() { type module >/dev/null 2>&1; }
@@ -208,8 +208,8 @@ def running(job: Any) -> Iterator[logging.Logger]:
     log.addHandler(in_lines(logging.StreamHandler(sys.stderr)))
     try:
         if job.log:
-            path = own_place(job.log[0])
-            log.addHandler(in_lines(logging.FileHandler(path, mode="w", encoding="utf-8")))
+            write_text(job.log[0], "")  # It says where nothing can be written.
+            log.addHandler(in_lines(logging.FileHandler(job.log[0], encoding="utf-8")))
         yield log
     except UserError as error:
         log.error("launchwise: %s", error)

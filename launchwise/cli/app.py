@@ -121,10 +121,9 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         return _complain(str(error))
     except OSError as error:
-        # A path that no file can have, such as one with a name of 300 characters.
-        if error.filename is None:
-            raise
-        return _complain(str(UserError(str(error.filename), "", str(error.strerror))))
+        # A path that no file can have, a full disk, or no folder for temporary files.
+        where = str(error.filename or "")
+        return _complain(str(UserError(where, "", error.strerror or str(error))))
     except typer.TyperException as error:
         return _complain(_usage(error))
     except typer.Abort:

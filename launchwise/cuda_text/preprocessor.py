@@ -267,6 +267,8 @@ def _preprocessed(text: str) -> str:
 
 
 def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+    limits = {resource.RLIMIT_CPU: MOST_SECONDS, resource.RLIMIT_AS: MOST_MEMORY}
+    for which, most in {**limits, resource.RLIMIT_FSIZE: MOST_BYTES}.items():
+        # The user's own may be lower; infinity is -1.
+        least = min(most, resource.getrlimit(which)[1] % (1 << 64))
+        resource.setrlimit(which, (least, least))

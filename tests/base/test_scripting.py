@@ -144,6 +144,13 @@ def test_a_full_disk_is_one_line_whichever_library_met_it(
     assert said.count("\n") == 1
 
 
+def test_a_log_that_cannot_be_written_is_one_line(own_log, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        run_job(lambda: None, Job("stage", [str(tmp_path / "file" / "log")], {}))
+    assert capsys.readouterr().err.endswith("log: cannot be written: File exists\n")
+
+
 def test_an_error_of_our_own_keeps_its_traceback(own_log, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()

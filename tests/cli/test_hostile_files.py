@@ -26,6 +26,7 @@ from samples import ROOT
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import running
+from launchwise.cli import app
 from launchwise.tables.files import METADATA_KEY, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.sources import cpu_limit
@@ -345,3 +346,22 @@ def test_arrays_are_no_pipes(tmp_path, read):
     os.mkfifo(tmp_path / "x")
     with pytest.raises(UserError, match="x: is no regular file"):
         read(tmp_path / "x")
+
+
+@pytest.mark.parametrize("said", ["No space left on device", "No usable temporary directory"])
+def test_what_the_system_refuses_is_one_line(monkeypatch, capsys, said):
+    def refused(**options):
+        raise OSError(28, said)
+
+    monkeypatch.setattr(app, "app", refused)
+    assert app.main([]) == 2
+    assert capsys.readouterr().err == f"launchwise: {said}\n"
+
+
+def test_lower_limits_of_the_user_stay(tmp_path):
+    (tmp_path / "one.cu").write_text("__global__ void k(float *x, int n) { x[n] = 1; }")
+    words = ["new", str(tmp_path / "made"), "--from", str(tmp_path / "one.cu")]
+    script = f"from launchwise.cli.app import main; main({words})"
+    limited = ["/bin/sh", "-c", 'ulimit -f 4000; exec "$@"', "sh", sys.executable, "-c", script]
+    subprocess.run(limited, cwd=ROOT, check=True)
+    assert (tmp_path / "made" / "spec.yaml").is_file()
