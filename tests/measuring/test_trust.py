@@ -213,26 +213,6 @@ def test_energy_is_measured_for_the_best_and_the_control(make_shard, stencil_cop
         assert note["sustained_ms"] == pytest.approx(0.5, rel=0.5)
 
 
-@pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])
-def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
-    make_shard, tmp_path, time_ms
-):
-    method = STEADY.model_copy(update={"graph_below_us": 20.0})
-    # 20^3 points of 8 bytes at least: 64 us at 1 GB/s.
-    for gbs, l2_bytes, emptied in [(1, 1 << 30, True), (10, 1 << 30, False), (1, 1 << 10, False)]:
-        limits = {"gbs": gbs, "gflops": 1e9}
-        staged = {"time_ms": time_ms, "l2_bytes": l2_bytes, "fastest": limits}
-        shard = make_shard(PROBLEM, script=STAGED, method=method, **staged)
-        rows, _ = run(shard, tmp_path / f"{gbs}-{l2_bytes}")
-        assert {row["l2"] for row in rows} == {"cold" if emptied else "warm"}
-        # At 10 GB/s others may take less than 20 us: up to 200 us all are replayed.
-        graphs = time_ms < (0.2 if gbs == 10 else 0.02) and not emptied
-        assert {row["timer"] for row in rows} == {"graph" if graphs else "events"}
-        # Short kernels are timed many at a time.
-        each = max(1, round(0.2 / time_ms)) if graphs else 1
-        assert {row["launches_per_repeat"] for row in rows} == {each}
-
-
 def test_what_a_gpu_cannot_exceed():
     rates = {"copy_bandwidth_gbs": 4000.0, "float32_gflops": 60e3}
     rates |= {"tf32_gflops": 300e3, "float16_gflops": 600e3, "bfloat16_gflops": 500e3}
