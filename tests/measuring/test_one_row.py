@@ -11,7 +11,7 @@ from launchwise.gpus.machine import Fastest
 from launchwise.measuring import measure
 from launchwise.measuring.measure import LayoutRun, OpenLayouts, ProblemContext, measure_energy
 from launchwise.measuring.pairs import rounds
-from launchwise.measuring.rows import Repeated, Rest
+from launchwise.measuring.rows import Repeated, Rest, timed_row
 from launchwise.workloads.device import HostRun, LibraryRun, OutOfMemory
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
@@ -20,7 +20,7 @@ from launchwise.workloads.workload import Finding
 SPEC = load_spec(STENCIL)
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 BASELINE, *OTHERS = configurations(SPEC, PROBLEM)
-METHOD = Method(repeats=Repeats(minimum=3, maximum=3), graph_below_us=20, energy_ms=200)
+METHOD = Method(repeats=Repeats(minimum=3, maximum=3, few=2), graph_below_us=20, energy_ms=200)
 SHORT, LONG = Fastest(), Fastest(gbs=1e-3)
 """Cards on which some kernel of the problem may be short, and none is."""
 
@@ -51,7 +51,7 @@ class Work:
 
 
 class OfHost(Work, HostRun):
-    """Work that the host drives."""
+    """Work that the host drives; after other work it touches its memory for the first time."""
 
     def __init__(self, machine):
         Work.__init__(self, 2.0)
@@ -59,7 +59,8 @@ class OfHost(Work, HostRun):
 
     def run(self):
         self.machine.synchronize()
-        spend(self.ms)
+        spend(self.ms if self.machine.last is self else 9 * self.ms)
+        self.machine.last = self
 
 
 class OfLibrary(Work, LibraryRun):
@@ -84,7 +85,8 @@ class Machine:
     l2_bytes = 1000
 
     def __init__(self, working_set_bytes=1000, memory=10, **work):
-        self.work, self.working_set_bytes, self.memory = work, working_set_bytes, memory
+        self.work, self.memory, self.last = work, memory, None
+        self.working_set_bytes = working_set_bytes
         self.queued_ms, self.said, self.asked, self.opened = 0.0, [], [], []
         self.workload = SimpleNamespace(
             spec=SPEC, layout=lambda one: one["variant"], open=self._open
@@ -118,6 +120,7 @@ class Machine:
         return {}
 
     def timed(self, work, repeats, flush):
+        self.last = work
         self.asked.append("cold" if flush else "warm")
         times = [work.ms if work.ran + n else work.first_ms for n in range(repeats)]
         work.ran += repeats
@@ -190,8 +193,28 @@ def test_what_times_a_configuration_and_what_l2_holds(work, fastest, bytes_, tim
 
 def test_the_clock_of_the_host_begins_when_the_device_is_idle():
     machine = Machine()
-    machine.queued_ms = 50.0
-    assert measure.times_ms(machine, OfHost(machine), 1) == [pytest.approx(2.0)]
+    machine.queued_ms, machine.last = 50.0, OfHost(machine)
+    assert measure.times_ms(machine, machine.last, 1) == [pytest.approx(2.0)]
+
+
+def test_a_disturbed_repeat_changes_no_time():
+    assert timed_row("ok", Repeated([1.0, 1.0, 9.0], "events", 1), "warm")["time_ms"] == 1.0
+
+
+def test_two_launches_stop_a_configuration_and_none_the_baseline():
+    assert FIRST == BASELINE
+    machine = Machine(linear=Work(50.0), column=Work(50.0))
+    run = LayoutRun(machine.context(best_ms=1.0, mark_ms=1.0), "")
+    assert [run.measure(one)["status"] for one in (FIRST, SECOND)] == ["ok", "slow"]
+    # One slow launch stops nothing.
+    machine = Machine(column=Work(1.0, first_ms=50.0))
+    run = LayoutRun(machine.context(best_ms=1.0, mark_ms=1.0), "")
+    run.warm_up = lambda configuration: None
+    assert run.measure(SECOND)["status"] == "ok"
+    # The baseline is known well, however far it is from the best.
+    machine = Machine(linear=Work(5.0), column=Work(5.0))
+    run = LayoutRun(machine.context(best_ms=1.0, mark_ms=9.0), "")
+    assert [len(run.measure(one)["times_ms"]) for one in (FIRST, SECOND)] == [3, 2]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +262,7 @@ def test_layouts_are_closed_where_they_do_not_fit_together():
     [
         (Work(1.0), 1.0),
         (Work(1.0, solves=4), 0.25),
-        (Work(0.01), 0.01),
+        (Work(0.013), 0.013),
         (Work(0.05, launches=3), 0.05),
         (Work(1.0, restores=RESTORED), None),
     ],
@@ -261,10 +284,10 @@ def test_energy_is_of_as_many_launches_as_ran(work, sustained_ms):
     assert ("graph" in machine.asked) == (work.ms < 0.02 * len(work.launches))
 
 
-def paired(machine, fastest=LONG, replays=True, more=(), **given):
+def paired(machine, fastest=LONG, replays=True, more=()):
     """Events of a visit of two configurations and libraries."""
     listed = [FIRST, SECOND, *({"peer": name} for name in more)]
-    rounds.measure_pairs(machine.context(fastest), listed, 0.01, 1.0, [0, 1], replays, **given)
+    rounds.measure_pairs(machine.context(fastest), listed, 0.01, 1.0, [0, 1], replays, [0, 1])
     machine.entered = next(each for each in machine.said if each["event"] == "entered")["found"]
     return [each for each in machine.said if each["event"] == "round"]
 
@@ -282,11 +305,15 @@ def paired(machine, fastest=LONG, replays=True, more=(), **given):
 )
 def test_what_is_compared_is_timed_alike(first, second, bytes_, fastest, replays, ways):
     machine = first.machine = second.machine = Machine(bytes_, linear=first, column=second)
-    assert len(paired(machine, fastest, replays)) == 6
+    found = paired(machine, fastest, replays)
+    assert [each["times_ms"] for each in found] == [pytest.approx([first.ms, second.ms])] * 6
     assert [(each["timer"], each["l2"]) for each in machine.entered] == ways
     # Verification apart, L2 is as it is told.
     assert ("cold" in machine.asked[-5:]) == (ways[0][1] == "cold")
     assert machine.asked.count("poison") == 2
+    # Between launches, copies would count.
+    places = [place for place, work in enumerate((first, second)) if not work.restores]
+    assert [each["place"] for each in machine.said if each["event"] == "sustained"] == places
 
 
 def test_the_order_within_a_round_is_drawn():
@@ -299,7 +326,7 @@ def test_wrong_ones_and_libraries_that_nobody_sees_take_no_part():
     libraries = {"right": OfLibrary(), "hidden": OfLibrary(hidden_ms=20.0)}
     libraries["wrong"] = OfLibrary(found=(9.0, 1.0, "off"))
     machine = Machine(linear=Work(), column=Work(found=(9.0, 1.0, "off")), **libraries)
-    found = paired(machine, more=libraries, back_to_back=[0])
+    found = paired(machine, more=libraries)
     statuses = [each["status"] for each in machine.entered]
     assert statuses == ["ok", "wrong", "ok", "failed", "wrong"]
     assert {len(each["times_ms"]) for each in found} == {2}
