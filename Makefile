@@ -3,6 +3,7 @@
 # make test     install the developers' tools, then run the tests
 # make test-slow  run the tests that make test leaves out, such as most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
+# make test-triton  run the tests that need Triton, which takes 1 GB of space and no GPU
 # make test-gpu  run the tests that need a GPU; those that compare times have it for themselves, afterwards
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors
@@ -51,7 +52,7 @@ ifneq ($(wildcard $(VENV)/.stamp-run),)
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all full test test-slow test-slurm test-gpu lint docs reference figures wheel gpu lock clean
+.PHONY: all full test test-slow test-slurm test-triton test-gpu lint docs reference figures wheel gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -70,6 +71,9 @@ test-slow: $(VENV)/.stamp-dev
 
 test-slurm: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m "slurm and not slow" tests/slurm $(PYTEST_ARGS)
+
+test-triton: $(VENV)/.stamp-dev $(VENV)/.stamp-triton
+	$(ACTIVATE) pytest -m "triton and not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.stamp-dev $(VENV)/.stamp-gpu
 	$(ACTIVATE) pytest -m "gpu and not times" -n $(GPU_TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
@@ -118,6 +122,11 @@ $(VENV)/.stamp-docs: requirements-docs.lock $(VENV)/.stamp-run
 	@$(call install,$<)
 	@touch $@
 
+$(VENV)/.stamp-triton: requirements-triton.lock $(VENV)/.stamp-run
+	@echo "make: installing $<"
+	@$(call install,$<)
+	@touch $@
+
 # PyPI has no wheel of PyCUDA: pip uses one from $(WHEELS), or builds it with nvcc.
 $(VENV)/.stamp-gpu: requirements-gpu.lock $(VENV)/.stamp-run
 	@echo "make: installing $< and PyCUDA"
@@ -134,6 +143,8 @@ lock: $(VENV)/.stamp-run
 	$(COMPILE) -c requirements.lock --extra dev -o requirements-dev.lock
 	@# after the developers' tools, because one environment holds both
 	$(COMPILE) -c requirements-dev.lock --extra docs -o requirements-docs.lock
+	@# Triton needs no other package
+	echo 'triton>=3.6' | $(subst pyproject.toml,-,$(COMPILE)) -o requirements-triton.lock
 	@# the bindings of CUDA 13.0, which every CUDA 13 driver serves
 	echo 'cuda-bindings==13.0.*' | $(COMPILE) -c - -c requirements.lock --extra gpu --no-emit-package pycuda -o requirements-gpu.lock
 

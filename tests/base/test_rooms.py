@@ -114,7 +114,7 @@ FILES = (
     ".editorconfig .gitignore .pre-commit-config.yaml .snakemake-workflow-catalog.yml "
     "CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md Snakefile config.yaml "
     "conftest.py container.def environment.yaml mkdocs.yml pyproject.toml requirements-dev.lock "
-    "requirements-docs.lock requirements-gpu.lock requirements.lock"
+    "requirements-docs.lock requirements-gpu.lock requirements-triton.lock requirements.lock"
 )
 
 

@@ -1,6 +1,5 @@
 """``launchwise check`` on the workloads of ``data/checks.yaml``: each mistake is one line."""
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -20,9 +19,6 @@ STRANGERS = ROOT / "tests" / "strangers"
 
 def lacking(case):
     """A program that a case needs and that this machine lacks; '' for none."""
-    texts = case.get("files", {}).values()
-    if any("import triton" in text for text in texts) and not importlib.util.find_spec("triton"):
-        return "triton"
     needed = {"g++": "--cpu" in case.get("words", ()), "nvcc": case.get("needs") == "nvcc"}
     return next((name for name, is_it in needed.items() if is_it and not shutil.which(name)), "")
 
@@ -49,7 +45,14 @@ def written(case, folder):
     return folder / workload
 
 
-@pytest.mark.parametrize("case", DATA["cases"], ids=[each["name"] for each in DATA["cases"]])
+def parameter(case):
+    """A case with its mark, where it needs Triton."""
+    texts = case.get("files", {}).values()
+    marks = [pytest.mark.triton] if any("import triton" in text for text in texts) else []
+    return pytest.param(case, marks=marks, id=case["name"])
+
+
+@pytest.mark.parametrize("case", [*map(parameter, DATA["cases"])])
 def test_a_mistake_is_told(case, tmp_path, capsys, request, monkeypatch):
     if missing := lacking(case):
         pytest.skip(f"{missing} is missing")

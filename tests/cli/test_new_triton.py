@@ -1,6 +1,5 @@
 """``launchwise new`` from a Python file with functions of Triton, as people write them."""
 
-import importlib.util
 import itertools
 import shutil
 import textwrap
@@ -27,9 +26,6 @@ DRAFTS = {
     for name, own in common.get("each", {"": {}}).items()
 }
 
-needs_triton = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
-)
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
 
 PROBLEMS = {
@@ -82,7 +78,7 @@ def fill_in(folder, name):
         )
 
 
-@needs_triton
+@pytest.mark.triton
 @needs_gxx
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_draft_whose_reference_is_filled_in_is_verified_on_the_cpu(

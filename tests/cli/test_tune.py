@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import signal
 import time
@@ -65,9 +64,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workloa
     assert old == sweep.sort_values("time_ms")["measured_at"].tolist()
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
-)
+@pytest.mark.triton
 def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(tune, tmp_path):
     folder = tmp_path / "mine" / "vector_add"
     source = ROOT / "tests" / "cli" / "data" / "triton" / "vector_add.py"

@@ -1,6 +1,5 @@
 """Exported answers with Triton itself: its interpreter launches them, its autotuner finds them."""
 
-import importlib.util
 import json
 
 import pytest
@@ -9,9 +8,7 @@ from triton_examples import KERNEL, TUNED, scaled_answers
 
 from launchwise.importing.reading import read_sweeps
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
-)
+pytestmark = pytest.mark.triton
 
 LAUNCHED = """
 import sys

@@ -1,6 +1,5 @@
 """Variants in Triton: builds from the spec, compiled without a GPU."""
 
-import importlib.util
 import logging
 import shutil
 
@@ -87,10 +86,6 @@ FILES = {
     "reference.py": REFERENCE,
 }
 HERE = {"n": 1000, "dtype": "float32"}
-
-needs_triton = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
-)
 
 
 @pytest.fixture
@@ -217,7 +212,7 @@ def compiled(folder, monkeypatch):
     return compile_builds
 
 
-@needs_triton
+@pytest.mark.triton
 def test_another_release_of_triton_makes_other_kernels(folder, monkeypatch):
     before = fingerprint(folder, "13.0")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "3.0.0")
@@ -276,7 +271,7 @@ def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(folder, ca
     assert told.err == f"launchwise: nothing was compiled: {said}\n"
 
 
-@needs_triton
+@pytest.mark.triton
 def test_a_build_has_a_cubin_and_what_its_launch_needs(folder, compiled):
     builds = [build_of(folder, 4096), build_of(folder, 1, num_warps=1)]
     bundle = compiled(builds)
@@ -311,7 +306,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@needs_triton
+@pytest.mark.triton
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_triton_refuses_is_one_line(folder, case, compiled):
     name, old, new, said = REFUSED[case]
@@ -321,7 +316,7 @@ def test_what_triton_refuses_is_one_line(folder, case, compiled):
     assert said in str(told.value)
 
 
-@needs_triton
+@pytest.mark.triton
 def test_a_configuration_that_triton_refuses_is_one_refused_build(folder, compiled):
     builds = [build_of(folder, 4096, BLOCK=size) for size in (96, 128)]
     bundle = compiled(builds)
@@ -330,7 +325,7 @@ def test_a_configuration_that_triton_refuses_is_one_refused_build(folder, compil
     assert bundle.kernel(builds[1], "twice").registers > 0
 
 
-@needs_triton
+@pytest.mark.triton
 def test_blocks_of_a_program_instance_multiply_the_grid(folder, compiled):
     planted(folder, "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, num_ctas]")
     planted(
@@ -345,7 +340,7 @@ def test_blocks_of_a_program_instance_multiply_the_grid(folder, compiled):
     assert kernel.completed(launch).grid == (14, 3, 1)
 
 
-@needs_triton
+@pytest.mark.triton
 def test_a_limit_of_registers_may_be_none(folder, compiled):
     planted(folder, "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, maxnreg]")
     maxnreg = "tunables:\n  maxnreg: {kind: build, values: [0, 24]}\n  B"
@@ -357,7 +352,7 @@ def test_a_limit_of_registers_may_be_none(folder, compiled):
     assert free > 24 >= limited
 
 
-@needs_triton
+@pytest.mark.triton
 def test_a_build_may_need_more_shared_memory_than_a_card_has(tmp_path, compiled):
     # It is no refusal: the launch on a card of that size is a row that failed.
     folder = tmp_path / "matmul"

@@ -1,7 +1,6 @@
 """Products of experts on the CPU: by the kernels' own sources, held against NumPy."""
 
 import dataclasses
-import importlib.util
 import json
 import re
 import shlex
@@ -38,9 +37,6 @@ LAYERS = {
 """More experts than rows, a single one, and tiles that are part empty."""
 
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
-needs_triton = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="Triton's interpreter runs its functions"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +69,7 @@ def test_few_rows_is_right_whatever_the_routing(capsys, layer):
     assert set(found["few_rows"]) == {"ok"}
 
 
-@needs_triton
+@pytest.mark.triton
 @pytest.mark.parametrize("layer", LAYERS)
 def test_the_function_in_triton_is_right_whatever_the_routing(capsys, layer):
     found = runs(capsys, FOLDER, *LAYERS[layer])
