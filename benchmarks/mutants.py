@@ -1,12 +1,15 @@
-"""Faults planted in the library, one at a time: which of them the tests that run the line notice.
+"""Faults planted in the library, one at a time: which of them the tests notice.
 
+    python benchmarks/mutants.py OUTPUT.json --listed benchmarks/mutants.json
     COVERAGE_CORE=ctrace pytest --cov=launchwise --cov-context=test --cov-report= tests/learning ...
     python benchmarks/mutants.py benchmarks/results/mutants.json --coverage .coverage
 
-Draws mutants evenly from packages of the library, by a seed. Each is written into a copy of the
-project, and the tests that ran its line are run there until one fails; lines of a module's top
-level count as run by every test of the module. ``benchmarks/survivors.yaml`` says why a survivor
-does not matter; where others are left, the status is 1.
+Plants the listed mistakes, each with the harm that it does and the tests that should notice it, or
+draws mutants evenly from packages of the library, by a seed. Each is written into a copy of the
+project, and its tests are run there until one fails: those of the list, or those that ran its line;
+lines of a module's top level count as run by every test of the module.
+``benchmarks/survivors.yaml`` says why a survivor does not matter; where others are left, the status
+is 1.
 """
 
 from __future__ import annotations
@@ -127,13 +130,9 @@ def outcome(
 
 
 def planted(
-    mutants: Sequence[Mutant],
-    covering: Mapping[Mutant, list[str]],
-    before: Mapping[tuple[Any, ...], dict[str, Any]],
-    most: int,
-    copies: Sequence[Path],
+    covering: Mapping[Mutant, list[str]], most: int, copies: Sequence[Path]
 ) -> list[dict[str, Any]]:
-    """A row per mutant, several at a time, each in a copy of its own; rows ``before`` stay."""
+    """A row per mutant, several at a time, each in a copy of its own."""
     idle: SimpleQueue[Path] = SimpleQueue()
     for copy in copies:
         idle.put(copy)
@@ -143,9 +142,7 @@ def planted(
         root = idle.get()
         try:
             row = described(mutant, root)
-            row = before.get(identity(row)) or row | outcome(
-                mutant, covering[mutant], root, most, unsound
-            )
+            row |= outcome(mutant, covering[mutant], root, most, unsound)
         finally:
             idle.put(root)
         place = f"{mutant.path}:{mutant.line}"
@@ -153,7 +150,7 @@ def planted(
         return row
 
     with ThreadPoolExecutor(len(copies)) as workers:
-        return list(workers.map(plant, mutants))
+        return list(workers.map(plant, covering))
 
 
 def cloned(root: Path) -> Path:
@@ -162,18 +159,17 @@ def cloned(root: Path) -> Path:
     return root
 
 
-def found_again(root: Path, rows: Iterable[Mapping[str, Any]]) -> list[Mutant]:
-    """The mutants of an earlier result, without those whose line is no longer there."""
-    found = []
-    wanted = {identity(row) for row in rows}
-    for path in sorted({one[0] for one in wanted}):
-        if not (root / path).is_file():
-            continue
-        for one in mutants(path, (root / path).read_text()):
-            mark = identity(described(one, root))
-            if mark in wanted:
-                wanted.remove(mark)
-                found.append(one)
+def listed(root: Path, rows: Iterable[Mapping[str, Any]]) -> dict[Mutant, list[str]]:
+    """The mutants of a list, each with its tests. Ends where a text is not there, or twice."""
+    found = {}
+    for row in rows:
+        text = (root / row["file"]).read_text()
+        if (count := text.count(row["old"])) != 1:
+            raise SystemExit(f"{row['file']}: stands there {count} times: {row['old']}")
+        begin = text.index(row["old"])
+        line = text.count("\n", 0, begin) + 1
+        place = (line, (line, line), begin, begin + len(row["old"]))
+        found[Mutant(row["file"], *place, row["old"], row["new"], False)] = row["tests"]
     return found
 
 
@@ -228,39 +224,30 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--again", type=Path, help="an earlier result: its mutants, not new ones, where they stand"
-    )
+    parser.add_argument("--listed", type=Path, help="a list of mutants, in place of drawn ones")
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     given = parser.parse_args()
-    earlier: dict[str, Any] = {"rows": []} if given.again is None else read_json(given.again)
-    settled = {identity(row): row for row in earlier["rows"] if row["outcome"] == "noticed"}
     with tempfile.TemporaryDirectory() as folder:
         copies = [cloned(Path(folder, str(number))) for number in range(given.workers)]
-        if given.smallest:
+        if given.listed is not None:
+            covering = listed(copies[0], read_json(given.listed))
+        elif given.smallest:
             ((module, tests),) = SMALLEST.items()
-            chosen = drawn(copies[0], [module], 1, given.seed)
-            covering = {one: [tests] for one in chosen}
+            covering = {one: [tests] for one in drawn(copies[0], [module], 1, given.seed)}
         else:
             if given.coverage is None:
-                parser.error("--coverage is needed")
+                parser.error("--coverage or --listed is needed")
             folders = [f"launchwise/{package}" for package in PACKAGES]
-            chosen = (
-                drawn(copies[0], folders, given.mutants, given.seed)
-                if given.again is None
-                else found_again(copies[0], earlier["rows"])
-            )
             known = Covering(given.coverage)
+            chosen = drawn(copies[0], folders, given.mutants, given.seed)
             covering = {one: known.of(one) for one in chosen}
         insist_on((test for tests in covering.values() for test in tests), copies[0])
-        rows = planted(chosen, covering, settled, given.most_tests, copies)
+        rows = planted(covering, given.most_tests, copies)
     explained(rows)
     counts = Counter(row["outcome"] for row in rows)
     open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
     counted = {"mutants": len(rows), "unexplained": len(open_ones), **counts}
-    # What a result says of the one that it repeats.
-    first = {name: earlier[name] for name in ("before",) if name in earlier}
-    write_result(given.output, {"seed": given.seed, **counted, **first, "rows": rows})
+    write_result(given.output, {"seed": given.seed, **counted, "rows": rows})
     print(counted)
     raise SystemExit(1 if open_ones else 0)
 
