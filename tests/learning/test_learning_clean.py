@@ -11,6 +11,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import (
+    TrainingRows,
     clean,
     fences_ms,
     tukey_fences,
@@ -76,6 +77,8 @@ def test_fences_by_hand():
 @pytest.mark.parametrize("values", [[], [1.0, 2.0, 900.0], [5.0] * 9, [5.0] * 9 + [6.0]])
 def test_there_are_no_fences_for_few_values_or_without_spread(values):
     assert tukey_fences(np.array(values)) == (-np.inf, np.inf)
+    bounds = fences_ms(np.array(values), np.zeros(len(values), np.int64), "problem")
+    assert [{*each} for each in bounds] == ([{0.0}, {np.inf}] if values else [set()] * 2)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=80), st.integers(0, 10**6))
@@ -160,6 +163,18 @@ def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
     assert len(found.training) == kept
     assert (0.01 in found.training["time_ms"].tolist()) == (sides == "upper")
     assert 1000.0 not in found.training["time_ms"].tolist()
+
+
+def test_rows_of_a_test_problem_are_refused_wherever_they_come_from(stencil_spec):
+    rows = random_sweep(stencil_spec, 1, ["ok"])
+    one = fold([64, 70], [80])
+    with pytest.raises(UserError, match="a test problem is among the training rows: gpu=a, n=70"):
+        cleaned(stencil_spec, rows, fold([64, 70], [70]))
+    learnt = cleaned(stencil_spec, rows, one).training
+    assert set(TrainingRows(learnt, [one]).of_fold(one, stencil_spec)["n"]) == {64, 70}
+    # A file may say otherwise than its splits.
+    with pytest.raises(UserError, match="a test problem is among the training rows: gpu=a, n=80"):
+        TrainingRows(learnt.assign(n=80), [one]).of_fold(one, stencil_spec)
 
 
 def test_a_fold_of_failures_is_an_error(stencil_spec):

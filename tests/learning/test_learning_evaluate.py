@@ -110,6 +110,11 @@ def test_figures_of_a_recommendation_by_hand(listed, truth, domain):
     assert small["improved_runs"] == 0.75
     assert (large["improvement"], large["fraction"]) == (0.5, 5 / 16)
     assert (small["status"], small["role"], small["study"]) == ("ok", "model", "s")
+    # The third is usual: 2 and 16 ms.
+    table = evaluated(recommended(listed, {64: [1], 100: [0]}), [FOLD], truth, domain, [])
+    for n, gain, improvement in ((64, 2.0, 4.0), (100, 2.0, 1.0)):
+        found = of(table, "mine", n)
+        assert (found["gain"], found["improvement"]) == (gain, improvement)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +233,14 @@ def test_summary_by_hand(listed, truth, domain):
     # The oracle predicts nothing: JSON has null for that.
     assert part["models"][ORACLE]["mape_percent"] is None
     assert part["models"][ORACLE]["accuracy"] == 1.0
+    # Of rules the best one stands beside a model: .5 ** .5 beside .5.
+    many = pd.concat([table.assign(n=table["n"] + 1000 * place) for place in range(3)])
+    own = many[many["model"] == "mine"]
+    shares = {"untuned": 0.25, "usual": 0.5, "nearest_size": 0.125}
+    rules = [own.assign(model=each, role="baseline", fraction=f) for each, f in shares.items()]
+    summary = summarise(pd.concat([many, *rules]), domain.spec, 2.0, facts)
+    low, high = summary["splits"]["it"]["all"]["models"]["mine"]["beside_best_heuristic"]
+    assert 1 <= low < 2**0.5 < high <= 2
 
 
 @settings(max_examples=10)

@@ -87,11 +87,10 @@ def test_columns_take_the_branch_of_each_row_alone():
 @settings(max_examples=10)
 @given(st.data())
 def test_choices_are_what_the_space_says(stencil_spec, data):
-    gpus = {"a": data.draw(profiles), "b": data.draw(profiles)}
-    asked = data.draw(
-        st.lists(st.builds(Case, st.sampled_from(["a", "b"]), problems(stencil_spec)), min_size=1,
-                 max_size=2, unique_by=lambda case: case.key)
-    )  # fmt: skip
+    # What fits one GPU is not what fits the other.
+    gpus = {"a": data.draw(profiles), "b": profile(max_threads_per_block=128)}
+    problem = data.draw(problems(stencil_spec))
+    asked = [Case(gpu, problem) for gpu in data.draw(st.permutations(["a", "b"]))]
     table = Domain(stencil_spec, gpus).choices(asked)
     codes, keys = case_codes(table, stencil_spec)
     assert keys == [case.key for case in asked]
@@ -124,6 +123,24 @@ def test_constraints_of_a_study_hold_problem_by_problem(stencil_spec):
     assert kept.is_candidate(table).all()
     swapped = table.assign(n=300 - table["n"])
     assert kept.is_candidate(swapped).tolist() == (table["variant"] == "linear").tolist()
+
+
+def test_the_baseline_is_usual_where_no_rule_holds(stencil_spec):
+    block = next(one for one in space.universe(stencil_spec) if one["variant"] == "block3d")
+    chosen = space.used(block, stencil_spec)
+    rule = {"when": "n > 150", "configuration": chosen, "reason": "it is"}
+    asked = Domain(stencil_spec, {"test": profile()}, usual=[rule])
+    table = pd.DataFrame([block, space.baseline(stencil_spec)] * 2)
+    table = table.assign(gpu="test", n=[100, 100, 200, 200], dtype="float32", order=2)
+    assert asked.is_usual(table).tolist() == [False, True, True, False]
+
+
+def test_a_feature_that_is_no_number_is_named(stencil_spec, rows):
+    changed = {"features": {"size": "n", "huge": "n * 1e308"}}
+    broken = Domain(stencil_spec.model_copy(update=changed), {gpu: profile(gpu) for gpu in GPUS})
+    named = "feature 'huge' is not finite for every row"
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=named):
+        broken.features(rows)
 
 
 def test_no_cases_have_no_choices(domain):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchwise.base.robust import outcome
 from launchwise.experiment.method import Repeats
 from launchwise.measuring.rows import LONGEST_REST, Rest, relative_error, repeat
 from launchwise.tables.rows import of_repeats
@@ -56,6 +57,18 @@ def test_columns_of_repeats_say_nothing_where_there_are_too_few():
     assert np.isnan(found["relative_error"]).tolist() == [False, True, True, False]
     assert np.isnan(found["spread_ms"]).tolist() == [False, True, True, False]
     assert relative_error([1.0]) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.01, 1.2, "faster"), (0.8, 0.99, "slower"), (0.99, 1.01, "tie"), (1.0, 1.02, "tie"),
+        (0.9, 1.5, "undecided"), (0.99, 1.5, "undecided"), (0.9, 1.01, "undecided"),
+        (math.nan, math.nan, "undecided"),
+    ],
+)  # fmt: skip
+def test_an_interval_decides_where_it_leaves_1_out_and_ties_where_it_is_narrow(low, high, said):
+    assert outcome(low, high) == said
 
 
 class Stopwatch:
