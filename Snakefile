@@ -29,6 +29,7 @@ from launchwise.workflow.telling import (
     tell_failures,
     tell_interruption,
     tell_missing_records,
+    tell_plan,
 )
 
 # What is imported stays: the collector of garbage need not go through it again and again.
@@ -59,10 +60,14 @@ contests = Contests(values, cluster)
 recorded = recorded_workloads(values, studies, contests)
 reported = Reported(values, studies, contests)
 tell_missing_records(workflow)
+if workflow.output_settings.dryrun:
+    tell_plan(experiment, cluster)
 
 
 onstart:
     check_submission(workflow, experiment)
+    if not workflow.local_exec:
+        tell_plan(experiment, cluster)
     record_version()
     note_interrupts()
     tell_beginning(workflow)

@@ -22,6 +22,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import RESULTS
 from launchwise.experiment.experiment import Experiment
 from launchwise.workflow.plan import stop
+from launchwise.workflow.sweeps import Cluster
 
 FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 
@@ -40,6 +41,25 @@ def tell_beginning(workflow: Any) -> None:
             "launchwise: Ctrl-C keeps all that is done: the same command goes on from there",
             file=sys.stderr,
         )
+
+
+def tell_plan(experiment: Experiment, cluster: Cluster) -> None:
+    """Print one line if live GPUs are to measure sweeps: how long that takes, in which jobs."""
+    asked = [
+        (gpu, workload)
+        for gpu, entry in experiment.settings.gpus.items()
+        for workload in (experiment.workloads_of(gpu) if entry.source == "live" else ())
+        if not Path(RESULTS, "sweeps", gpu, f"{workload}.parquet").is_file()
+    ]
+    hours = dict.fromkeys((gpu for gpu, _ in asked), 0.0)
+    for gpu, workload in asked:
+        hours[gpu] += cluster.seconds(gpu, workload) / 3600
+    if asked:
+        jobs = sum(cluster.shards(*each) for each in asked)
+        memory = max(cluster.memory_mb(*each, 1) for each in asked)
+        each = ", ".join(f"{gpu}: {share:.2g}" for gpu, share in hours.items())
+        said = f"about {sum(hours.values()):.2g} GPU-hours ({each}), {jobs} jobs, {memory} MB each"
+        print(f"launchwise: sweeps without a table yet: {said} at most", file=sys.stderr)
 
 
 MARK = "E launchwise: "

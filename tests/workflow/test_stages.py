@@ -13,6 +13,7 @@ from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
 from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import Reported, targets
+from launchwise.workflow.telling import tell_plan
 from tests.support.samples import ROOT, profile
 
 LIVE = {"source": "live", "arch": "sm_90"}
@@ -32,7 +33,7 @@ class Stages:
         config["studies"] = {STUDY: study or {}}
         self.experiment = load_experiment(config, [path], Path.cwd())
         self.values = Values(self.experiment)
-        cluster = Cluster(self.experiment, self.values.archs)
+        self.cluster = cluster = Cluster(self.experiment, self.values.archs)
         self.sweeps = Sweeps(self.values, cluster, CORES)
         self.studies = Studies(self.values, CORES)
         self.contests = Contests(self.values, cluster)
@@ -211,6 +212,20 @@ def test_targets_are_of_what_a_gpu_and_a_study_have(recorded):
     found = targets(alone.values, alone.contests, alone.sweeps)
     assert f"predict_{STUDY}" not in found
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
+
+
+def test_a_plan_has_hours_jobs_and_memory_of_what_is_unmeasured(recorded, capsys):
+    gpus = {"a": {**LIVE, "shards": 2}, "b": LIVE, "h200": RECORDED}
+    stages = Stages(gpus=gpus)
+    tell_plan(stages.experiment, stages.cluster)
+    hours = stages.cluster.seconds("a", "stencil") / 3600
+    each = f"(a: {hours:.2g}, b: {hours:.2g}), 3 jobs, 40"
+    assert f"about {2 * hours:.2g} GPU-hours {each}" in capsys.readouterr().err
+    for gpu in "ab":
+        (table := Path("results", "sweeps", gpu, "stencil.parquet")).parent.mkdir(parents=True)
+        table.touch()
+    tell_plan(stages.experiment, stages.cluster)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_workload_with_too_few_sizes_for_a_study_has_a_target_and_a_line(recorded):
