@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows, median_error, robust_spread
+from launchwise.base.vectors import Columns
 from launchwise.workloads.metrics import MEASURED, SWEEP
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, launch, used
@@ -75,8 +76,10 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     Rows with it (see :func:`launchwise.tables.times.times_schema`): the fastest are those which
     cannot be told apart (:func:`indistinct`). Of them the usual choice is taken; without it, one
     that was measured in pairs before one that rests on one row of a sweep, then the one that
-    differs in the fewest tunables from the usual choice, then by the order above. Their number is
-    ``alike``. What is not judged has :data:`DEFAULT_ERROR`.
+    differs in the fewest tunables from the usual choice, so that problems share builds, then the
+    one of least shared memory, then the first in the order of its columns: their times, which the
+    next visit would order in another way, do not count. Their number is ``alike``. What is not
+    judged has :data:`DEFAULT_ERROR`.
 
     ``rows``: configurations with ``time_ms``, none of them NaN, and, if they have ``error``,
     ``basis`` and ``is_usual``; where that is missing, the baseline is usual. Returns rows of
@@ -94,9 +97,11 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
         _other=~usual[near],
         _once=found["basis"] == ONCE,
         _differs=_differing(rows, groups, usual, spec)[near],
+        _shared=_shared_bytes(found, spec),
+        _place=row_numbers(found, spec.tunable_columns, ordered=True),
     )
-    marks = ["_other", "_once", "_differs"]
-    found = _by_time(found, spec).sort_values(marks, kind="stable").drop_duplicates(list(columns))
+    marks = ["_other", "_once", "_differs", "_shared", "_place"]
+    found = found.sort_values(marks, kind="stable").drop_duplicates(list(columns))
     return found.drop(columns=marks).sort_values("time_ms", kind="stable")
 
 
@@ -147,6 +152,26 @@ def _differing(rows: pd.DataFrame, groups: np.ndarray, usual: np.ndarray, spec: 
     for name in spec.tunable_columns:
         values = rows[name].to_numpy(dtype=object)
         found += values != np.where(at < 0, default[name], values[at])
+    return found
+
+
+def _shared_bytes(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Dynamic shared memory of each row as the spec states it, bytes, shape (rows,); 0 where it
+    does not, or ``rows`` have no problem."""
+    found = np.zeros(len(rows))
+    stated = {name: one.shared_bytes for name, one in spec.variants.items() if one.shared_bytes}
+    if not stated or not {*spec.problem_columns} <= {*rows.columns}:
+        return found
+    names = (*spec.problem_columns, *spec.tunable_columns)
+    known = {name: rows[name].to_numpy() for name in names}
+    plain = {
+        name: one if one.dtype.kind in "iuf" else one.astype(object) for name, one in known.items()
+    }
+    columns = Columns(spec.derived, plain)
+    for variant, text in stated.items():
+        own = (known["variant"] == variant).astype(bool)
+        if own.any():
+            found[own] = columns.value(str(text))[own]
     return found
 
 
