@@ -35,6 +35,7 @@ def main(
 
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json
+    from launchwise.experiment.load import load_of
     from launchwise.experiment.study import Study
     from launchwise.exporting.table import answer_of, read_answer_table
     from launchwise.learning.answers import Answer
@@ -58,7 +59,8 @@ def main(
     # The product also knows what blind tests of other GPUs measured.
     tables.append(product.fastest)
     tables.append(pd.DataFrame(listed, columns=spec.problem_columns))
-    problems = draw_problems(wanted.blind, domain, gpu, tables, f"{study} {seed}")
+    load = load_of(wanted.load, spec)
+    problems = draw_problems(wanted.blind, domain, gpu, tables, f"{study} {seed}", load)
     table = read_answer_table(lookup, domain)
 
     def answered(case: Case) -> Answer:

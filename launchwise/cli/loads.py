@@ -17,12 +17,12 @@ from launchwise.cli.recommending import LOOKUP
 from launchwise.cli.studies import find_profile, gpu_named, named, read_experiment, study_named
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.load import Load, read_load, write_load
-from launchwise.exporting.few import Step, Weighed, limited
+from launchwise.exporting.few import SIZES, Step, Weighed, limited
 from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.exporting.worth import Line, Worth, measuring_s, worth
 from launchwise.learning.answers import BASES, MEASURED
 from launchwise.learning.features import Domain
-from launchwise.report import wording
+from launchwise.report.answer.load import sentences
 from launchwise.tables.files import read_table
 from launchwise.tables.times import times_schema
 from launchwise.workloads.spec import load_spec
@@ -30,8 +30,6 @@ from launchwise.workloads.spec import load_spec
 COMMAND, WORTH, EXPORT = "load", "worth", "export"
 LOADS = Path("loads")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-SIZES = (1, 2, 4, 8, 16, 32)
-"""Numbers of builds of the curve."""
 
 
 def taken_in(
@@ -158,7 +156,10 @@ def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:
 def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str:
     """Lines for a terminal: the whole, what keeps the usual choice, the cost, and the problems."""
     assert asked.load is not None
-    lines = [f"{asked.path}: {asked.load.said[0]}; {asked.study} on {asked.gpus[0]}", *said(found)]
+    lines = [
+        f"{asked.path}: {asked.load.said[0]}; {asked.study} on {asked.gpus[0]}",
+        *sentences(found),
+    ]
     lines += ["", "builds  of the best speed (95 % interval)"]
     for one in steps:
         limits = "" if one.interval is None else f" ({_ends(one.interval)})"
@@ -169,36 +170,6 @@ def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str
     if more := len(found.lines[top:]):
         lines.append(f"and {more} more (--top {len(found.lines)})")
     return "\n".join(lines)
-
-
-def said(found: Worth) -> list[str]:
-    """What tuning is worth, in sentences."""
-    limits = "limits not known"
-    if found.interval is not None:
-        limits = f"90 % interval {_ends(found.interval)}"
-    lines = [
-        f"the whole load is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
-        f"{found.tuned_s:.3g} s, not {found.usual_s:.3g} s"
-    ]
-    measured = [one for one in found.lines if one.answer.basis == MEASURED]
-    usual = [one for one in found.lines if one.is_usual]
-    slower = [one for one in found.lines if one.is_slower]
-    for some, words in (
-        (measured, "are measured, the others expected"),
-        (usual, "keep the usual choice"),
-        (slower, "have an answer that is slower than the usual choice or the default:"),
-    ):
-        percent = wording.percent(found.share(some), 1)
-        lines.append(
-            f"{len(some)} of {len(found.lines)} problems, {percent} % of the time, {words}"
-        )
-    lines += [f"  {assigned(one.answer.problem)}: {one.gain:.3g}" for one in slower]
-    if found.unanswered:
-        lines.append(f"{len(found.unanswered)} problems have no answer with a time")
-    if found.tuning_s is not None:
-        paid = "never" if found.runs is None else f"after {wording.count(found.runs)} runs"
-        lines.append(f"the sweep took {found.tuning_s:.3g} s: paid {paid} of the load")
-    return lines
 
 
 def _ends(interval: tuple[float, float]) -> str:
@@ -220,7 +191,9 @@ def few_builds(
     UserError as :func:`is_it_worth`."""
     asked = Loaded(study, load, gpus, files, EXPORT)
     weighed, judged = asked.weighed()
-    (step,) = weighed.steps([most])
+    if not (steps := weighed.steps([most])):
+        raise UserError(EXPORT, "--at-most", f"no answer of {study} is of these GPUs")
+    (step,) = steps
     found = limited(weighed, step, judged)
     interval = "" if step.interval is None else f" ({_ends(step.interval)})"
     whose = str(asked.path) if asked.path else "the measured problems, one launch each"

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_cell, whole
 from launchwise.base.names import assigned
 from launchwise.base.storage import read_text, write_text
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -47,6 +53,29 @@ class Load:
     def problem(self, shape: Shape) -> Problem:
         """A problem by the names of its parameters."""
         return dict(zip(self.parameters, shape, strict=True))
+
+    def drawn(self, dice: random.Random) -> list[Problem]:
+        """Every problem in a random order, frequent ones sooner."""
+        # Efraimidis and Spirakis (2006): sorting by u ** (1 / weight) draws by weight.
+        keys = {shape: dice.random() ** (1 / count) for shape, count in self.counts.items()}
+        return [self.problem(shape) for shape in sorted(keys, key=keys.__getitem__, reverse=True)]
+
+    def weights(self, problems: pd.DataFrame) -> np.ndarray:
+        """Launches of each row's problem: those of the load's problems that are nearest to it among
+        the rows. float64, shape (rows,); alike where none has the texts of one.
+
+        ``problems``: a column per parameter.
+        """
+        columns = (problems[name].tolist() for name in self.parameters)
+        rows = list(zip(*columns, strict=True))
+        found = dict.fromkeys(rows, 0.0)
+        for shape, count in self.counts.items():
+            near = min(found, key=lambda one: distance(shape, one), default=None)
+            if near is not None and distance(shape, near) < math.inf:
+                found[near] += count
+        if not any(found.values()):
+            return np.ones(len(rows))
+        return np.array([found[row] for row in rows])
 
     @property
     def said(self) -> list[str]:
@@ -230,3 +259,8 @@ def write_load(path: Path, load: Load) -> None:
     for shape, count in load.counts.items():
         writer.writerow([load.workload, *map(csv_cell, shape), count])
     write_text(path, lines.getvalue())
+
+
+def load_of(path: str | None, spec: Spec) -> Load | None:
+    """The load that a study names, if it names one."""
+    return None if path is None else read_load(Path(path), spec)

@@ -219,8 +219,8 @@ class StudyFile(Strict, title="study.yaml"):
     drawn: Drawn | None = None
     """problems that are drawn, not listed; none when left out"""
     load: str | None = Field(None, min_length=1)
-    """CSV file of `launchwise load`: launches of each problem, by which `launchwise worth` and few
-    builds count them"""
+    """CSV file of `launchwise load`, launches of each problem: these are answered beforehand, blind
+    tests draw from them, and means over test problems count each by the launches nearest to it"""
 
     @property
     def asked(self) -> dict[str, Any]:

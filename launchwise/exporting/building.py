@@ -10,11 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range
 from launchwise.exporting.between import calibrated, candidates, held
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_features, name_kinds
-from launchwise.exporting.lookup import distance, sortable
+from launchwise.exporting.lookup import sortable
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import Answer
@@ -22,6 +23,7 @@ from launchwise.learning.blind import drawn_problem
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, blind_rows
 from launchwise.learning.splits import Case
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
@@ -146,12 +148,14 @@ def answer_table(
     processes: int = 1,
     declared: Declared | None = None,
     times: Mapping[str, pd.DataFrame] | None = None,
+    load: Load | None = None,
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
     ``gpus``: GPUs of the product's domain that it did not learn from, to be answered as well.
     ``declared``: see :func:`drawn_problems`.
     ``times``: GPU to judged times, those of blind tests among them.
+    ``load``: its problems, the most frequent ones, are asked about, too.
     ``least_gain``, ``processes``: as of :func:`launchwise.learning.answering.answers`.
     """
     domain, learnt = final.domain, list(final.facts["gpus"])
@@ -162,12 +166,16 @@ def answer_table(
     drawn += answerable(final, few, problems[: len(problems) // SLICE_SHARE])
     known = known_cases(final)
     keys = {case.key for case in known}
+    loaded = [load.problem(one) for one in load.counts][:MOST_DRAWN] if load else []
+    asked = answerable(final, [gpu for gpu in learnt if gpu not in few], loaded)
+    asked = [case for case in asked if case.key not in keys]
+    keys |= {case.key for case in asked}
     drawn = [case for case in drawn if case.key not in keys]
     others = answerable(final, [gpu for gpu in names if gpu not in learnt], spread_problems(final))
     judged: list[pd.DataFrame] = []
     found = answers(final, [*known, *others], SUGGESTIONS, least_gain, processes)
     first, rest = drawn[::FULLY_ASKED], [one for at, one in enumerate(drawn) if at % FULLY_ASKED]
-    found += answers(final, first, 1, least_gain, processes, judged)
+    found += answers(final, [*asked, *first], 1, least_gain, processes, judged)
     among = _chosen(found, domain)
     found += answers(final, rest, 1, least_gain, processes, judged, among)
     places = {gpu: place for place, gpu in enumerate(names)}

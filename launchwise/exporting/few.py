@@ -16,15 +16,19 @@ import numpy as np
 import pandas as pd
 
 from launchwise.exporting.entries import Entry, Tested
-from launchwise.exporting.lookup import distance, growth
+from launchwise.exporting.lookup import growth
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Interval
 from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
 Build = tuple[Value, ...]  # Variant and build tunables, neutral where the variant has none
+
+SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of builds of a curve."""
 
 LOST = 1e3
 """Times the best that a problem counts which no chosen build may run: such a set is the last."""
@@ -100,7 +104,7 @@ def _expected(
     one = table.devices[device]
     found = np.full((len(shapes), len(table.configurations)), math.inf)
     best, usual_ms = np.full((2, len(shapes)), math.nan)
-    if one.judge is None or not shapes:
+    if one.judge is None or not shapes or not table.stored.features:
         return found, usual_ms, best
     own = [entry for entry in table.entries if entry.device == device]
     for row, shape in enumerate(shapes):
@@ -251,8 +255,10 @@ class Weighed:
         return [tuple(found[build]) for build in sorted(found, key=lambda one: [*map(str, one)])]
 
     def steps(self, sizes: Sequence[int]) -> list[Step]:
-        """The sets of so many builds; of all there are where that is less."""
+        """The sets of so many builds; of all there are where that is less, none without any."""
         builds = self.builds()
+        if not builds:
+            return []
         costs = np.concatenate(
             [
                 self.weights[at][:, None]

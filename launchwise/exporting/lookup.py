@@ -14,6 +14,8 @@
    the problem is outside of what was measured;
 5. without any, the usual choice is; where nothing is usual, the default.
 
+A distance is that of :func:`launchwise.workloads.near_problems.distance`.
+
 Divisions and products of doubles are rounded the same in every language, logarithms are not.
 
 A study's answering model needs its libraries, hundreds of candidates and a model of costs. So what
@@ -24,7 +26,6 @@ order are the same in every language, so every door has the same choice.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,24 +42,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.trees import Trees
 from launchwise.tables.rows import least_by, row_numbers
+from launchwise.workloads.near_problems import size_ratio
 from launchwise.workloads.parts import Value
-
-
-def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
-    """Distance of two problems: infinite where texts differ, 1 of equal ones. The product over
-    integers of (larger + 1) / (smaller + 1), of larger - smaller + 1 where one is negative."""
-    found = 1.0
-    for one, other in zip(asked, known, strict=True):
-        if isinstance(one, str) or isinstance(other, str):
-            found = found if one == other else math.inf
-        else:
-            found *= _ratio(one, other)
-    return found
-
-
-def _ratio(one: int, other: int) -> float:
-    low, high = sorted((one, other))
-    return (high + 1) / (low + 1) if low >= 0 else high - low + 1
 
 
 def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
@@ -73,7 +58,7 @@ def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> floa
     found = 1.0
     for value, *others in zip(asked, *measured, strict=True):
         if others and not isinstance(value, str):
-            found *= _ratio(value, min(max(value, min(others)), max(others)))
+            found *= size_ratio(value, min(max(value, min(others)), max(others)))
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from launchwise.base.scripting import log
 from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import Strict
+from launchwise.experiment.load import load_of
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Study
 from launchwise.exporting.building import answer_table
@@ -140,6 +141,7 @@ def evaluate_study(
     truth = Truth.read(asked.gpus, sweeps, times, domain)
     folds = read_folds(files.splits)
     study = Study.model_validate(asked.entry)
+    load = load_of(study.load, domain.spec)
     evaluation = files.rows, files.curves, files.summary
     intervals = write_evaluation(
         asked.name,
@@ -151,13 +153,14 @@ def evaluate_study(
         asked.answering,
         evaluation,
         processes,
+        load,
     )
     product = write_product(
         files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
     )
     declared = study.blind.parameters if study.blind else None
     table = answer_table(
-        product, asked.name, asked.answered, asked.least_gain, processes, declared, times
+        product, asked.name, asked.answered, asked.least_gain, processes, declared, times, load
     )
     write_answer_table(files.lookup, table)
     log.info("%d answers on %d GPUs", len(table.entries), len(asked.answered))

@@ -21,7 +21,7 @@ from launchwise.base.storage import write_sealed_json
 from launchwise.base.vectors import Columns
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
-from launchwise.exporting.lookup import Judge, around, distance, growth, outside, ratios, within
+from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     MEASURED,
@@ -33,6 +33,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec

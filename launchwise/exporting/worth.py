@@ -86,11 +86,15 @@ class Worth:
     @property
     def interval(self) -> Interval | None:
         """Of the gain of the whole: gains that were measured err by themselves, those that are
-        expected all at once. None where the limits of one are unknown."""
-        limits = [one.limits for one in self.lines]
-        known = np.array([one for one in limits if one is not None], dtype=float)
-        if len(known) < len(limits):
+        expected all at once, by as much as the least sure of them where limits are unknown. None
+        where all are."""
+        factors = [np.array(one.limits) / one.gain for one in self.lines if one.limits]
+        if not factors:
             return None
+        widest = min(each[0] for each in factors), max(each[1] for each in factors)
+        known = np.array(
+            [one.limits or (one.gain * widest[0], one.gain * widest[1]) for one in self.lines]
+        )
         shares = np.array([one.launches * one.time_ms for one in self.lines]) / (1e3 * self.tuned_s)
         gains = np.array([one.gain for one in self.lines])
         measured = np.array([one.answer.basis == MEASURED for one in self.lines])

@@ -20,6 +20,7 @@ from pydantic import Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest, read_json, write_json
 from launchwise.base.typed import Strict
+from launchwise.experiment.load import Load
 from launchwise.experiment.spreading import measured_part, size_at
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning import merit
@@ -59,19 +60,25 @@ class Frozen(Strict, title="frozen answers"):
 
 
 def draw_problems(
-    blind: Blind, domain: Domain, gpu: str, measured: Iterable[pd.DataFrame], seed: str
+    blind: Blind,
+    domain: Domain,
+    gpu: str,
+    measured: Iterable[pd.DataFrame],
+    seed: str,
+    load: Load | None = None,
 ) -> list[Problem]:
     """Draw the problems of a blind test: no two of the same sizes, none of sizes that were measured
     before. Each has a feasible candidate on ``gpu``. ``measured``: tables with the problems'
-    columns. Raises UserError when a parameter is missing, unknown or out of the workload's range,
-    or when the ranges hold too few problems."""
+    columns. ``load``: problems that are drawn before others, by their launches. Raises
+    UserError when a parameter is missing, unknown or out of the workload's range, or when the
+    ranges hold too few problems."""
     columns = blind.sizes or domain.spec.problem_columns
     used = {
         problem
         for table in measured
         for problem in table[columns].drop_duplicates().itertuples(index=False, name=None)
     }
-    drawn = distinct_problems(blind, domain, gpu, used, f"blind {seed}")
+    drawn = distinct_problems(blind, domain, gpu, used, f"blind {seed}", load)
     found = list(itertools.islice(drawn, blind.problems))
     if len(found) < blind.problems:
         message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
@@ -80,7 +87,12 @@ def draw_problems(
 
 
 def distinct_problems(
-    blind: Blind, domain: Domain, gpu: str, used: set[tuple[Any, ...]], seed: str
+    blind: Blind,
+    domain: Domain,
+    gpu: str,
+    used: set[tuple[Any, ...]],
+    seed: str,
+    load: Load | None = None,
 ) -> Iterator[Problem]:
     """Problems of the ranges of a blind test, of new sizes each, as long as draws find some.
 
@@ -97,8 +109,9 @@ def distinct_problems(
     dice = random.Random(seed)
     most = MOST_DRAWS * blind.problems
     moved = MOST_MOVED * blind.problems if spec.problem_constraints else 0
-    for number in range(most + moved):
-        problem = drawn_problem(blind, spec, dice, move=number >= most)
+    loaded = load.drawn(dice) if load else []
+    others = (drawn_problem(blind, spec, dice, move=n >= most) for n in range(most + moved))
+    for problem in itertools.chain(loaded, others):
         if problem is None:
             continue
         key = tuple(problem[name] for name in blind.sizes or problem)

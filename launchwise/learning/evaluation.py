@@ -16,6 +16,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
+from launchwise.experiment.load import Load
 from launchwise.learning import merit
 from launchwise.learning.answers import Offsets, Situation
 from launchwise.learning.baselines import BASELINES
@@ -169,10 +170,11 @@ def write_evaluation(
     answering: str,
     files: tuple[Path, Path, Path],
     processes: int,
+    load: Load | None = None,
 ) -> Mapping[Situation, Offsets]:
     """Evaluate what models say of a study's test cases; intervals of its answers by situation.
     Writes ``files``: rows (:func:`evaluate`), curves, and a summary, with errors of predicted times
-    that are counted in so many ``processes``."""
+    that are counted in so many ``processes``. ``load``: by which its means count problems."""
     timed, shares = truth.timed(learnt.predicted_times), reached(learnt, truth)
     rows, errors = evaluate(
         study, learnt, folds, truth, timed, shares, domain, random_draws, answering
@@ -189,7 +191,7 @@ def write_evaluation(
         "study": study,
         "random_draws": list(random_draws),
         "predictions": prediction_errors(timed, learnt.predicting, domain, processes),
-        **summarise(rows, domain.spec, domain.near_best_percent, learnt.facts),
+        **summarise(rows, domain.spec, domain.near_best_percent, learnt.facts, load),
     }
     write_sealed_json(files[2], summary)
     return errors.by_situation()
@@ -211,6 +213,7 @@ def summarise(
     spec: Spec,
     near_best_percent: float,
     facts: Mapping[str, Mapping[str, Any]],
+    load: Load | None = None,
 ) -> dict[str, Any]:
     """Metrics per split, GPU and model.
 
@@ -220,7 +223,8 @@ def summarise(
     problem) and ``models``: name to figures (see :func:`figures` and :func:`_with_intervals`).
     Shares are 0..1, except where a name says percent. ``table``: what
     :func:`launchwise.learning.evaluation.evaluate` gives; ``facts``: model to what is known of it
-    beside its results: ``title``, ``seconds_to_train``, ``seconds_to_recommend``.
+    beside its results: ``title``, ``seconds_to_train``, ``seconds_to_recommend``; ``load``: see
+    :meth:`launchwise.experiment.load.Load.weights`.
     """
     models: dict[str, Any] = {}
     for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
@@ -229,7 +233,8 @@ def summarise(
     for split, rows in table.groupby("split", sort=False):
         parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
         splits[str(split)] = {
-            str(gpu): _part(part, spec, near_best_percent) for gpu, part in parts.items()
+            str(gpu): _part(_weighted(part, load), spec, near_best_percent)
+            for gpu, part in parts.items()
         }
     return without_nan({"models": models, "splits": splits})
 
@@ -241,6 +246,10 @@ def title(model: str) -> str:
     if model.startswith("random_"):
         return f"best of {model.removeprefix('random_')} random measurements, expected"
     return model
+
+
+def _weighted(rows: pd.DataFrame, load: Load | None) -> pd.DataFrame:
+    return rows if load is None else rows.assign(weight=load.weights(rows))
 
 
 def _part(rows: pd.DataFrame, spec: Spec, near: float) -> dict[str, Any]:
@@ -318,17 +327,23 @@ def quality(rows: pd.DataFrame) -> dict[str, Any]:
     :data:`WORTH_PERCENT`), ``worthwhile`` (all such problems), ``intervals`` (answers with an
     interval of their gain) and ``covered`` (the share whose gain lies in it). ``rows``: one per
     answer: ``fraction``, ``best_of_5``, ``best_of_20``, ``gain``, ``is_usual``, ``best_gain`` (of
-    the best over the usual choice), ``least_gain`` and ``most_gain``.
+    the best over the usual choice), ``least_gain`` and ``most_gain``; maybe
+    ``weight``, how much it counts in means.
     """
     columns = ("fraction", "gain", "best_gain", "least_gain", "most_gain")
     fraction, gain, best, low, high = (rows[name].to_numpy(dtype=float) for name in columns)
+    weights = rows["weight"].to_numpy(dtype=float) if "weight" in rows else None
+
+    def mean(name: str) -> float:
+        return merit.geometric_mean(rows[name].to_numpy(), weights)
+
     usual, worth = rows["is_usual"].to_numpy(dtype=bool), best > 1 + WORTH_PERCENT / 100
     known = np.isfinite(low) & ~usual
     inside = ((gain >= low) & (gain <= high))[known]
     means = ("gain", "fraction")
     return {
-        **{f"{name}_geometric_mean": merit.geometric_mean(rows[name].to_numpy()) for name in means},
-        **{name: merit.geometric_mean(rows[name].to_numpy()) for name in SHORT_LISTS.values()},
+        **{f"{name}_geometric_mean": mean(name) for name in means},
+        **{name: mean(name) for name in SHORT_LISTS.values()},
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
         "harmed": int((gain < HARMFUL_BELOW).sum()),

@@ -136,7 +136,8 @@ class Means:
 def resampled_means(rows: pd.DataFrame, problem_columns: list[str], seed: int) -> Means:
     """Resample the problems of an evaluation.
 
-    ``rows``: ``model``, ``gpu``, problem and ``fraction``: every model for the same (GPU, problem).
+    ``rows``: ``model``, ``gpu``, problem and ``fraction``: every model for the same (GPU, problem);
+    maybe ``weight``, how much each counts.
     ``problem_columns``: columns of the problem. Where all rows are of one problem, GPUs are drawn
     instead. Raises ValueError when a model lacks a (GPU, problem) that another has.
     """
@@ -153,8 +154,13 @@ def resampled_means(rows: pd.DataFrame, problem_columns: list[str], seed: int) -
     methods = [str(name) for name in table.columns]
     if count < FEWEST:
         return Means(methods, np.empty((0, len(methods))))
+    weights = np.ones(len(table))
+    if "weight" in rows:
+        by_case = rows.groupby(["gpu", *problem_columns])["weight"].first()
+        weights = by_case.reindex(table.index).to_numpy(dtype=float)
     sums = np.zeros((count, len(methods)))
-    np.add.at(sums, units, logs)
-    sizes = np.bincount(units).astype(float)
+    np.add.at(sums, units, logs * weights[:, None])
+    sizes = np.bincount(units, weights)
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    drawn = drawn[drawn @ sizes > 0]
     return Means(methods, (drawn @ sums) / (drawn @ sizes)[:, None])

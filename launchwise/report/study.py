@@ -13,11 +13,13 @@ import pandas as pd
 
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
+from launchwise.experiment.load import Load
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.entries import named_answers
 from launchwise.exporting.table import AnswerTable
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
 from launchwise.tables.times import SWEEP
@@ -72,6 +74,7 @@ class StudyData:
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     curves: pd.DataFrame | None = None  # quality against number of measurements
     table: AnswerTable | None = None  # answers of the product
+    load: Load | None = None  # launches, by which means count problems
     left_out: Sequence[str] = ()  # GPUs that limited_to left out
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -113,6 +116,12 @@ class StudyData:
     def answers(self) -> list[dict[str, Any]]:
         """Answers of the product by names (:func:`launchwise.exporting.entries.named_answers`)."""
         return named_answers(self.table.stored) if self.table else []
+
+    def mean(self, rows: pd.DataFrame, name: str = "fraction") -> float:
+        """Geometric mean of a column over problems, by their launches where the study has a load.
+        ``rows``: columns of the problems, too."""
+        weights = None if self.load is None else self.load.weights(rows)
+        return geometric_mean(rows[name].to_numpy(), weights)
 
     def evaluated(self, split: str, gpu: str, model: str) -> pd.DataFrame:
         """Rows of the evaluation of one model on the problems of a split and GPU."""

@@ -214,6 +214,11 @@ class Studies:
         """Profiles of the GPUs that exports and the lookup answer for."""
         return profiles(self.answered_gpus(study))
 
+    def load(self, study: str) -> list[str]:
+        """Its file of launches, if it names one."""
+        path = self._experiment.studies[study].load
+        return [] if path is None else [path]
+
     def question(self, study: str) -> Plain:
         """Candidates, when one counts as near the best, features, and what is usual."""
         return self._experiment.studies[study].asked
@@ -247,6 +252,7 @@ class Studies:
             "judged": self.times(study),
             "answered": self.answered_profiles(study),
             "cards": project_file(CARDS_FILE),
+            "load": self.load(study),
             "run_times": run_time_tables(self.own_folder(study)),
         }
         learnt, results = self.learnt_files(study, update), self.result_files(study)

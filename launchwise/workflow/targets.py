@@ -173,6 +173,7 @@ class Reported:
         return {
             "tables": [] if settings.incomplete_report else self._tables(),
             "specs": list(dict.fromkeys(specs)),
+            "loads": [path for study in self.files for path in self._studies.load(study)],
             "published": [
                 path for each in self.files.values() for path in published_tables(each["folder"])
             ],

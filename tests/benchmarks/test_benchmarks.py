@@ -55,6 +55,16 @@ def test_disk_counts_what_a_file_takes_once(tmp_path):
 
 
 @pytest.mark.slow
+def test_one_build_more_reaches_more(tmp_path):
+    for gpu in result_of("few_builds", tmp_path)["gpus"].values():
+        reached = [one["fraction"] for one in gpu["measured"]]
+        assert reached == sorted(reached)
+        for one in gpu["blind"]:
+            assert 0 < one["decided"] <= one["by_set"] <= 1
+        assert gpu["noise"]["within_error"] <= gpu["noise"]["changed"] < gpu["noise"]["answers"]
+
+
+@pytest.mark.slow
 def test_ablations_compare_the_same_test_problems(tmp_path):
     result = result_of("ablations", tmp_path)
     tables = [result[name] for name in ("filter", "gpu_features", "training_size")]

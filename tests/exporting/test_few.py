@@ -8,6 +8,8 @@ from answer_forms import Answering
 from drawn_questions import drawn
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from launchwise.experiment.load import Load
+from launchwise.exporting.building import answer_table
 from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
 from launchwise.learning.answers import MEASURED
 from launchwise.tables.times import judged_times
@@ -103,3 +105,14 @@ def test_every_form_of_a_table_of_few_builds_gives_one_answer(weighed, tmp_path)
     made = limited(found, step, devices)
     questions = drawn(made, 200, np.random.default_rng(5))
     assert Answering(made, tmp_path / "export").disagreements(questions) == []
+
+
+def test_problems_of_a_load_are_answered_beforehand(final):
+    shapes = [(n, dtype, 2) for n in (211, 333) for dtype in ("float32", "float64")]
+    known = answer_table(final, "tiles")
+    named = [tuple(known.problem(each).values()) for each in shapes]
+    load = Load(known.spec.workload, known.parameters, dict.fromkeys(named, 3), {})
+    table = answer_table(final, "tiles", load=load)
+    new = {one.problem for one in table.entries if one.device == table.number("card")}
+    assert {*named} <= new
+    assert not {*named} <= {one.problem for one in known.entries}

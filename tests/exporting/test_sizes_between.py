@@ -7,7 +7,7 @@ import pytest
 
 from launchwise.experiment.study import Range
 from launchwise.exporting.building import DRAWN, UNMEASURED, drawn_problems, spread_problems
-from launchwise.exporting.lookup import distance
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.spec import Spec
 
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}

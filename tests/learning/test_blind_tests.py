@@ -8,20 +8,21 @@ import pytest
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import Frozen, draw_problems, summarise
 from tests.support.spaces import made
 
 
-def drawn(constraints, count, measured=(), largest=1 << 29):
+def drawn(constraints, count, measured=(), largest=1 << 29, load=None):
     """Problems of a blind test of a workload with constraints, beside measured sizes."""
     spec = made({"threads": [32, 64]}, {"plain": (["threads"], [])}, constraints)
     profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
     domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
     blind = Blind(parameters={"m": {"minimum": 1000, "maximum": largest}}, problems=count)
     tables = [pd.DataFrame({"m": [m]}) for m in measured]
-    return draw_problems(blind, domain, "h200", tables, "1")
+    return draw_problems(blind, domain, "h200", tables, "1", load)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,12 @@ def test_drawn_problems_fit(constraint, fits):
 def test_what_any_table_holds_is_not_drawn():
     problems = drawn([], 3, [1000, 1003, 1004], largest=1005)
     assert {problem["m"] for problem in problems} == {1001, 1002, 1005}
+
+
+def test_problems_of_a_load_come_first():
+    load = Load("w", ("m",), {(7,): 1, (1000,): 9, (8,): 1}, {})
+    sizes = [problem["m"] for problem in drawn([], 3, [1000], largest=1001, load=load)]
+    assert sorted(sizes) == [7, 8, 1001]
 
 
 def test_ranges_without_a_problem_that_fits_are_told():

@@ -17,9 +17,10 @@ from drawn_questions import Problem, Question
 from launchwise.base.expressions import Formulas, evaluate
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.languages import cpp_name
-from launchwise.exporting.lookup import Judge, distance, growth, outside
+from launchwise.exporting.lookup import Judge, growth, outside
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.near_problems import distance
 from launchwise.workloads.parts import GPU_NAMES
 
 PYTHON = """\

@@ -22,6 +22,7 @@ ANYWHERE = (
         "blind_rivals",
         "dag",
         "disk",
+        "few_builds",
         "growth",
         "known_rows",
         "main_job",

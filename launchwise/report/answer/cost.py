@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import scores, theme, wording
 from launchwise.report.answer.rule import rule_of
 from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, Section, Table
@@ -90,7 +89,7 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
         if rows is None:
             return Cell(MISSING)
         if what == "mean":
-            return Cell(percent(geometric_mean(rows["fraction"].to_numpy())))
+            return Cell(percent(study.mean(rows)))
         if what == "most":
             row = rows.iloc[int(rows["fraction"].argmin())]
             return Cell(percent(row["fraction"]), detail=f"at {study.size}={row[study.size]}")

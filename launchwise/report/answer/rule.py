@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.features import Domain
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Table
 from launchwise.report.fields import decimals, field, percents, table_of
@@ -179,8 +178,8 @@ def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
         yield {
             **{"gpu": gpu, "words": one.words, "problems": len(one.rows)},
             "configuration": configuration_names(one.rows.head(1), study.spec)[0],
-            "mean": geometric_mean(one.rows["fraction"].to_numpy()),
+            "mean": study.mean(one.rows),
             "least": one.worst["fraction"],
             "at": wording.problem(one.worst, study.problem_columns),
-            "gain": geometric_mean(gains.to_numpy()) if len(gains) else None,
+            "gain": study.mean(both.assign(gain=gains), "gain") if len(gains) else None,
         }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launchwise.learning.merit import Means, geometric_mean, resampled_means
+from launchwise.learning.merit import Means, resampled_means
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Table
 from launchwise.report.fields import decimals, field, table_of
@@ -71,14 +71,11 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
     if own.empty:
         return None
     means = resampled_means(
-        own[["model", "gpu", *study.problem_columns, "fraction"]],
+        own if study.load is None else own.assign(weight=study.load.weights(own)),
         study.problem_columns,
         INTERVAL_SEED,
     )
-    speeds = {
-        model: geometric_mean(part["fraction"].to_numpy())
-        for model, part in own.groupby("model", sort=False)
-    }
+    speeds = {model: study.mean(part) for model, part in own.groupby("model", sort=False)}
     return TuningGain(
         study=study.name,
         title=study.settings.title,

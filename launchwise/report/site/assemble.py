@@ -14,6 +14,7 @@ from launchwise.report.answer import (
     hardware,
     in_pairs,
     landscape,
+    load,
     sizes,
     study_answer,
     tunables,
@@ -227,6 +228,7 @@ Made = Callable[[StudyData], Section | None]
 
 PARTS: Mapping[str, tuple[str, Made]] = {
     "cost": ("Cost of simpler choices", cost.cost),
+    "load": ("Worth for the load", load.section),
     "gpus": ("GPUs", sizes.compared),
     "sure": ("How sure", study_answer.sure),
     "rows": ("All configurations of one problem", landscape.landscape),

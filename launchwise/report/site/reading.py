@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
+from launchwise.experiment.load import load_of
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.gpus.profile import GpuProfile, read_profile
@@ -114,6 +115,7 @@ def read_study(
         **_published(files.published, spec),
         described=described,
         kept_out=kept_out,
+        load=load_of(settings.load, spec),
         table=_table(files.answers, settings, spec, {**profiles, **described}),
     )
     return _of_measured(found)

@@ -1,0 +1,46 @@
+"""The section of a load: its times are those of the answers, and means count by launches."""
+
+from dataclasses import replace
+
+import pytest
+
+from launchwise.experiment.load import Load
+from launchwise.report.answer import cost, load
+from tests.support.report_study import study
+from tests.support.shown import tables
+
+
+def loaded(counts):
+    made = study()
+    return replace(made, load=Load("tiny", tuple(made.problem_columns), counts, {}), _known={})
+
+
+def shapes():
+    made = study()
+    return [one.problem for one in made.table.entries if one.device == 0 and one.time_ms]
+
+
+def test_a_study_without_a_load_has_no_section():
+    assert load.section(study()) is None
+
+
+def test_shares_are_launches_times_what_the_usual_choice_takes():
+    first, second = shapes()[:2]
+    made = loaded({first: 7, second: 2})
+    found = tables(load.section(made))
+    listed = found[0]
+    spent = {}
+    for shape, launches in made.load.counts.items():
+        answer = made.table.answer("big", made.load.problem(shape)).suggestions[0]
+        spent[launches] = launches * answer.expected_ms * (answer.gain or 1)
+    shown = {row.cells[2].text: row.cells[1].text for row in listed.rows}
+    whole = sum(spent.values())
+    assert shown == {str(n): f"{100 * ms / whole:.1f}" for n, ms in spent.items()}
+
+
+def test_the_mean_of_a_choice_counts_by_launches():
+    made = study()
+    rows = cost.choices(made, "big")[0][1].assign(fraction=[0.5, 0.8])
+    first = tuple(rows.iloc[0][name] for name in made.problem_columns)
+    assert made.mean(rows) == pytest.approx(0.4**0.5)
+    assert loaded({first: 5}).mean(rows) == 0.5
