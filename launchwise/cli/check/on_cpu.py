@@ -69,6 +69,8 @@ ROUNDS = len(ORDERS)  # Runs of each configuration: once in each order of thread
 
 UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
 
+LEFT_ALONE = "; what a kernel leaves alone on purpose, such as a halo, needs role: inout"
+
 RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
 
 
@@ -160,8 +162,9 @@ def _why(wrong: list[str], right: int) -> str:
     if right:
         return wrong[0] + RACE
     written = [said for said in wrong if NEVER_WRITTEN not in said]
-    is_fresh = 0 < len(written) < len(wrong)
-    return written[0] + UNINITIALISED if is_fresh else wrong[0]
+    if not written:
+        return wrong[0] + LEFT_ALONE
+    return written[0] + (UNINITIALISED if len(written) < len(wrong) else "")
 
 
 if __name__ == "__main__":
