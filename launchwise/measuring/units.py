@@ -127,7 +127,9 @@ class Units:
         own = [name.removesuffix("(name)") for name, _ in macros]
         names = list(dict.fromkeys([*own, *(copy.macros if copy else ())]))
         lines = [] if as_it_is else [f"namespace {build.namespace} {{"]
-        lines += [f'#pragma push_macro("{name}")\n#undef {name}' for name in names]
+        lines += [f'#pragma push_macro("{name}")' for name in names]
+        # A file may define `__global__` and its like for other tools: these stay the compiler's.
+        lines += [f"#undef {name}" for name in names if not name.startswith("__")]
         lines += [f"#define {name} {value}" for name, value in macros]
         lines.append(f'#include "{copy.path if copy else build.source}"')
         lines += self._uses(build, copy) if copy else []
