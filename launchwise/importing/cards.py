@@ -46,7 +46,7 @@ def simplified(name: str) -> str:
 
 def parts_of_name(name: str) -> list[str]:
     """Words of ``name`` without maker and product line, in lower case."""
-    return re.findall(r"[a-z0-9]+", _VENDORS.sub("", name.lower()))
+    return re.findall(r"[a-z0-9]+", _VENDORS.sub("", name.lower().replace("_", " ")))
 
 
 def card_of(
@@ -71,6 +71,10 @@ def gpu_name(device: str) -> str:
 MOST_UNEXPLAINED = 20.0
 """Ratio of times on two cards, beyond that of their bandwidths and peaks, from which one of them is
 flagged."""
+
+MOST_AHEAD = 10.0
+"""Ratio of the second shortest of three or more times to the shortest from which that one is
+doubted. In the sweeps of data/ it stays below 3."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ def doubts(sweeps: Sequence[Timed]) -> dict[int, list[str]]:
     """Position of each flagged sweep to the reason."""
     found: dict[int, list[str]] = {}
     for place, sweep in enumerate(sweeps):
-        if sweep.least_bytes is not None and (words := _faster_than_memory(sweep)):
+        too_fast = _faster_than_memory(sweep) if sweep.least_bytes is not None else ""
+        if words := too_fast or _far_ahead(sweep):
             found[place] = [words]
     by_problem: dict[tuple[Any, ...], list[int]] = {}
     for place, sweep in enumerate(sweeps):
@@ -126,6 +131,14 @@ def _faster_than_memory(sweep: Timed) -> str:
         f"least {sweep.least_bytes:.3g} bytes take at {sweep.bandwidth_gbs:g} GB/s "
         f"(shortest: {min(sweep.times_ms.values()):.3g} ms)"
     )
+
+
+def _far_ahead(sweep: Timed) -> str:
+    """Words for a shortest time that is an outlier; empty where there is none."""
+    first, second, *_ = (*sorted(sweep.times_ms.values()), 0.0, 0.0)
+    if len(sweep.times_ms) < 3 or second < MOST_AHEAD * first:
+        return ""
+    return f"the shortest time, {first:.3g} ms, is {second / first:.3g} times below the next one"
 
 
 def unexplained(one: Timed, other: Timed) -> float:

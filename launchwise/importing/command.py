@@ -169,7 +169,7 @@ def told(found: Imported) -> list[str]:
         lines += [f"fastest on {gpu}, {line}" for line in fastest[:MOST_FASTEST]]
         if len(fastest) > MOST_FASTEST:
             lines.append(f"fastest on {gpu}: {len(fastest) - MOST_FASTEST} more with --json")
-    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"note: {note}" for note in dict.fromkeys(found.notes)]
     lines.append(f"workload: {found.folder}")
     if found.settings is not None and found.studied:
         where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]

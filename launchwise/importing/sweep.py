@@ -54,12 +54,11 @@ def time_unit(name: object) -> str | None:
 
 
 def is_time_name(name: str) -> bool:
-    """Whether a measurement of this name is the time of a kernel: ``kernel_time``, ``us``.
-    Overheads (``compile_time``), rates (``GB/s``, ``GFLOP per time``), spreads and time stamps are
-    not; nor is ``s``, which may be anything."""
-    words = _words(name)
-    is_unit = len(name) > 1 and time_unit(name) is not None
-    return "/" not in name and (is_unit or not _TIMES.isdisjoint(words)) and not is_overhead(name)
+    """Whether a measurement of this name is the time of a kernel: ``kernel_time``, ``lat_us``,
+    ``ns/iteration``. Overheads (``compile_time``), rates (``GB/s``, ``GFLOP per time``), spreads
+    and time stamps are not; nor is ``s``, which may be anything."""
+    is_named = "/" not in name and not _TIMES.isdisjoint(_words(name))
+    return (is_named or unit_in_name(name) is not None) and not is_overhead(name)
 
 
 def is_overhead(name: str) -> bool:
@@ -78,9 +77,10 @@ def _words(name: str) -> list[str]:
 
 
 def unit_in_name(name: str) -> str | None:
-    """Unit at the end of a name, such as ``time_us`` and ``duration (ns)``; None without one."""
-    words = re.split(r"[^0-9A-Za-zµμ]+", name.strip("([)] "))
-    return time_unit(words[-1]) if len(words) > 1 or len(name) > 1 else None
+    """Unit at the end of a name, such as ``time_us``, ``duration (ns)`` and ``ns/iteration``; None
+    without one. One letter is a unit beside a word for time alone."""
+    last = re.split(r"[^0-9A-Za-zµμ]+", name.partition("/")[0].strip("([)] "))[-1]
+    return time_unit(last) if len(last) > 1 or not _TIMES.isdisjoint(_words(name)) else None
 
 
 NO_TIME = 1e20

@@ -169,7 +169,8 @@ class Imported:
     # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None
     studied: bool  # whether there is a study to run
-    fastest: dict[str, list[str]]  # GPU to the fastest configuration of each problem, one line each
+    # GPU without a flag to the fastest configuration of each problem, one line each.
+    fastest: dict[str, list[str]]
 
 
 def write_workload(
@@ -207,7 +208,8 @@ def write_workload(
         studied = write_study(target, spec, fit, batch)
         used = {gpu: folders[gpu] for gpu in profiled}
         settings = write_settings(target, used, Path(folder), known, notes)
-    return Imported(target, rows, flagged, notes, settings, studied, _fastest(batch.members))
+    sound = [member for member in batch.members if member.gpu not in flagged]
+    return Imported(target, rows, flagged, notes, settings, studied, _fastest(sound))
 
 
 @contextmanager

@@ -5,7 +5,14 @@ from itertools import permutations
 import foreign
 import pytest
 
-from launchwise.importing.cards import MOST_UNEXPLAINED, Timed, doubts
+from launchwise.gpus.datasheets import read_cards
+from launchwise.importing.cards import (
+    MOST_UNEXPLAINED,
+    Timed,
+    card_of,
+    doubts,
+    read_device_names,
+)
 from launchwise.importing.command import import_sweeps, told
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
@@ -120,6 +127,23 @@ def test_the_one_that_is_alone_is_doubted():
     # Its median share of the other's times, of .01 / 1.5 and .02 / 2.5, is 1 / 136.
     assert "from those of other" in words[0]
     assert "by 136 times" in words[0]
+
+
+def test_a_shortest_time_an_order_below_the_next_is_doubted():
+    far = timed("far", 1.0, 0.9, 0.08)
+    assert doubts([far]) == {0: ["the shortest time, 0.08 ms, is 11.2 times below the next one"]}
+    # Slow rows are no outliers; nor is the faster of two.
+    for times in ((1.0, 0.9, 0.1), (0.9, 1.0, 90.0), (1.0, 90.0)):
+        assert doubts([timed("sound", *times)]) == {}
+
+
+@pytest.mark.parametrize(
+    "device", ["NVIDIA H100 80GB HBM3", "NVIDIA_H100_80GB_HBM3", "h100-80gb-hbm3", "h100"]
+)
+def test_every_spelling_of_a_device_has_its_card(device):
+    card = card_of(device, read_cards(), read_device_names())
+    assert card is not None
+    assert card.name == "h100"
 
 
 def test_problems_of_their_own_are_not_compared():

@@ -61,6 +61,11 @@ UNMAPPED = {
     # Overheads are neither times nor tunables.
     "x,GFLOP/s,compile_time\n1,2,3\n": "none of them is named as a time",
     "compile_time,x,latency [us]\n9,64,5.4\n": "{tunables: [x], time: latency [us], unit: us}",
+    # A unit at the end makes a time of any name; one letter, or a rate per second, does not.
+    "x,lat_ms,copy_ms\n1,2,3\n": "[x], time: lat_ms, unit: ms}",
+    "x,kernel (µs)\n1,2\n": "[x], time: kernel (µs), unit: us}",
+    "x,ns/iteration\n1,2\n": "[x], time: ns/iteration, unit: ns}",
+    "tile_s,GB/s\n1,2\n": "none of them is named as a time",
 }
 
 
