@@ -5,6 +5,7 @@ import runpy
 from dataclasses import replace
 
 import foreign
+import numpy as np
 import pytest
 from agreeing import changed
 from answer_forms import Answering
@@ -47,11 +48,14 @@ def test_the_python_module_refuses_what_is_no_problem(table, tmp_path):
     recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
     with pytest.raises(TypeError, match=r"recommend\(device, n, dtype, order\)"):
         recommend("card", n=1)
-    for wrong in (341.5, "341", True):
+    for wrong in (341.5, "341", "many", None, float("nan"), True):
         with pytest.raises(ValueError, match="n must be a whole number"):
             recommend("card", **{**problem(1), "n": wrong})
     # Of either kind of number, a whole one is the same.
     assert recommend("card", **problem(341)) == recommend("card", **{**problem(1), "n": 341.0})
+    assert recommend("card", **problem(341)) == recommend(
+        "card", **{**problem(1), "n": np.int64(341)}
+    )
 
 
 NEAREST = {

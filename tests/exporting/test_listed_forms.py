@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -104,24 +105,28 @@ def test_a_wisdom_of_several_variants_names_them(table):
     assert line["config"][0] == "other"
 
 
-def test_t4_has_what_recommend_says_of_measured_problems_and_says_what_it_lacks(table, questions):
+def test_t4_has_what_recommend_says_of_listed_problems_and_says_what_it_lacks(table, questions):
     contents = t4_contents(table)
-    for content in contents.values():
+    for number, content in enumerate(contents.values()):
         note = content["metadata"]["note"]
+        assert len(content["results"]) == sum(one.device == number for one in table.entries)
         assert note.startswith(f"{len(content['results'])} problems are listed")
-        assert note.endswith(f"measured ones alone. T4 has no rule for others. {ANY_SIZE}")
-    compared = 0
+        count = sum(one["objectives"] == ["time"] for one in content["results"])
+        assert note.endswith(f", {count} measured. T4 has no rule for others. {ANY_SIZE}")
+    compared = Counter()
     for one in questions:
         found = table.answer(one.device, one.problem) if table.limits.hold(one.problem) else None
         results = contents[found.gpu]["results"] if found else []
         own = [each for each in results if one.problem.items() <= each["configuration"].items()]
-        assert len(own) == (found is not None and found.basis == "measured")
+        assert own or found is None or found.basis != "measured"
         if own:
-            (first,) = found.suggestions
+            (first,), (value,) = found.suggestions, own[0]["measurements"]
+            runtimes = [first.expected_ms] * (found.basis == "measured")
             assert first.configuration.items() <= own[0]["configuration"].items()
-            assert own[0]["times"]["runtimes"] == [first.expected_ms]
-            compared += 1
-    assert compared > 5
+            assert (own[0]["times"]["runtimes"], value["value"]) == (runtimes, first.expected_ms)
+            assert own[0]["objectives"] == [value["name"]] == ["time" if runtimes else "expected"]
+            compared[value["name"]] += 1
+    assert min(compared["time"], compared["expected"]) > 5
 
 
 @pytest.mark.parametrize(("nearest", "words"), [("linear", "difference"), ("logarithmic", "ratio")])
