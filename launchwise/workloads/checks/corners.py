@@ -83,7 +83,8 @@ def _combination(choices: Sequence[Sequence[Value]], number: int) -> tuple[Value
 
 
 def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
-    """First expression without a value at a corner: its key and what is wrong; None for none.
+    """First expression without a value at a corner, or whose value is no size: its key and what is
+    wrong; None for none.
 
     Constraints are tried everywhere, all others where the constraints hold.
 
@@ -124,7 +125,10 @@ def _first_failure(
     for each in asked:
         if names.keys() >= set(spec.formulas.raw_names(each.text)):
             try:
-                spec.value(each.text, names)
+                value = spec.value(each.text, names)
+                least = each.least
+                if least is not None and (isinstance(value, str) or value % 1 or value < least):
+                    raise ValueError(f"{each.text!r} is {value}, no whole number from {least} on,")
             except ValueError as error:
                 columns = [*spec.problem, *spec.tunable_columns]
                 where = {name: names[name] for name in columns if name in names}

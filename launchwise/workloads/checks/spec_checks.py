@@ -227,6 +227,7 @@ class Place:
     # Whether it says what is allowed, or has a value for each problem, whatever is allowed.
     is_condition: bool = False
     is_of_problem: bool = False
+    least: int | None = None  # of an array's, a grid's or a block's size: a whole number
     variant: str = ""  # the variant that has it; '' for all
 
 
@@ -244,14 +245,16 @@ def places(spec: SpecFields) -> Iterator[Place]:
             yield Place(f"{where}.constraints", text, every, is_condition=True, variant=name)
     for name, variant in spec.variants.items():
         for key, text, counters in _of_launches(f"variants.{name}", variant):
-            yield Place(key, text, every | counters, variant=name)
+            is_size = ".repeat." not in key and not key.endswith(".shared_bytes")
+            yield Place(key, text, every | counters, least=1 if is_size else None, variant=name)
     given = [name for name, each in spec.arguments.items() if each.value == GIVEN]
     known = {*problem, *spec.tunable_columns, *given}
     counters = {each for one in spec.variants.values() for each in _counters(one)}
     for name, argument in spec.arguments.items():
         where = f"arguments.{name}"
         for text in argument.sizes:
-            yield Place(f"{where}.shape", text, known, is_of_problem=_reads_sizes_only(spec, text))
+            alone, least = _reads_sizes_only(spec, text), int(argument.role != "scratch")
+            yield Place(f"{where}.shape", text, known, is_of_problem=alone, least=least)
         for text in argument.fill.formulas if isinstance(argument.fill, Fill) else ():
             yield Place(f"{where}.fill", text, problem)
         for field, text in argument.values.items():
@@ -284,8 +287,9 @@ def _of_launches(where: str, variant: Variant) -> Iterator[tuple[str, str, set[s
     for number, step in enumerate(variant.kernels):
         own = f"{where}.kernels.{number}"
         yield from _of_counters(own, step, outer)
-        for text in (*step.block, *step.grid, step.shared_bytes):
+        for text in (*step.block, *step.grid):
             yield own, text, outer | set(step.repeat)
+        yield f"{own}.shared_bytes", step.shared_bytes, outer | set(step.repeat)
 
 
 def _of_counters(
