@@ -98,6 +98,7 @@ class Trace:
         """A load, a store or an atomic operation."""
         steps = [*pointer._walk()]
         loaded = {base for one in steps if one._sign == "load" for base in one._parts[0]._bases}
+        self.reading.has_tiles |= len({id(one) for one in steps if one._sign == "arange"}) > 1
         for base in (one for one in self.parameters if one in pointer._bases):
             use = self.reading.uses.setdefault(base, Use())
             use.is_bare &= pointer._sign == "parameter"

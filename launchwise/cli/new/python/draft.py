@@ -10,7 +10,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.python.facts import Facts, Given, Kernel, Use
+from launchwise.cli.new.python.facts import Facts, Given, Kernel, Reading, Use
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.parts import Value
@@ -233,7 +233,7 @@ class Draft:
             question = "a block holds all of it; or a tunable, where the function loops"
             self._macro(name, f"next_power_of_2({held[0]})", question)
         else:
-            values, start = _first_values(name, literal, self.reading.has_dot)
+            values, start = _first_values(name, literal, self.reading)
             question = "the SMs of your card" if name.lower() == "num_sms" else "values"
             self.tunables[name] = (values, start, question)
 
@@ -307,7 +307,7 @@ class Draft:
         is_usual = option == "num_warps" or (option == "num_stages" and self.reading.has_loop)
         if is_computed or isinstance(literal, int) or (is_usual and not self.tuning.configs):
             known = None if is_computed else literal
-            values, start = _first_values(option, known, self.reading.has_dot)
+            values, start = _first_values(option, known, self.reading)
             if is_computed:
                 self.usual[option] = self._over_sizes(str(text))
                 numbers = [int(one) for one in re.findall(r"(?<![\w.])\d+\b", str(text))]
@@ -335,7 +335,7 @@ class Draft:
         return found, self.host.problem or ("" if is_clear else "program instances")
 
 
-def _first_values(name: str, literal: Any, has_dot: bool) -> tuple[list[Value], Value]:
+def _first_values(name: str, literal: Any, reading: Reading) -> tuple[list[Value], Value]:
     """Values of a tunable, and the first choice, around what the file gives."""
     low = name.lower()
     if low == "num_sms":
@@ -343,8 +343,8 @@ def _first_values(name: str, literal: Any, has_dot: bool) -> tuple[list[Value], 
     start, least, most = literal or 1024, (literal or 1024) // 4, (literal or 1024) * 4
     if known := next((one for pattern, one in _FIRST.items() if re.search(pattern, low)), None):
         start, least, most = known
-        least *= 2 if "warps" in low and has_dot else 1
-    elif has_dot:
+        least *= 2 if "warps" in low and reading.has_dot else 1
+    elif reading.has_dot or reading.has_tiles:
         start, least, most = 64, 32, 128
     values = {1 << place for place in range(20) if least <= 1 << place <= most}
     start = literal or start

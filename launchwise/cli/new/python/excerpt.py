@@ -77,7 +77,7 @@ class Excerpt:
         elif original in _USUAL:
             text = _USUAL[original].format(name)
             self._imports.append(text.replace(f"import {name} as {name}", f"import {name}"))
-        elif module.startswith("."):
+        elif module.startswith(".") and not module.startswith(".."):
             self._imports.append(text)
             self.modules[module] = None
         else:

@@ -56,6 +56,7 @@ class Reading:
     held: dict[str, Ordered] = field(default_factory=dict)  # Blocks that nothing steps by, to what
     # bounds their elements.
     has_dot: bool = False
+    has_tiles: bool = False  # A pointer of two ranges.
     has_loop: bool = False
     notes: dict[str, int] = field(default_factory=dict)  # What no launch here can do, to its line.
 
