@@ -92,7 +92,8 @@ def tune(
         dry_run=dry_run,
     )
     if code := run(asked, as_json):
-        raise typer.Exit(code)
+        # typer.Exit would be taken for Ctrl-C, where the code is that of an interrupted sweep.
+        raise SystemExit(code)
 
 
 def recommend(

@@ -111,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)
+        if code == STOPPED:
+            print(f"{NAME}: stopped: the same command again goes on", file=sys.stderr)
     except UserError as error:
         return _complain(str(error))
     except (MemoryError, RecursionError) as error:

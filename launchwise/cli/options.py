@@ -98,6 +98,13 @@ def print_line(line: Sequence[str]) -> None:
     print(shlex.join(line), file=sys.stderr, flush=True)
 
 
+START = (
+    "import sys; say = sys.excepthook; sys.excepthook = lambda kind, *rest: "
+    "kind is KeyboardInterrupt or say(kind, *rest); from snakemake.cli import main; main()"
+)
+"""Runs Snakemake, without a traceback where Ctrl-C comes before it is loaded."""
+
+
 def run_snakemake(line: Sequence[str], say: bool = True) -> None:
     """Print a line that begins with ``snakemake``, unless that was done, and run it. Raises
     SystemExit with Snakemake's exit code when it fails; it has said why."""
@@ -105,12 +112,14 @@ def run_snakemake(line: Sequence[str], say: bool = True) -> None:
         print_line(line)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     with _cache() as cache:
-        done = subprocess.run(
-            [sys.executable, "-m", *line],
-            env={**os.environ, **cache, "PYTHONPATH": path},
-            # What the command answers goes alone to standard output.
-            stdout=2,
-            check=False,
-        )
-    if done.returncode:
-        raise SystemExit(done.returncode)
+        environment = {**os.environ, **cache, "PYTHONPATH": path}
+        # What the command answers goes alone to standard output.
+        made = subprocess.Popen([sys.executable, "-c", START, *line[1:]], env=environment, stdout=2)
+        try:
+            code = made.wait()
+        except KeyboardInterrupt:
+            # Snakemake hears of Ctrl-C, too: it ends its jobs and, once it is loaded, says so.
+            if (code := made.wait()) < 0:
+                raise
+    if code:
+        raise SystemExit(code)

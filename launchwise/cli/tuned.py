@@ -11,7 +11,7 @@ from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.storage import read_json
 from launchwise.cli.options import print_line, run_snakemake
 from launchwise.cli.stages import Stages
-from launchwise.cli.tuning import Project, Question, line_of, prepared
+from launchwise.cli.tuning import Project, Question, extent, line_of, prepared
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
@@ -129,10 +129,12 @@ def run(asked: Question, as_json: bool) -> int:
     line = line_of(project, asked)
     if not asked.dry_run:
         return _answered(project, asked, line, present, as_json)
+    _say(extent(project, arch))
     if not present:
         _say(f"{NO_GPU}: jobs as for {PREVIEWED}")
         entry = json.dumps({asked.gpu: {"arch": PREVIEWED}})
         line[line.index("--") : line.index("--")] = ["--config", f"gpus={entry}"]
+    line.remove("progress")  # With it Snakemake hides the table of jobs, too.
     run_snakemake(line)
     return 0
 

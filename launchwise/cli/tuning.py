@@ -27,6 +27,7 @@ from launchwise.experiment.discovery import SWEEP_FILE, derived_sweep, find_stud
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import STATED_PERCENT, ProblemBlock
+from launchwise.measuring.sweep import builds_of
 from launchwise.workflow.plan import RECORD, check_version, record_version
 from launchwise.workflow.sweeps import nominal_bandwidth_gbs, volume
 from launchwise.workloads.declared.own_functions import check_own_functions
@@ -295,6 +296,19 @@ def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
     except ValueError as error:
         message = f"{error}, or name problems on the command line"
         raise UserError(workload / SPEC_FILE, "", message) from error
+
+
+def extent(project: Project, arch: str) -> str:
+    """What a sweep measures, in words; its time is that on the card. ``arch``: see
+    :func:`strategy_of`."""
+    known, spec = project.experiment, project.spec
+    blocks, method = known.blocks_of(project.gpu, spec.workload), known.sweeps[spec.workload]
+    problems = known.problems_of(project.gpu, spec.workload)
+    builds = builds_of(known.folders[spec.workload], spec, problems, blocks, method)
+    found = volume(spec, blocks, method.strategy.budget)
+    seconds = found.seconds(nominal_bandwidth_gbs(arch))
+    rows = f"rows: {'up to ' * bool(method.strategy.budget)}{found.rows}, problems: {len(problems)}"
+    return f"{rows}, builds: {len(builds)}, time on the card: about {seconds:.2g} s"
 
 
 def line_of(project: Project, asked: Question, *, alone: bool = False) -> list[str]:

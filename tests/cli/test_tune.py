@@ -277,4 +277,5 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(tune, workload, tmp_path):
     assert not list((tmp_path / "here").iterdir())
     preview = tune.ok(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr
-    assert "sweep" in preview.stderr
+    assert "launchwise: rows: up to 3, problems: 1, builds: " in preview.stderr
+    assert "\nsweep           1\n" in preview.stderr
