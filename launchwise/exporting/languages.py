@@ -79,9 +79,8 @@ def python_expression(text: str, derived: Collection[str]) -> str:
 
     class Names(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.AST:
-            if node.id in derived:
-                return parsed(f"_DERIVED[{node.id!r}](names)")
-            return parsed(f"names[{node.id!r}]")
+            text = f"_DERIVED[{node.id!r}](names)" if node.id in derived else f"names[{node.id!r}]"
+            return ast.parse(text, mode="eval").body
 
         def visit_Call(self, node: ast.Call) -> ast.AST:
             assert isinstance(node.func, ast.Name)
