@@ -10,7 +10,6 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned, inside
 from launchwise.base.storage import new_folder, write_json, write_text
-from launchwise.exporting.entries import Entry
 from launchwise.exporting.languages import cpp_header, python_module, rendered
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED
@@ -103,34 +102,29 @@ def listed(problems: Sequence[Mapping[str, Value]]) -> str:
 
 
 def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:
-    """Content of a T4 file per device, by its name in the settings. T4 knows no problems: their
-    parameters stand among those of the configuration. An answer that was not measured has no time
-    that a reader of T4 might take for a measured one, but an ``expected`` value."""
+    """Content of a T4 file per device, by its name in the settings: measured answers alone; where
+    there are none, each has an ``expected`` value and no time, which no reader of T4 takes for a
+    measured one. T4 knows no problems: their parameters stand among those of the configuration."""
     found = {}
     for number, device in enumerate(table.devices):
-        own = [one for one in table.entries if one.device == number]
+        every = [one for one in table.entries if one.device == number and one.time_ms]
+        measured = [one for one in every if one.basis == MEASURED]
+        own, name = (measured, "time") if measured else (every, "expected")
         problems = [table.problem(one.problem) for one in own]
-        count = sum(one.basis == MEASURED for one in own)
-        note = f"{listed(problems)}, {count} measured. T4 has no rule for others. {ANY_SIZE}"
+        which = "measured ones alone" if measured else "none of them measured"
+        note = f"{listed(problems)}, {which}. T4 has no rule for others. {ANY_SIZE}"
         results = [
-            {"configuration": {**problem, **table.configuration(one.choice)}, **_as_t4(one)}
+            {
+                "configuration": {**problem, **table.configuration(one.choice)},
+                "times": {"runtimes": [one.time_ms] if measured else []},
+                **({"invalidity": "correct", "correctness": 1} if measured else {}),
+                "objectives": [name],
+                "measurements": [{"name": name, "value": one.time_ms, "unit": "milliseconds"}],
+            }
             for one, problem in zip(own, problems, strict=True)
         ]
         found[device.name] = {"metadata": {"note": note}, "results": results}
     return found
-
-
-def _as_t4(entry: Entry) -> dict[str, Any]:
-    is_measured = entry.basis == MEASURED
-    name = "time" if is_measured else "expected"
-    value = {"name": name, "value": entry.time_ms, "unit": "milliseconds"}
-    about = {"invalidity": "correct", "correctness": 1} if is_measured else {}
-    return {
-        "times": {"runtimes": [entry.time_ms] if is_measured else []},
-        **about,
-        "objectives": [name],
-        "measurements": [value] if entry.time_ms else [],
-    }
 
 
 Configured = tuple[dict[str, Value], dict[str, Value]]
