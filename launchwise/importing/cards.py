@@ -72,9 +72,7 @@ MOST_UNEXPLAINED = 20.0
 """Ratio of times on two cards, beyond that of their bandwidths and peaks, from which one of them is
 flagged."""
 
-MOST_AHEAD = 10.0
-"""Ratio of the second shortest of three or more times to the shortest from which that one is
-doubted. In the sweeps of data/ it stays below 3."""
+MOST_AHEAD = 10.0  # Ratio of the next time to the shortest; in the sweeps of data/ below 3
 
 
 @dataclass(frozen=True)
@@ -135,10 +133,10 @@ def _faster_than_memory(sweep: Timed) -> str:
 
 def _far_ahead(sweep: Timed) -> str:
     """Words for a shortest time that is an outlier; empty where there is none."""
-    first, second, *_ = (*sorted(sweep.times_ms.values()), 0.0, 0.0)
-    if len(sweep.times_ms) < 3 or second < MOST_AHEAD * first:
+    times = sorted(sweep.times_ms.values())
+    if len(times) < 3 or (ahead := times[1] / times[0]) < MOST_AHEAD:
         return ""
-    return f"the shortest time, {first:.3g} ms, is {second / first:.3g} times below the next one"
+    return f"the shortest time, {times[0]:.3g} ms, is {ahead:.3g} times below the next one"
 
 
 def unexplained(one: Timed, other: Timed) -> float:

@@ -230,11 +230,6 @@ def folds_of_rows(masks: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.array(texts, dtype=object)[codes.reshape(-1)]
 
 
-def named_folds(rows: pd.DataFrame) -> list[str]:
-    """Names of the folds that learn from any of the rows, sorted."""
-    return sorted({name for text in rows[FOLDS].unique() for name in text.split()})
-
-
 def in_fold(rows: pd.DataFrame, split: str, fold: str) -> np.ndarray:
     """Which rows a fold learns from: booleans, shape (rows,)."""
     codes, texts = pd.factorize(rows[FOLDS])

@@ -10,7 +10,6 @@ from launchwise.tables.learning import (
     FOLDS,
     folds_of_rows,
     in_fold,
-    named_folds,
     of_split,
     rows_of_fold,
 )
@@ -32,7 +31,6 @@ def test_every_fold_gets_its_rows_back(inside):
         split, fold = name.split("/")
         assert in_fold(rows, split, fold).tolist() == mask.tolist()
         assert rows_of_fold(rows, split, fold)["row"].tolist() == np.flatnonzero(mask).tolist()
-    assert named_folds(rows) == sorted(name for name, mask in masks.items() if mask.any())
 
 
 @pytest.mark.parametrize(
