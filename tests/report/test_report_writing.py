@@ -61,7 +61,7 @@ def test_a_missing_study_has_its_place_and_the_front_page_says_so():
     found = files_of(study(), missing=[GONE])
     own = visible(found["lost/index.html"])
     assert "This study is not in the report: results/evaluation/lost.parquet: cannot be re" in own
-    assert "snakemake -c2 evaluate_lost" in own
+    assert "Delete this file and run the workflow again" in own
     front = visible(found["index.html"])
     assert "1 study not in this report: A lost study." in front
     assert found["lost.models.csv"].strip('\n"') == ""

@@ -38,8 +38,8 @@ class MissingStudy:
     def section(self) -> Section:
         """Substitute for the study's answer."""
         text = (
-            f"This study is not in the report: {self.reason}. Run the workflow for it "
-            f"(snakemake -c2 evaluate_{self.name}); its logs in results/logs say what failed."
+            f"This study is not in the report: {self.reason}. Delete this file and run the "
+            "workflow again (snakemake --cores all): it makes what is missing."
         )
         return Section(f"{self.name}-answer", self.title, [Text(text, FAILED)])
 
