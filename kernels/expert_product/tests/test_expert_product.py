@@ -233,7 +233,12 @@ def test_no_recorded_layer_has_a_shipped_file():
     ).drop_duplicates()
     assert len(recorded) > 50
     assert recorded.merge(shipped[keys].drop_duplicates(), on=keys).empty
-    told = read_json(STUDY / SHIPPED)["layers"]
-    assert {(one["experts"], one["n"]) for one in told} == set(
+    told = read_json(STUDY / SHIPPED)
+    assert {(one["experts"], one["n"]) for one in told["layers"]} == set(
         shipped[keys].itertuples(index=False, name=None)
     )
+    tunables = load_spec(FOLDER).tunables
+    listed = [shipped[name].isin(one.values) for name, one in tunables.items() if name in shipped]
+    assert len(listed) == 6
+    assert told["unlisted"] == (~np.logical_and.reduce(listed)).sum()
+    assert told["configurations"] == len(shipped)

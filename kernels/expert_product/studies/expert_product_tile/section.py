@@ -116,8 +116,9 @@ def _shipped(study: StudyData, every: pd.DataFrame) -> Iterator[Text]:
     )
     yield Text(
         "The usual choice is a fallback: what vLLM launches for a layer without a configuration "
-        f"file. Layers whose file was compared are {named} of the {len(every)} problems here. "
-        f"Time over the fastest of a sweep, geometric mean over tokens, of such layers: {beside} "
-        f"({known['source']}).",
+        f"file. Layers whose file was compared are {named} of the {len(every)} problems here, and "
+        f"{known['unlisted']} of the {known['configurations']} configurations of these files have "
+        "values that no sweep tried. Time over the fastest of a sweep, geometric mean over tokens, "
+        f"of such layers: {beside} ({known['source']}).",
         "note",
     )
