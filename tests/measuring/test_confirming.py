@@ -1,9 +1,12 @@
 """Pairs with real measuring processes on the CPU: rounds, wrong results, deaths, clocks."""
 
+import dataclasses
 import json
 import os
 import signal
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from scipy.stats import quantile_test
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.robust import LEAST_ROUNDS, TIE, outcome, paired_ratio
 from launchwise.experiment.method import Confirmation, Contest, Entrant, read_contests
+from launchwise.measuring.job import Part
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.visit import beside_earlier, pairs_table, peers_table
@@ -319,13 +323,25 @@ def _end_when_captured(device):
 
 
 def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
+    """And not before nvcc has left the host alone."""
     change_sessions(stencil_copy, LIBRARIES)
-    shard = make_shard([PROBLEM])
+    compiling = []
+
+    def ready():
+        yield Part(Path(os.devnull), None)
+        ended = time.monotonic() + (0 if compiling else 1)
+        while time.monotonic() < ended and not (tmp_path / "journal").stat().st_size > 500:
+            time.sleep(0.01)
+        compiling.append(len(read_notes(tmp_path / "journal")))
+
+    parts = SimpleNamespace(seconds=0.0, ready=ready)
+    shard = dataclasses.replace(make_shard([PROBLEM]), parts=parts)
     contest = contest_of(shard)
     names = ["right", "idle", "raising", "elsewhere"]
     peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
     contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
     assert len(run(shard, contest, tmp_path / "journal")) == 3
+    assert compiling[0] == 0
     table = peers_table(shard, [contest], QUICKLY, read_notes(tmp_path / "journal"))
     found = table.set_index("peer")
     statuses = {"right": "ok", "idle": "wrong", "raising": "failed", "elsewhere": "failed"}

@@ -18,7 +18,7 @@ from typing import Any
 
 from launchwise.base.provenance import now
 from launchwise.base.robust import Ratio, paired_ratio
-from launchwise.experiment.method import PEER, Confirmation, Contest
+from launchwise.experiment.method import PEER, Confirmation, Contest, peer_of
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import ENERGY_KNOWN_S, Listener, supervise
 from launchwise.measuring.progress import Progress
@@ -95,6 +95,9 @@ def confirm(
         ]
 
     card = str(shard.labels["card"])
+    if any(peer_of(each.configuration) for contest in contests for each in contest.entrants):
+        # Compilers beside it would keep busy the host that calls a library: all are waited for.
+        list(shard.parts.ready())
     with stop_requests() as stop:
         supervise(
             "confirm", tasks, lambda: PairsListener(shard, journal, stop, telemetry, progress, list)
