@@ -15,7 +15,6 @@ sought there, and a tree that explains how bad the worst are is of no use.
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -235,10 +234,6 @@ class TimeRegressor(Recommender):
     def model_width(self) -> int:
         """Number of features that the fitted model reads."""
         return len(self.columns)
-
-    def model_file(self, folder: Path, suffix: str) -> Path:
-        """Path of the fitted model's file."""
-        return folder / f"model.{suffix}"
 
 
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:

@@ -35,10 +35,10 @@ class Own(TimeRegressor):
         return np.full(len(features), self._mean)
 
     def save_model(self, folder: Path) -> None:
-        np.save(self.model_file(folder, "npy"), self._mean)
+        np.save(folder / "model.npy", self._mean)
 
     def load_model(self, folder: Path) -> None:
-        self._mean = np.load(self.model_file(folder, "npy"))
+        self._mean = np.load(folder / "model.npy")
 
     def summary(self):
         return {**super().summary(), "limits": self._seen}
