@@ -49,9 +49,26 @@ def _times(
         level = (judged * gain).where(fast).groupby(problem).transform("median")
         judged = (level / gain).where(gain.notna(), judged)
         basis = basis.mask(gain.notna(), "pairs")
+        limits = own[keys].merge(_rounds(pairs[pairs["gain"].notna()], one), on=keys, how="left")
+        for name in ("rounds_low_ms", "rounds_high_ms"):
+            table.rounded(f"{gpu}, {name}", own[name], list(level * limits[name]), DIGITS)
     shown = own["time_ms"].where(own["status"].isin(TIMED))
     table.rounded(f"{gpu}, judged times", shown, list(judged), DIGITS)
     table.same(f"{gpu}, basis", list(own["basis"].where(shown.notna(), "")), list(basis))
+
+
+def _rounds(pairs: pd.DataFrame, one: Material) -> pd.DataFrame:
+    """Least and most time of each row over that of the problem's fastest in one of at least six
+    rounds, in times of the usual choice."""
+    found = []
+    for _, rows in pairs.groupby(one.problem):
+        listed = rows.to_dict("records")
+        best = max(listed, key=lambda row: row["gain"])
+        for row in listed:
+            alike = len(row["times_ms"]) == len(best["times_ms"]) >= 6
+            ratios = row["times_ms"] / best["times_ms"] / best["gain"] if alike else [float("nan")]
+            found.append({**row, "rounds_low_ms": min(ratios), "rounds_high_ms": max(ratios)})
+    return pd.DataFrame(found)[[*one.spec.key_columns, "rounds_low_ms", "rounds_high_ms"]]
 
 
 def _usual(one: Material, pairs: pd.DataFrame, table: Table) -> None:

@@ -21,6 +21,21 @@ from launchwise.workloads.spec import Spec
 TIMED = ("ok", "slow")  # statuses of rows with a verified result and a time
 
 
+def unbeaten(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of a problem without those that took more than 1.02 of the time of the one of least most
+    in single rounds, and more than that most in every round."""
+    paired = [row for row in rows if row["rounds_high_ms"] > 0]
+    if not paired:
+        return [*rows]
+    winner = min(paired, key=lambda row: row["rounds_high_ms"])
+    return [
+        row
+        for row in rows
+        if not row["rounds_low_ms"] > winner["rounds_high_ms"]
+        or row["time_ms"] <= 1.02 * winner["time_ms"]
+    ]
+
+
 @dataclass(frozen=True)
 class Material:
     """A study of the settings and its files below ``results``.
@@ -144,10 +159,10 @@ class Material:
     def named(self, case: tuple[Any, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:
         """What counts as the fastest of a problem's rows.
 
-        Beside the row whose time and 1.96 errors are the least, those that differ from it by no
-        more than 1.96 errors of both. Of these the usual choice; one of pairs; the one with the
-        fewest tunables unlike the usual choice, or the baseline where that has no row; the least
-        time; the first in the order of tunables.
+        Of those that nothing beat (:func:`unbeaten`), beside the row whose time and 1.96 errors are
+        the least, those that differ from it by no more than 1.96 errors of both. Of these the usual
+        choice; one of pairs; the one with the fewest tunables unlike the usual choice, or the
+        baseline where that has no row; the least time; the first in the order of tunables.
         """
 
         def configuration(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -157,6 +172,7 @@ class Material:
                                          self.baseline)  # fmt: skip
         known = usual in map(configuration, rows)
         reference = usual if known else self.whole_configuration(self.baseline)
+        rows = unbeaten(rows)
         surest = min(rows, key=lambda row: math.log(row["time_ms"]) + 1.96 * row["error"])
 
         def unlike(row: dict[str, Any]) -> tuple[Any, ...]:

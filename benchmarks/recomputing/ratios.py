@@ -18,7 +18,7 @@ from scipy import stats
 from launchwise.workloads.space import feasible, gpu_facts
 from recomputing.comparing import Cell, Ledger, Table, Wanted
 from recomputing.entries import Entry
-from recomputing.material import Material, records
+from recomputing.material import Material, records, unbeaten
 from recomputing.pages import ShownPage, read_script
 
 ALL = "all kernels"
@@ -68,8 +68,11 @@ def _mean(logs: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
 def _sides(one: Material, own_entries: Sequence[Entry]) -> dict[str, dict[tuple[Any, ...], Side]]:
     """GPU to its problems: the time of the candidate whose time and 1.96 errors are the least, or
     the predicted one."""
-    upper = np.log(one.timed["time_ms"]) + 1.96 * one.timed["error"]
-    surest = one.timed.loc[upper.sort_values(kind="stable").index].drop_duplicates(one.case)
+    timed = pd.DataFrame(
+        [row for _, own in one.timed.groupby(one.case) for row in unbeaten(records(own))]
+    )
+    upper = np.log(timed["time_ms"]) + 1.96 * timed["error"]
+    surest = timed.loc[upper.sort_values(kind="stable").index].drop_duplicates(one.case)
     energies = {
         (each.gpu, *each.problem): each.energy_j
         for each in own_entries

@@ -48,13 +48,10 @@ from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.times import GAIN_LIMITS
+from launchwise.tables.times import GAIN_LIMITS, JUDGED
 from launchwise.workloads.metrics import MEASURED
 
 RANKED = 10  # Measured configurations of each case that a product holds, the fastest first
-
-JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "error", "basis", *GAIN_LIMITS)
-"""What a product holds of judged times."""
 
 
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
@@ -63,7 +60,7 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     order, of each the fastest (:func:`launchwise.tables.rows.fastest_rows`), then the others by
     ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
-    columns = [*JUDGED_COLUMNS, "status", "blind"]
+    columns = [*JUDGED, *GAIN_LIMITS, "status", "blind"]
     rows = pd.concat(
         [table[[*spec.key_columns, *columns]] for table in times.values()], ignore_index=True
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         field("timed", counted(True), wording.count),
         field("without a time", counted(False), wording.count),
     ]
-    answers = [{**vars(each), "speedup": each.speedup} for each in found]
+    answers = [vars(each) for each in found]
     yield table_of("Fastest configuration of each problem", fields, answers)
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
@@ -199,7 +200,7 @@ def write_answers(
     found = answers(rows, spec)
     searches = searches_of(read_facts(sweep), len(rows))
     about = {"workload": spec.workload, "gpu": gpu, "device_name": known.device_name}
-    listed = [each.as_facts() | searches.get(_of_problem(each.problem), {}) for each in found]
+    listed = [asdict(each) | searches.get(_of_problem(each.problem), {}) for each in found]
     write_json(facts, {**about, "answers": listed})
     write_text(page, answers_page(spec, known, rows, found))
 

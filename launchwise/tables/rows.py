@@ -6,18 +6,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows, median_error, robust_spread
+from launchwise.base.robust import (
+    EQUAL,
+    MIN_SAMPLE_SIZE,
+    fences_of_rows,
+    median_error,
+    robust_spread,
+)
 from launchwise.base.vectors import Columns
 from launchwise.workloads.metrics import MEASURED, SWEEP
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline, launch, used
+from launchwise.workloads.space import baseline, launch, plain, used
 from launchwise.workloads.spec import Spec
 
 IMPORTED = "imported"  # `backend` of rows that another tool measured
@@ -66,6 +72,9 @@ DEFAULT_ERROR = 0.005
 
 Z95 = 1.96  # Standard errors in half a 95 % interval
 
+OF_ROUNDS = ("rounds_low_ms", "rounds_high_ms")
+"""Columns of what single rounds of pairs say of a time."""
+
 
 def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
     """The fastest row of each combination of ``columns``: every part names the fastest by this.
@@ -109,21 +118,40 @@ def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """Whether each row cannot be told apart from the fastest of its group: bool, shape (rows,).
 
     The fastest is the row that is most surely fast (:func:`surest`). A row that is slower than it
-    by more than :data:`Z95` errors of their difference is not.
+    by more than :data:`Z95` errors of their difference is not, nor one that :func:`lost`.
 
-    ``rows``: ``time_ms`` and ``error``. ``groups``: int64 from 0, shape (rows,).
+    ``rows``: ``time_ms``, ``error`` and, if known, :data:`OF_ROUNDS`. ``groups``: int64 from 0,
+        shape (rows,).
     """
     logs, errors = _logs_and_errors(rows)
     reference = surest(rows, groups)[groups]
-    return np.asarray(logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference]))
+    near = logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference])
+    return np.asarray(near & ~lost(rows, groups))
 
 
 def surest(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """The place of the row of each group that is most surely fast: of the least upper limit of its
-    95 % interval. int64, shape (groups,). Arguments: see :func:`indistinct`."""
+    95 % interval, of those that did not lose. int64, shape (groups,). Arguments: see
+    :func:`indistinct`."""
     logs, errors = _logs_and_errors(rows)
+    return _place_of_least(np.where(lost(rows, groups), np.inf, logs + Z95 * errors), groups)
+
+
+def lost(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
+    """Whether each row was slower than one other of its group in every round of their pairs, and by
+    more than :data:`launchwise.base.robust.EQUAL`: whatever errors say of their ratios to a third
+    row, it is not the fastest. bool, shape (rows,). Arguments: see :func:`indistinct`."""
+    if not {*OF_ROUNDS} <= {*rows}:
+        return np.zeros(len(rows), dtype=bool)
+    low, high, times = (rows[name].to_numpy(dtype=float) for name in (*OF_ROUNDS, "time_ms"))
+    winner = _place_of_least(np.nan_to_num(high, nan=np.inf), groups)[groups]
+    return np.asarray((low > high[winner]) & (times > (1 + EQUAL) * times[winner]))
+
+
+def _place_of_least(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Place of the first least value of each group: int64, shape (groups,)."""
     found = np.zeros(groups.max(initial=-1) + 1, dtype=np.int64)
-    latest_first = np.argsort(-(logs + Z95 * errors), kind="stable")
+    latest_first = np.lexsort((-np.arange(len(values)), -values))
     found[groups[latest_first]] = latest_first
     return found
 
@@ -284,17 +312,7 @@ class Answer:
     grid: tuple[int, int, int] | None
     statuses: dict[str, int]  # status to its number of configurations
     outcomes: dict[str, Outcome]  # status to what it is about; for every status but `ok`
-
-    @property
-    def speedup(self) -> float | None:
-        """Time of the default divided by ``time_ms``."""
-        if self.baseline_ms is None or self.time_ms is None:
-            return None
-        return self.baseline_ms / self.time_ms
-
-    def as_facts(self) -> dict[str, Any]:
-        """As a JSON file holds it."""
-        return {**asdict(self), "speedup": self.speedup}
+    speedup: float | None = None  # time of the default divided by `time_ms`
 
 
 def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
@@ -303,14 +321,10 @@ def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
     ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
     """
     grouped = rows.groupby(spec.problem_columns, sort=False)
-    return [
-        _answer(dict(zip(spec.problem_columns, values, strict=True)), own, spec)
-        for values, own in grouped
-    ]
+    return [_answer(plain(own.iloc[0], spec.problem_columns), own, spec) for _, own in grouped]
 
 
-def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answer:
-    plain = {name: _plain(value) for name, value in problem.items()}
+def _answer(problem: dict[str, Value], rows: pd.DataFrame, spec: Spec) -> Answer:
     statuses = {str(name): int(count) for name, count in rows["status"].value_counts().items()}
     outcomes = {
         name: _outcome(rows[rows["status"] == name], spec) for name in statuses if name != "ok"
@@ -321,13 +335,15 @@ def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answe
     # A slow row is a single launch, far from the best.
     timed = measured[measured["status"] == "ok"]
     if timed.empty:
-        return Answer(plain, None, None, None, baseline_ms, 0, None, None, None, statuses, outcomes)
+        return Answer(
+            problem, None, None, None, baseline_ms, 0, None, None, None, statuses, outcomes
+        )
     best = fastest_rows(timed, spec.problem_columns, spec).iloc[0]
-    whole = {name: _plain(best[name]) for name in spec.tunable_columns}
-    block, grid = _launched(spec, plain, whole)
+    whole = plain(best, spec.tunable_columns)
+    block, grid = _launched(spec, problem, whole)
     one_group = np.zeros(len(timed), dtype=np.int64)
     return Answer(
-        problem=plain,
+        problem=problem,
         configuration=used(whole, spec),
         time_ms=float(best["time_ms"]),
         relative_error=_number(best["relative_error"]),
@@ -338,6 +354,7 @@ def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answe
         grid=grid,
         statuses=statuses,
         outcomes=outcomes,
+        speedup=None if baseline_ms is None else baseline_ms / float(best["time_ms"]),
     )
 
 
@@ -348,7 +365,7 @@ def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
     kinds = rows["reason"].astype(str).str.replace(_NUMBERS, "#", regex=True)
     (most, alike), *_ = Counter(kinds).most_common(1)
     first = rows[kinds == most].iloc[0]
-    whole = {name: _plain(first[name]) for name in spec.tunable_columns}
+    whole = plain(first, spec.tunable_columns)
     return Outcome(len(rows), str(first["reason"]), alike, used(whole, spec))
 
 
@@ -360,10 +377,6 @@ def _launched(
     if not spec.arguments or variant.block is None or variant.kernels:
         return None, None
     return launch(spec, problem, configuration)
-
-
-def _plain(value: Any) -> Value:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _number(value: Any) -> float | None:

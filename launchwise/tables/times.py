@@ -14,7 +14,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.tables.measurements import RATIOS
-from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95
+from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, Z95
 from launchwise.tables.schema import (
     POSITIVE,
     TIMED_ROWS,
@@ -30,14 +30,14 @@ from launchwise.tables.schema import (
     text_column,
     whole_column,
 )
-from launchwise.tables.visits import CLOSE, between_halves, say_errors
+from launchwise.tables.visits import CLOSE, by_rounds, say_errors
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
 PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
 SWEEP = ONCE  # Basis of a time that stands as the sweep measured it
 
-JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "error", "sweep_ms", "basis")
+JUDGED = ("time_ms", "time_low_ms", "time_high_ms", *OF_ROUNDS, "error", "sweep_ms", "basis")
 """Columns of a judged time."""
 
 GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
@@ -55,11 +55,13 @@ def times_schema(spec: Spec) -> Schema:
     ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
     that the pairs found, at the level of the sweep (see :func:`judged_times`); ``paired_ms`` is
     what they measured, ``visits_apart`` the logarithm of the paired ratio over that of an earlier
-    visit of pairs, where there was one. Between ``time_low_ms`` and ``time_high_ms`` lie 95 % of
-    what another visit measures. ``error`` is the standard error between visits of the logarithm of
-    ``time_ms``, compared with others of its problem. The columns of :data:`GAIN_LIMITS` are the
-    limits of the 95 % intervals of its paired ratios, to the usual choice and to the baseline,
-    between visits; empty where the basis is ``sweep``.
+    visit of pairs, where there was one. ``rounds_low_ms`` and ``rounds_high_ms`` have the least and
+    the largest ratio to the fastest of its problem in one round, at the time of that one. Between
+    ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures. ``error`` is the
+    standard error between visits of the logarithm of ``time_ms``, compared with others of its
+    problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired
+    ratios, to the usual choice and to the baseline, between visits; empty where the basis is
+    ``sweep``.
 
     ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
@@ -96,6 +98,7 @@ def times_schema(spec: Spec) -> Schema:
             "time_ms": limit,
             "time_low_ms": limit,
             "time_high_ms": limit,
+            **dict.fromkeys(OF_ROUNDS, limit),
             "error": real_column(at_least(0), nullable=True),
             "sweep_ms": limit,
             "basis": text_column(one_of([PAIRS, SWEEP, ""])),
@@ -143,7 +146,7 @@ def judged_times(
     swept_ms = sweep["time_ms"].to_numpy(dtype=float)
     found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
     found["time_ms"] = swept_ms
-    found[["time_low_ms", "time_high_ms"]] = np.nan
+    found[["time_low_ms", "time_high_ms", *OF_ROUNDS]] = np.nan
     found["error"] = np.hypot(DEFAULT_ERROR, sweep["relative_error"].fillna(0.0).to_numpy(float))
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
@@ -159,15 +162,12 @@ def judged_times(
 
 def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Give configurations that were compared the ratios of their pairs, in place. Returns ``row``
-    in ``times`` and ``halves``, see :func:`launchwise.tables.visits.between_halves`, of each."""
+    in ``times`` and ``halves``, see :func:`launchwise.tables.visits.by_rounds`, of each."""
     compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
     known = compared[[*_keys(spec), "gain", *RATIOS[1:], *GAIN_LIMITS]]
     apart = np.log(compared["gain"] / compared["earlier_gain"])
-    known = known.assign(
-        paired_ms=compared["time_ms"],
-        visits_apart=apart,
-        halves=between_halves(compared, spec),
-    )
+    known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
+    known = pd.concat([known, by_rounds(compared, spec)], axis=1)
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=_keys(spec), how="inner")
     most = joined.groupby(spec.problem_columns)["gain"].transform("max")
@@ -176,6 +176,7 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataF
     at = joined["row"].to_numpy()
     times.loc[at, "time_ms"] = (level_ms / joined["gain"]).to_numpy()
     times.loc[at, "basis"] = PAIRS
+    times.loc[at, [*OF_ROUNDS]] = joined[["least", "most"]].mul(level_ms, axis=0).to_numpy()
     taken = ["paired_ms", "visits_apart", *GAIN_LIMITS]
     times.loc[at, taken] = joined[taken].to_numpy(dtype=float)
     return joined
@@ -210,9 +211,7 @@ def with_judged_times(
     basis = np.where(sweep["time_ms"].isna(), "", SWEEP)
     found = sweep.assign(
         sweep_ms=sweep["time_ms"],
-        time_low_ms=np.nan,
-        time_high_ms=np.nan,
-        error=np.nan,
+        **dict.fromkeys(("time_low_ms", "time_high_ms", *OF_ROUNDS, "error"), np.nan),
         # Changing the type of the column later would store every column apart.
         basis=pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype),
     )
@@ -242,6 +241,7 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     if "sweep_ms" not in rows:
         return rows
     factor = rows["sweep_ms"] / rows["time_ms"]
+    unsaid = dict.fromkeys(OF_ROUNDS, np.nan)
     limits = {name: rows[name] * factor for name in ("time_low_ms", "time_high_ms")}
     of_one = np.log(rows["time_high_ms"] / rows["time_low_ms"]) / (2 * Z95)
     return rows.assign(
@@ -249,6 +249,7 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
         basis=rows["basis"].where(rows["sweep_ms"].isna(), SWEEP),
         error=rows["error"].where(rows["basis"] == SWEEP, of_one),
         **limits,
+        **unsaid,
     )
 
 

@@ -29,19 +29,29 @@ FEWEST = 19  # Fewest of them: the largest of so many differences bounds 95 % of
 LEAST_ERROR = 5e-4  # What a clock resolves: visits that agree by chance say no less
 
 
-def between_halves(pairs: pd.DataFrame, spec: Spec) -> np.ndarray:
-    """Logarithm of each ratio to the usual choice in the first half of its rounds over that in the
-    second: float64, shape (rows,). NaN for too few rounds, and for the usual choice itself."""
-    problems = row_numbers(pairs, spec.problem_columns)
+def by_rounds(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """What rounds of pairs tell beyond their medians; NaN for too few.
+
+    ``pairs``: rows from 0 on, all with a ``gain``. Returns ``halves``, the logarithm of the ratio
+    to the usual choice in the first half of the rounds over that in the second, NaN for the usual
+    choice itself; and ``least`` and ``most``, the limits of a row's time over that of the fastest
+    of its problem in one round, in times of the usual choice.
+    """
+    problems, gains = row_numbers(pairs, spec.problem_columns), pairs["gain"]
     rounds = [np.asarray(each, dtype=float) for each in pairs["times_ms"]]
-    usual = dict(zip(problems[pairs["gain"] == 1], np.flatnonzero(pairs["gain"] == 1), strict=True))
-    found = np.full(len(pairs), np.nan)
+    usual = dict(zip(problems[gains == 1], np.flatnonzero(gains == 1), strict=True))
+    fastest = gains.groupby(problems).idxmax()
+    found = np.full((len(pairs), 3), np.nan)
     for row, problem in enumerate(problems):
-        reference, own = rounds[usual.get(problem, row)], rounds[row]
+        own, reference = rounds[row], rounds[usual.get(problem, row)]
         if len(own) == len(reference) >= LEAST_ROUNDS and usual.get(problem, row) != row:
             logs, half = np.log(reference / own), len(own) // 2
-            found[row] = np.median(logs[:half]) - np.median(logs[half:])
-    return found
+            found[row, 0] = np.median(logs[:half]) - np.median(logs[half:])
+        best = fastest[problem]
+        if len(own) == len(rounds[best]) >= LEAST_ROUNDS:
+            ratios = own / rounds[best] / gains[best]
+            found[row, 1:] = ratios.min(), ratios.max()
+    return pd.DataFrame(found, columns=["halves", "least", "most"])
 
 
 def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:

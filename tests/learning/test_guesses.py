@@ -23,7 +23,7 @@ from launchwise.learning.product import fastest_measured
 from launchwise.learning.recommenders import recommender_class
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import fastest_measured_schema
-from launchwise.tables.times import GAIN_LIMITS
+from launchwise.tables.times import GAIN_LIMITS, JUDGED
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from tests.support.samples import measurements, profile
@@ -117,8 +117,6 @@ def test_a_model_of_another_workload_is_one_line(fitted, domain):
 
 # Spaces too large to be listed
 
-LIMITS = ("time_low_ms", "time_high_ms", *GAIN_LIMITS)
-
 
 def time_ms(configuration):
     """Shorter the larger ``a`` and the smaller ``b`` is; a plain one takes longest."""
@@ -146,7 +144,8 @@ def measured(tmp_path_factory):
     }
     write_sealed_json(folder / FACTS_FILE, facts)
     told = {"status": "ok", "basis": "sweep", "blind": False, "error": 0.005}
-    judged = table.assign(**told, **dict.fromkeys(LIMITS, np.nan))
+    unknown = dict.fromkeys({*JUDGED, *GAIN_LIMITS} - {*table, *told}, np.nan)
+    judged = table.assign(**told, **unknown)
     fastest = fastest_measured({GPU: judged}, domain)
     write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))
     return spec, folder

@@ -16,7 +16,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
-from launchwise.tables.rows import DEFAULT_ERROR
+from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, indistinct, row_numbers
 from launchwise.tables.times import (
     JUDGED,
     by_sweep,
@@ -146,6 +146,27 @@ def test_the_basis_is_said_of_each_row(recorded):
     assert times.loc[swept, "time_ms"].equals(times.loc[swept, "sweep_ms"])
     assert (times["basis"] == "pairs").sum() > 30
     assert times["sweep_ms"].equals(recorded.sweep["time_ms"].reset_index(drop=True))
+
+
+def test_what_lost_every_round_is_never_named(recorded):
+    """However noisy the usual choice is, whose ratios the times come from."""
+    spec, key = recorded.spec, recorded.spec.key_columns
+    timed = recorded.times[recorded.times["time_ms"].notna()]
+    ran = recorded.pairs[recorded.pairs["gain"].notna()]
+    ran = ran.merge(timed[key]).sort_values("gain", ascending=False)
+    best = ran.drop_duplicates(spec.problem_columns)[[*spec.problem_columns, "times_ms"]]
+    ran = ran.merge(best, on=spec.problem_columns, suffixes=("", "_of_best"))
+    ratios = [
+        own / best for own, best in zip(ran["times_ms"], ran["times_ms_of_best"], strict=True)
+    ]
+    lost = np.array([len(each) > 5 and min(each) > 1 and np.median(each) > 1.03 for each in ratios])
+    assert lost.sum() > 10
+    losers = set(ran.loc[lost, key].itertuples(index=False, name=None))
+    named = fastest_rows(timed, spec.problem_columns, spec)
+    assert losers.isdisjoint(named[key].itertuples(index=False, name=None))
+    # Nor is it said to be as fast.
+    near = timed[indistinct(timed, row_numbers(timed, spec.problem_columns))]
+    assert losers.isdisjoint(near[key].itertuples(index=False, name=None))
 
 
 def test_the_level_of_a_problem_is_that_of_its_sweep(recorded):

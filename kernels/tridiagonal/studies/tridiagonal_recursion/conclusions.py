@@ -19,7 +19,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
-from launchwise.tables.rows import Z95
+from launchwise.tables.rows import indistinct
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
@@ -99,15 +99,15 @@ def chosen_levels(
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
     """Choice of the rule at each size for each number of recursions, and its loss. Returns a
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
-    why there is no time), ``loss_percent`` against the fastest row of the size: 0 within the errors
-    of both, NaN unless the choice's row has repeats."""
+    why there is no time), ``loss_percent`` against the fastest row of the size: 0 where they cannot
+    be told apart, NaN unless the choice's row has repeats."""
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case))
     }
-    best = case.overall.set_index(SIZE)[["time_ms", "error"]]
     found = []
-    for size, (least, error) in zip(best.index, best.to_numpy(), strict=True):
+    for best in records(case.overall):
+        size = best[SIZE]
         for depth in range(1, MOST + 1):
             row = None
             levels = chosen_levels(rule, int(size), depth, case.spec, first)
@@ -116,8 +116,8 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
                 row = known.get((int(size), *levels, *[0] * (MOST - depth)))
                 state = _state(row)
             if row is not None and not state:
-                away, reach = np.log(row["time_ms"] / least), Z95 * np.hypot(row["error"], error)
-                loss = 0.0 if away <= reach else 100 * np.expm1(away)
+                tied = indistinct(pd.DataFrame([best, row]), np.zeros(2, dtype=np.int64))[1]
+                loss = 0.0 if tied else 100 * (row["time_ms"] / best["time_ms"] - 1)
             found.append((int(size), depth, levels, state, loss))
     names = [SIZE, CHOICE, "levels", "state", "loss_percent"]
     return pd.DataFrame(found, columns=names)

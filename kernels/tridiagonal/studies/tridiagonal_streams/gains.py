@@ -76,8 +76,7 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     run; ``above_bound``: by more than :data:`STANDARD_ERRORS` errors.
     """
     found = []
-    columns = [*by, CHOICE, "status", "time_ms", "error", "basis", *STAGES]
-    alike = dict(iter(of_one_kind(runs, by)[columns].groupby(list(by), sort=True)))
+    alike = dict(iter(of_one_kind(runs, by).groupby(list(by), sort=True)))
     for values, rows in runs.groupby(list(by), sort=True):
         if rows[CHOICE].nunique() < 2:
             continue
