@@ -202,7 +202,7 @@ def narrowed(spec: Spec, problems: Sequence[Problem], gpu: Mapping[str, Any]) ->
     the baseline first, in words."""
     first, tunables, said = baseline(spec), spec.tunables, list[str]()
     few_problems = problems[:: math.ceil(len(problems) / MOST_CORNERS)]
-    lenient = {**gpu, "gpu_max_threads_per_block": math.inf, "gpu_shared_per_block_bytes": math.inf}
+    lenient = {**gpu, "gpu_max_threads_per_block": 1 << 40, "gpu_shared_per_block_bytes": 1 << 40}
 
     def is_lost(name: str, value: Value) -> bool:
         one = tunables[name].model_copy(update={"values": [value]})
