@@ -156,6 +156,9 @@ class TritonFunctions:
         found = getattr(module, name)
         while not isinstance(found, InterpretedFunction):
             found = found.fn  # Of triton.autotune and triton.heuristics.
+        # Of annotations in quotation marks, and of another name for tl, it takes none for these.
+        own = triton_function(self._folder / build.source, name).constexprs
+        found.rewrite().__annotations__ |= {each.name: "constexpr" for each in own}
         return found
 
     def _arguments(self, launch: Launch) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import triton.language as tl
     }
 )
 @triton.jit
-def quantise_rows(x_ptr, q_ptr, scale_ptr, n_cols, BLOCK: tl.constexpr):
+def quantise_rows(x_ptr, q_ptr, scale_ptr, n_cols, BLOCK: "tl.constexpr"):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < n_cols
