@@ -49,8 +49,8 @@ def hint(
             if side > 1 and size % side:
                 named = block if block == str(side) else f"{block} = {side}"
                 return (
-                    f"; {length} = {size} is no multiple of {named}: the kernel needs a bound, "
-                    f'or the spec constraints: ["{length} % {block} == 0"]'
+                    f"; {length} = {size} is no multiple of {named}: a bound is missing or wrong, "
+                    f'or the spec needs constraints: ["{length} % {block} == 0"]'
                 )
     return ""
 
@@ -67,7 +67,7 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
 
 ROUNDS = len(ORDERS)  # Runs of each configuration: once in each order of threads and warps
 
-UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
+UNINITIALISED = "; written, from memory that nothing wrote before: shared, local, beyond an array?"
 
 LEFT_ALONE = "; what a kernel leaves alone on purpose, such as a halo, needs role: inout"
 
