@@ -5,21 +5,32 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from samples import ROOT
+from samples import ROOT, profile
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.blind import Frozen, draw_problems, summarise
+from launchwise.learning.blind import (
+    Frozen,
+    blocks_of,
+    check_measured_after,
+    draw_problems,
+    freeze,
+    read_frozen,
+    score,
+    summarise,
+)
+from launchwise.learning.features import Domain
+from launchwise.workloads import space
 from tests.support.spaces import made
 
 
 def drawn(constraints, count, measured=(), largest=1 << 29, load=None):
     """Problems of a blind test of a workload with constraints, beside measured sizes."""
     spec = made({"threads": [32, 64]}, {"plain": (["threads"], [])}, constraints)
-    profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
-    domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
+    h200 = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
+    domain = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": h200})
     blind = Blind(parameters={"m": {"minimum": 1000, "maximum": largest}}, problems=count)
     tables = [pd.DataFrame({"m": [m]}) for m in measured]
     return draw_problems(blind, domain, "h200", tables, "1", load)
@@ -111,3 +122,75 @@ def test_figures_of_a_blind_test_by_hand():
 def test_a_gpu_that_the_product_knew_is_no_new_one():
     frozen = FROZEN.model_copy(update={"gpu": "old"})
     assert not summarise(frozen, ROWS)["new_gpu"]
+
+
+def test_harm_that_is_not_sure_is_not_called_slower():
+    found = summarise(FROZEN, ROWS.iloc[[1]].assign(gain_high=1.05))
+    assert (found["harmed"], found["slower"]) == (1, 0)
+
+
+PROBLEM = {"n": 64, "dtype": "float32", "order": 2}
+
+
+@pytest.fixture
+def contest(stencil_spec):
+    """A domain, a sweep and an answer: six candidates of 6 to 1 ms, the first suggested first."""
+    domain = Domain(stencil_spec, {"new": profile("new")}, {"variant": ["linear", "block3d"]})
+    listed = space.configurations(stencil_spec, PROBLEM)
+    named = [one for one in listed if one["variant"] != "column"][:6]
+    other = next(one for one in listed if one["variant"] == "column")
+    told = zip([*named, other], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.1], strict=True)
+    rows = [{**PROBLEM, **each, "status": "ok", "time_ms": ms} for each, ms in told]
+    known = {"is_usual": False, "expected_ms": 6.0, "interval_ms": None, "gain": 1.2}
+    suggested = [{"configuration": each, **known, "gain_interval": [1.1, 1.3]} for each in named]
+    answer = {"problem": PROBLEM, "basis": "within", "suggestions": suggested}
+    return domain, pd.DataFrame(rows), FROZEN.model_copy(update={"answers": [answer]})
+
+
+def pairs_of(**recommended):
+    rows = [
+        {"roles": roles, "status": "ok", "time_ms": 1.0, "gain": gain, "gain_low": gain - 0.1,
+         "gain_high": gain + 0.1, "improvement": 2 * gain}
+        for roles, gain in (("near+recommended", 1.5), ("best", 2.0), ("usual", 1.0), ("near", 1.9))
+    ]  # fmt: skip
+    rows[0].update(recommended)
+    return pd.DataFrame([{**PROBLEM, **row} for row in rows])
+
+
+def test_scores_by_hand(contest):
+    domain, sweep, frozen = contest
+    (row,) = score(frozen, domain, sweep, pairs_of()).to_dict("records")
+    assert (row["status"], row["fraction"], row["best_gain"]) == ("ok", 0.75, 2.0)
+    assert (row["gain"], row["gain_low"], row["gain_high"]) == (1.5, 1.4, 1.6)
+    assert row["improvement"] == 3.0
+    # Of five answers the best takes 2 ms; what is no candidate is nobody's best.
+    assert (row["best_of_5"], row["best_of_20"]) == (0.5, 1.0)
+    assert (row["expected_gain_low"], row["expected_gain_high"]) == (1.1, 1.3)
+    wrong = pairs_of(status="wrong", time_ms=np.nan, gain=1.5)
+    (row,) = score(frozen, domain, sweep, wrong).to_dict("records")
+    assert (row["status"], row["fraction"], row["gain"], row["improvement"]) == ("wrong", 0, 0, 0)
+
+
+def test_only_what_is_verified_is_measured_as_an_answer(contest, stencil_spec):
+    racing = stencil_spec.variants["column"].model_copy(update={"verified": False})
+    variants = {**stencil_spec.variants, "column": racing}
+    study = SimpleNamespace(candidates={}, constraints=[])
+    (block,) = blocks_of(contest[2], study, stencil_spec.model_copy(update={"variants": variants}))
+    assert block["only"] == {"variant": ["linear", "block3d"]}
+
+
+def test_answers_are_of_what_nobody_measured_and_stay_as_they_were(tmp_path, contest):
+    spec, path = contest[0].spec, tmp_path / "frozen.json"
+    final = SimpleNamespace(spec=spec, fastest=pd.DataFrame([PROBLEM]), facts={})
+    when = FROZEN.frozen_at
+    with pytest.raises(UserError, match="was measured: this is no blind test"):
+        freeze(path, "s", "new", final, [PROBLEM], 1, "c", when, lambda case: None)
+    assert not path.exists()
+    freeze(path, "s", "new", final, [], 1, "c", when, lambda case: None)
+    assert read_frozen(path).frozen_at == when
+    path.write_text(path.read_text().replace('"seed": 1', '"seed": 2'))
+    with pytest.raises(UserError, match="the answers were changed"):
+        read_frozen(path)
+    check_measured_after(FROZEN, {"pairs": pd.DataFrame({"measured_at": [when]})})
+    with pytest.raises(UserError, match="is before the answers were frozen"):
+        check_measured_after(FROZEN, {"pairs": pd.DataFrame({"measured_at": ["2025-12-31"]})})
