@@ -1,0 +1,90 @@
+"""What an answer states as sure, by hand: a made-up model ranks the candidates."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.learning.answering import answers
+from launchwise.learning.features import Domain
+from launchwise.learning.final import Final
+from launchwise.learning.recommender import Ranking
+from launchwise.learning.row_arrays import least_ms
+from launchwise.learning.splits import Case
+from launchwise.workloads.space import configurations, used
+from tests.support.samples import profile
+
+PROBLEM = {"n": 64, "dtype": "float32", "order": 2}
+GPUS = {
+    "known": profile("known"),
+    "other": profile("other", device_name="Another GPU"),
+    "described": profile("described", source="described"),
+}
+
+
+@pytest.fixture
+def final(stencil_spec, tmp_path):
+    """A product that learnt from one card: the second candidate gains 1.2 over the usual choice,
+    with a spread that leaves 1.2 / e^0.2 to 1.2 e^0.2; the baseline takes 0.8 of its time."""
+    other = next(one for one in configurations(stencil_spec, PROBLEM) if one["variant"] == "column")
+    usual = {"reason": "it is", "configuration": used(other, stencil_spec)}
+    domain = Domain(stencil_spec, GPUS, {"variant": ["linear", "column"]}, usual=[usual])
+
+    def ranking(rows):
+        first = int(np.flatnonzero(~domain.is_usual(rows) & ~domain.is_baseline(rows))[0])
+        order = np.array([first, *(row for row in range(len(rows)) if row != first)])
+        rank = np.empty(len(rows), dtype=int)
+        rank[order] = np.arange(1, len(rows) + 1)
+        expected = np.where(domain.is_baseline(rows), 0.8, 1.0)
+        expected[first] = 1.2
+        gains = np.column_stack([expected, np.full(len(rows), 0.19)])
+        return Ranking(order, rank, np.where(rank == 1, 1e-9, 1.0), gains)
+
+    swept = [{**PROBLEM, "gpu": "known", "n": n, "rank": 1, "blind": False} for n in (32, 96)]
+    offset = {"cases": 50, "gain": (-1.0, 1.0), "time": (-0.5, 0.5)}
+    facts = {
+        "gpus": ["known"],
+        "intervals": {name: offset for name in ("within", "beyond", "new_gpu")},
+        "gain_intervals": None,
+        "time_intervals": None,
+    }
+    found = Final(tmp_path, domain, pd.DataFrame(swept), facts)
+    found.__dict__["recommender"] = SimpleNamespace(ranking=ranking)
+    return found
+
+
+def first(final, gpu="known", n=64, **asked):
+    return answers(final, [Case(gpu, {**PROBLEM, "n": n})], **asked)[0].suggestions[0]
+
+
+def test_no_time_is_shorter_than_any_run(final):
+    rows = pd.DataFrame([{**PROBLEM, "gpu": "known"}])
+    (shortest,) = least_ms(rows, final.spec, GPUS)
+    found = first(final)
+    assert found.expected_ms == pytest.approx(shortest)
+    assert found.interval_ms == pytest.approx((shortest, shortest * np.exp(0.5)))
+
+
+def test_gains_are_over_the_usual_choice_and_improvements_over_the_baseline(final):
+    found = first(final)
+    assert found.gain == pytest.approx(1.2)
+    assert found.improvement == pytest.approx(1.5)
+    assert found.gain_interval == pytest.approx((1.2 * np.exp(-0.2), 1.2 * np.exp(0.2)))
+
+
+@pytest.mark.parametrize("gpu", ["other", "described"])
+def test_nothing_is_sure_of_another_card(final, gpu):
+    found = first(final, gpu)
+    assert found.gain == pytest.approx(1.2)
+    assert found.gain_interval is found.interval_ms is None
+
+
+def test_no_gain_is_sure_at_sizes_beyond_the_sweeps(final):
+    assert first(final, n=128).gain_interval is None
+
+
+def test_a_gain_that_only_may_be_reached_leaves_the_usual_choice(final):
+    assert not first(final, least_gain=0.9).is_usual
+    assert first(final, least_gain=1.1).is_usual
+    assert first(final, n=128, least_gain=0.9).is_usual
