@@ -12,6 +12,7 @@ from launchwise.learning.final import Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms
 from launchwise.learning.splits import Case
+from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.space import configurations, used
 from tests.support.samples import profile
 
@@ -25,9 +26,13 @@ GPUS = {
 
 @pytest.fixture
 def final(stencil_spec, tmp_path):
-    """A product that learnt from one card: the second candidate gains 1.2 over the usual choice,
-    with a spread that leaves 1.2 / e^0.2 to 1.2 e^0.2; the baseline takes 0.8 of its time."""
-    other = next(one for one in configurations(stencil_spec, PROBLEM) if one["variant"] == "column")
+    """A product that learnt from one card. It expects a gain of 1.2 over the usual choice, with a
+    spread that leaves 1.2 / e^0.2 to 1.2 e^0.2, and a baseline slower than the usual choice. At
+    n = 96 measured are 1 ms, 1.2 ms of the usual choice and 1.5 ms of the baseline."""
+    listed = configurations(stencil_spec, PROBLEM)
+    other, best = (
+        next(one for one in listed if one["variant"] == v) for v in ("column", "block3d")
+    )
     usual = {"reason": "it is", "configuration": used(other, stencil_spec)}
     domain = Domain(stencil_spec, GPUS, {"variant": ["linear", "column"]}, usual=[usual])
 
@@ -41,7 +46,16 @@ def final(stencil_spec, tmp_path):
         gains = np.column_stack([expected, np.full(len(rows), 0.19)])
         return Ranking(order, rank, np.where(rank == 1, 1e-9, 1.0), gains)
 
-    swept = [{**PROBLEM, "gpu": "known", "n": n, "rank": 1, "blind": False} for n in (32, 96)]
+    told = {"gpu": "known", "alike": 1, "blind": False, "time_low_ms": 0.9, "time_high_ms": 1.1}
+    told |= {"gain_low": 1.15, "gain_high": 1.25, "improvement_low": 1.4, "improvement_high": 1.6}
+    swept = [
+        {**PROBLEM, **told, **one, "n": n, "rank": rank, "time_ms": ms, "basis": basis,
+         "is_usual": rank == 2, "is_baseline": rank == 3}
+        for n in (32, 96)
+        for rank, (one, ms, basis) in enumerate(
+            ((best, 1.0, SWEEP), (other, 1.2, PAIRS), (listed[0], 1.5, PAIRS)), start=1
+        )
+    ]  # fmt: skip
     offset = {"cases": 50, "gain": (-1.0, 1.0), "time": (-0.5, 0.5)}
     facts = {
         "gpus": ["known"],
@@ -88,3 +102,25 @@ def test_a_gain_that_only_may_be_reached_leaves_the_usual_choice(final):
     assert not first(final, least_gain=0.9).is_usual
     assert first(final, least_gain=1.1).is_usual
     assert first(final, n=128, least_gain=0.9).is_usual
+
+
+def test_blind_tests_stretch_what_is_asked_as_they_ask(final):
+    final.facts["gain_intervals"] = {"stretch": 2.0}
+    final.facts["time_intervals"] = {"stretch": 3.0}
+    assert first(final).gain_interval == pytest.approx((1.2 * np.exp(-0.4), 1.2 * np.exp(0.4)))
+    low, high = first(final, n=128).interval_ms
+    assert high / low < np.exp(1)
+
+
+def test_what_was_measured_is_beside_its_own_references(final):
+    found = first(final, n=96)
+    assert (found.expected_ms, found.interval_ms) == (1.0, (0.9, 1.1))
+    assert (found.gain, found.gain_interval) == (1.2, (1.15, 1.25))
+    assert (found.improvement, found.improvement_interval) == (1.5, (1.4, 1.6))
+    assert not found.paired
+    assert not found.is_usual
+    usual = first(final, n=96, least_gain=1.3)
+    assert (usual.expected_ms, usual.gain, usual.gain_interval) == (1.2, 1.0, None)
+    assert usual.paired
+    assert usual.is_usual
+    assert first(final, n=96, least_gain=1.1).expected_ms == 1.0

@@ -272,8 +272,7 @@ from launchwise.workloads.space import baseline
 
 
 def change(session):
-    kinds = {"restoring": _Restoring}
-    session.peer = lambda name: kinds.get(name, _Library)(session, name)
+    session.peer = lambda name: _Library(session, name)
 
 
 class _Library(LibraryRun):
@@ -296,17 +295,12 @@ class _Library(LibraryRun):
             worker.start()
             device.synchronize = worker.join
             self._session.check = lambda check=self._session.check: (worker.join(), check())[1]
-        if self._name in ("right", "waiting", "restoring"):
+        if self._name in ("right", "waiting"):
             self._session.device.launch(self._launch)
 
     def _late(self, device):
         device.launch(self._launch)
         time.sleep(0.02)
-
-
-class _Restoring(_Library):
-    def restore(self):
-        pass
 
 
 def _end_when_captured(device):
@@ -358,23 +352,6 @@ def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
     schema = peers_schema(shard.spec)
     write_table(tmp_path / "peers.parquet", table, schema)
     assert read_table(tmp_path / "peers.parquet", schema).equals(table)
-
-
-def test_a_library_that_overwrites_its_input_does_not_run_back_to_back(
-    make_shard, stencil_copy, tmp_path
-):
-    change_sessions(stencil_copy, LIBRARIES)
-    shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"energy_ms": 200.0}))
-    names = ["right", "restoring"]
-    peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
-    contest = contest_of(shard)
-    contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
-    run(shard, contest, tmp_path / "journal")
-    notes = read_notes(tmp_path / "journal")
-    assert "lost" not in [note["note"] for note in notes]
-    found = peers_table(shard, [contest], QUICKLY, notes).set_index("peer")
-    assert list(found["status"]) == ["ok", "ok"]
-    assert dict(found["sustained_ms"].notna()) == {"right": True, "restoring": False}
 
 
 @pytest.mark.parametrize("below_us", [0, 1e9])

@@ -287,7 +287,8 @@ def test_energy_is_of_as_many_launches_as_ran(work, sustained_ms):
 def paired(machine, fastest=LONG, replays=True, more=()):
     """Events of a visit of two configurations and libraries."""
     listed = [FIRST, SECOND, *({"peer": name} for name in more)]
-    rounds.measure_pairs(machine.context(fastest), listed, 0.01, 1.0, [0, 1], replays, [0, 1])
+    places = range(len(listed))
+    rounds.measure_pairs(machine.context(fastest), listed, 0.01, 1.0, [0, 1], replays, places)
     machine.entered = next(each for each in machine.said if each["event"] == "entered")["found"]
     return [each for each in machine.said if each["event"] == "round"]
 
@@ -325,9 +326,11 @@ def test_the_order_within_a_round_is_drawn():
 def test_wrong_ones_and_libraries_that_nobody_sees_take_no_part():
     libraries = {"right": OfLibrary(), "hidden": OfLibrary(hidden_ms=20.0)}
     libraries["wrong"] = OfLibrary(found=(9.0, 1.0, "off"))
+    libraries["restoring"] = type("Restoring", (OfLibrary,), {"restore": lambda self: None})()
     machine = Machine(linear=Work(), column=Work(found=(9.0, 1.0, "off")), **libraries)
     found = paired(machine, more=libraries)
     statuses = [each["status"] for each in machine.entered]
-    assert statuses == ["ok", "wrong", "ok", "failed", "wrong"]
-    assert {len(each["times_ms"]) for each in found} == {2}
-    assert [each["place"] for each in machine.said if each["event"] == "sustained"] == [0]
+    assert statuses == ["ok", "wrong", "ok", "failed", "wrong", "ok"]
+    assert {len(each["times_ms"]) for each in found} == {3}
+    # What overwrites its input does not run back to back.
+    assert [each["place"] for each in machine.said if each["event"] == "sustained"] == [0, 1]

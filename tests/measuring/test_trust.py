@@ -98,20 +98,6 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(make_shard, tmp_pa
     assert 0 < sum(seconds["spent"].values()) <= seconds["total"] <= took
 
 
-def test_one_delayed_launch_stops_no_configuration(make_shard, tmp_path):
-    method = STEADY.model_copy(update={"slow_factor": 3.0, "control_s": 1e6})
-    every_other = [*range(60, 400, 2)]
-    shard = make_shard(PROBLEM, script=STAGED, method=method, delayed=every_other)
-    rows, _ = run(shard, tmp_path / "delayed")
-    assert max(row["first_ms"] for row in rows) == pytest.approx(100)
-    assert {row["status"] for row in rows} == {"ok"}
-    shard = make_shard(PROBLEM, script=STAGED, method=method, delayed=[*range(60, 80)])
-    rows, _ = run(shard, tmp_path / "slow")
-    slow = [row for row in rows if row["status"] == "slow"]
-    assert slow
-    assert min(row["time_ms"] for row in slow) == pytest.approx(100)
-
-
 def test_rows_whose_repeats_are_far_apart_are_measured_again_once(make_shard, tmp_path):
     method = STEADY.model_copy(update={"control_s": 0.0})
     shard = make_shard(PROBLEM, script=STAGED, method=method, disturbed_until=60)

@@ -2,8 +2,7 @@
 
 Kernels do run (verification is real), but what a launch took is staged: ``time_ms`` (1 by default),
 5 % more from launch number ``slower_from`` on, and 30 % more in two of three launches up to number
-``disturbed_until``. Launches that one of ``delayed`` numbers take a hundred times as long. Each
-timing really waits ``pause_s``.
+``disturbed_until``. Each timing really waits ``pause_s``.
 """
 
 import sys
@@ -27,15 +26,13 @@ class StagedDevice(HostDevice):
     slower_from = 10**9
     disturbed_until = 0
     pause_s = 0.0
-    delayed: tuple[int, ...] = ()
     launches = 0
 
     def _staged(self) -> float:
         self.launches += 1
         disturbed = self.launches <= self.disturbed_until and self.launches % 3
         slower = 1.05 if self.launches > self.slower_from else 1.0
-        delayed = 100.0 if self.launches in self.delayed else 1.0
-        return self.time_ms * slower * delayed * (1.3 if disturbed else 1.0)
+        return self.time_ms * slower * (1.3 if disturbed else 1.0)
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """One real launch, staged times."""
@@ -56,7 +53,7 @@ class StagedDevice(HostDevice):
 def open_device(job: dict[str, Any]) -> HostDevice:
     """A staged device for the job's workload."""
     device = of_job(job, StagedDevice)
-    for name in ("time_ms", "slower_from", "disturbed_until", "pause_s", "delayed", "l2_bytes"):
+    for name in ("time_ms", "slower_from", "disturbed_until", "pause_s"):
         if name in job:
             setattr(device, name, job[name])
     return device
