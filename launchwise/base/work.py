@@ -7,6 +7,7 @@ called for several items at once, in processes that share what was read before.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -91,15 +92,29 @@ def in_parallel(
     _shared = (function, items)
     try:
         context = multiprocessing.get_context("fork")
-        # Ctrl-C ends a worker without a word: the process that waits for it says what there is.
-        end = (signal.SIGINT, signal.SIG_DFL)
-        with ProcessPoolExecutor(processes, context, signal.signal, end) as pool:
+        with ProcessPoolExecutor(processes, context, _begin) as pool:
             found = list(pool.map(_call, range(len(items))))
     finally:
         _shared = None
     for _, counts in found:
         add(counts)
     return [result for result, _ in found]
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_the_starter() -> None:
+    """End as soon as the process that started this one does, even where it is killed: nobody waits
+    for the work any more, and a kernel that never ends would hold its card or core for ever."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _begin() -> None:
+    # Ctrl-C ends a worker without a word: the process that waits for it says what there is.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_with_the_starter()
 
 
 def _call(number: int) -> tuple[Any, Counter[str]]:

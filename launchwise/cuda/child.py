@@ -7,7 +7,6 @@ device is opened as soon as the job is known, so that a context is made while nv
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from launchwise.base.errors import UserError
+from launchwise.base.work import end_with_the_starter
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
@@ -26,21 +26,17 @@ from launchwise.measuring.serving import Task, Watched, serve
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
-PR_SET_PDEATHSIG = 1
-
 
 def _obey_the_supervisor_alone() -> None:
     """End with the supervisor; ignore SIGTERM and SIGINT, which the supervisor handles. Slurm sends
     SIGTERM to every process of a job step; this one must finish its row."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    if sys.platform == "linux":
-        # A kernel that never ends would otherwise hold the card for ever.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_the_starter()
     listener = select.poll()
     listener.register(sys.stdout, 0)
     if listener.poll(0):
-        # The pipe is closed: the supervisor died before prctl.
+        # The pipe is closed: the supervisor died before that.
         os._exit(3)
 
 

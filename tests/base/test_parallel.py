@@ -1,12 +1,15 @@
 """Calls in several processes at once."""
 
 import os
+import signal
+import time
 from functools import partial
 
 import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.work import in_parallel, usable_cores
+from tests.support.supervising import Supervisor, has_ended, until
 
 
 @pytest.mark.parametrize("processes", [1, 3])
@@ -53,3 +56,15 @@ def test_cores_are_those_that_the_process_may_use():
 
     assert in_parallel(on_one, [allowed[0], allowed[-1]], 2) == [1, 1]
     assert usable_cores() == len(allowed)
+
+
+def test_workers_end_with_a_process_that_is_killed(tmp_path):
+    def work(number):
+        (tmp_path / str(os.getpid())).touch()
+        time.sleep(600)
+
+    supervisor = Supervisor(lambda: len(in_parallel(work, [1, 2], 2)), tmp_path / "said.txt")
+    workers = until(lambda: len(found := os.listdir(tmp_path)) == 2 and found, "both workers")
+    supervisor.send(signal.SIGKILL)
+    assert all(has_ended(int(worker), 10) for worker in workers)
+    supervisor.wait()

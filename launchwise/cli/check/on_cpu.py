@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.work import end_with_the_starter
 from launchwise.cli.check.cases import MEMORY_BYTES
 from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
@@ -76,6 +77,7 @@ RACE = "; right in another order of threads: a barrier or __syncwarp() may be mi
 
 def main(folder: Path) -> None:
     """Run what standard input asks of a workload, after a line that says that it is loaded."""
+    end_with_the_starter()
     # What the user's code prints is no answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

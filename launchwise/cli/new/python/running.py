@@ -22,6 +22,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import last_name
+from launchwise.base.work import end_with_the_starter
 from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import trace
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit
@@ -244,6 +245,7 @@ def _confine(cpu_seconds: int) -> None:
 
 def main() -> None:
     """Answer one request."""
+    end_with_the_starter()
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_RDWR)
