@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import random
 import re
 import shutil
@@ -201,14 +200,13 @@ def narrowed(spec: Spec, problems: Sequence[Problem], gpu: Mapping[str, Any]) ->
     """The spec without values of tunables that the limits of a GPU exclude; and which these are,
     the baseline first, in words."""
     first, tunables, said = baseline(spec), spec.tunables, list[str]()
-    few_problems = problems[:: math.ceil(len(problems) / MOST_CORNERS)]
     lenient = {**gpu, "gpu_max_threads_per_block": 1 << 40, "gpu_shared_per_block_bytes": 1 << 40}
 
     def is_lost(name: str, value: Value) -> bool:
         one = tunables[name].model_copy(update={"values": [value]})
         alone = spec.model_copy(update={"tunables": {**tunables, name: one}})
         users = [each for each, variant in spec.variants.items() if name in variant.tunables]
-        asked = [partial(_may_run, alone, each, few_problems) for each in users]
+        asked = [partial(_may_run, alone, each, problems) for each in users]
         return not any(one(gpu) for one in asked) and any(one(lenient) for one in asked)
 
     corners = [
@@ -258,7 +256,7 @@ def checked(
     gpu = gpu_of_architecture(arch)
     less, said = narrowed(spec, known, gpu)
     if said:
-        yield Step("values", LEFT_OUT, f"{arch} cannot run {said}")
+        yield Step("values", LEFT_OUT, f"{arch} cannot run {said} at any corner of the space")
     try:
         builds = chosen_builds(spec, workload, known, gpu)
     except UserError:
