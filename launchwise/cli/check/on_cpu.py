@@ -72,7 +72,9 @@ UNINITIALISED = "; written, from memory that nothing wrote before: shared, local
 
 LEFT_ALONE = "; what a kernel leaves alone on purpose, such as a halo, needs role: inout"
 
-RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
+RACE = (
+    "; right in another order of threads: is a barrier or __syncwarp() missing, or a local unset?"
+)
 
 
 def main(folder: Path) -> None:
