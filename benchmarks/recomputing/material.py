@@ -24,10 +24,8 @@ TIMED = ("ok", "slow")  # statuses of rows with a verified result and a time
 def unbeaten(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of a problem without those that took more than 1.02 of the time of the one of least most
     in single rounds, and more than that most in every round."""
-    paired = [row for row in rows if row["rounds_high_ms"] > 0]
-    if not paired:
-        return [*rows]
-    winner = min(paired, key=lambda row: row["rounds_high_ms"])
+    known = [row for row in rows if row["rounds_high_ms"] > 0]
+    winner = min(known or rows, key=lambda row: row["rounds_high_ms"])
     return [
         row
         for row in rows

@@ -7,7 +7,7 @@ Evaluation, curves, intervals and the report read these files and fit nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -139,20 +139,12 @@ def write_said(path: Path, table: pd.DataFrame, facts: Mapping[str, Any]) -> Non
     write_table(path, table, said_schema(), facts)
 
 
-def read_learnt(
-    folder: Path, methods: Iterable[str], spec: Spec, splits: Sequence[str] | None = None
-) -> Learnt:
-    """Read what some methods say of the test candidates of a study.
-
-    ``splits``: splits whose candidates are kept; all when left out. Raises UserError when a file is
-    missing or damaged, or was made for other candidates.
-    """
+def read_learnt(folder: Path, methods: Iterable[str], spec: Spec) -> Learnt:
+    """Read what some methods say of the test candidates of a study. Raises UserError when a file is
+    missing or damaged, or was made for other candidates."""
     path = folder / f"{CANDIDATES}.parquet"
     candidates = read_table(path, candidates_schema(spec), most_values=MOST_CANDIDATES)
     wanted = read_facts(path)[CANDIDATES]
-    kept = np.ones(len(candidates), dtype=bool)
-    if splits is not None:
-        kept = candidates["split"].isin(list(splits)).to_numpy()
     found, facts = {}, {}
     for name in methods:
         file = folder / f"{name}.parquet"
@@ -162,8 +154,8 @@ def read_learnt(
             raise UserError(file, "", message)
         # Most methods leave columns empty: of a study of many GPUs they take gigabytes.
         filled = [each for each in table if each == SAID[0] or table[each].notna().any()]
-        found[name] = table.loc[kept, filled].reset_index(drop=True)
-    return Learnt(candidates[kept].reset_index(drop=True), found, facts)
+        found[name] = table[filled]
+    return Learnt(candidates, found, facts)
 
 
 def check_settings(learnt: Learnt, models: Mapping[str, Any], folder: Path) -> None:

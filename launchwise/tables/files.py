@@ -104,13 +104,10 @@ def read_table(
 
 
 def read_tables(
-    gpus: Sequence[str],
-    paths: Sequence[Path],
-    schema: Schema,
-    columns: Collection[str] | None = None,
+    gpus: Sequence[str], paths: Sequence[Path], schema: Schema
 ) -> dict[str, pd.DataFrame]:
     """GPU to its table, of one file each (:func:`read_table`)."""
-    return {gpu: read_table(path, schema, columns) for gpu, path in zip(gpus, paths, strict=True)}
+    return {gpu: read_table(path, schema) for gpu, path in zip(gpus, paths, strict=True)}
 
 
 def _plain(values: pd.Series) -> pd.Series:

@@ -230,16 +230,12 @@ def folds_of_rows(masks: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.array(texts, dtype=object)[codes.reshape(-1)]
 
 
-def in_fold(rows: pd.DataFrame, split: str, fold: str) -> np.ndarray:
-    """Which rows a fold learns from: booleans, shape (rows,)."""
-    codes, texts = pd.factorize(rows[FOLDS])
-    learnt = [fold_name(split, fold) in text.split() for text in texts]
-    return np.array(learnt, dtype=bool)[codes]
-
-
 def rows_of_fold(rows: pd.DataFrame, split: str, fold: str) -> pd.DataFrame:
     """Rows that a fold learns from, without the column :data:`FOLDS`."""
-    return rows[in_fold(rows, split, fold)].drop(columns=FOLDS).reset_index(drop=True)
+    codes, texts = pd.factorize(rows[FOLDS])
+    learnt = [fold_name(split, fold) in text.split() for text in texts]
+    own = rows[np.array(learnt, dtype=bool)[codes]]
+    return own.drop(columns=FOLDS).reset_index(drop=True)
 
 
 def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:

@@ -203,13 +203,10 @@ def _shared_bytes(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     return found
 
 
-def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
-    """Least value of each group: float64, shape (count,); infinite where it has none.
-
-    ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
-    ``count``: number of groups; as many as occur when None.
-    """
-    least = np.full(groups.max(initial=-1) + 1 if count is None else count, np.inf)
+def least_by(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Least value of each group: float64, shape (groups,). ``groups``, ``values``: int64 from 0,
+    and float64 without NaN, of the same shape."""
+    least = np.full(groups.max(initial=-1) + 1, np.inf)
     np.minimum.at(least, groups, values)
     return least
 

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import OF_ROUNDS, row_numbers
 from launchwise.workloads.metrics import COUNTERS, OLDEST, SWEEP, TIMED, Metric
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 UNITS = {
     **{each.name: each.unit for each in (*SWEEP, *COUNTERS) if each.unit},
-    **dict.fromkeys(("sweep_ms", "time_low_ms", "time_high_ms"), "ms"),
+    **dict.fromkeys(("sweep_ms", "time_low_ms", "time_high_ms", *OF_ROUNDS), "ms"),
     **dict.fromkeys(("predicted_ms", "best_ms", "baseline_ms"), "ms"),
     "clocks_mhz": "MHz",
 }

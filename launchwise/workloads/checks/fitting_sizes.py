@@ -117,7 +117,6 @@ def nearest_problem(
     spec: SpecFields,
     wanted: Mapping[str, Value],
     configurations: Iterable[Mapping[str, Any]] = (),
-    moving: Collection[str] | None = None,
 ) -> Problem | None:
     """The problem nearest to a wanted one that meets every constraint; None where none was found.
 
@@ -126,9 +125,8 @@ def nearest_problem(
 
     ``wanted``: a value for every parameter; integers outside their limits are moved into them.
     ``configurations``: configurations that must be feasible for it, such as the baseline.
-    ``moving``: integers that may differ from the wanted ones; all when left out.
     """
-    return Search(spec.problem, wanted, conditions_of(spec, configurations), moving).nearest()
+    return Search(spec.problem, wanted, conditions_of(spec, configurations)).nearest()
 
 
 def nearest_problems(
@@ -168,7 +166,6 @@ class Search:
         parameters: Mapping[str, ProblemParameter],
         wanted: Mapping[str, Value],
         conditions: Sequence[Condition],
-        moving: Collection[str] | None = None,
     ) -> None:
         self._parameters = parameters
         self._wanted = {name: _within(parameters[name], value) for name, value in wanted.items()}
@@ -177,9 +174,7 @@ class Search:
         self._known: dict[tuple[Any, ...], Any] = {}
         read = {name for each in conditions for name in each.reads}
         self._free = [
-            name
-            for name, one in parameters.items()
-            if one.type == "integer" and name in read and (moving is None or name in moving)
+            name for name, one in parameters.items() if one.type == "integer" and name in read
         ]
         self._best: tuple[float, tuple[Value, ...]] | None = None
 
