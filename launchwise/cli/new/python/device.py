@@ -168,6 +168,10 @@ class Trace:
                     reading.held.setdefault(block, {}).update(bounds)
             for axis, block in (*_steps(left), *_steps(right)):
                 reading.steps[axis][block] = None
+        # A kernel without bounds steps by what its pointers do.
+        for _, pointer in self._accesses if not any(reading.steps) else ():
+            for axis, block in _steps(pointer):
+                reading.steps[axis][block] = None
         reading.steps = [self._in_order(one) for one in reading.steps]
         self._sizes()
         addressed = {name for _, pointer in self._accesses for name in pointer._names()}

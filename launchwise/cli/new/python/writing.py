@@ -21,6 +21,8 @@ _FEW = re.compile(
     r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I
 )
 
+_WHOLE = re.compile(r"(\w+) // (\w+)")  # Blocks that the host takes for filled
+
 _LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest that a draft allows
 
 
@@ -34,6 +36,9 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         Line("tunables", [*draft.tunables]),
         Line("grid", draft.grid, draft.grid_question),
     ]
+    pairs = [found.groups() for text in draft.grid if (found := _WHOLE.fullmatch(text))]
+    if whole := [f"{size} % {block} == 0" for size, block in pairs]:
+        variant.append(Line("constraints", whole, "what the grid leaves out, no block computes"))
     tunables = [
         Line(name, {"kind": "build", "values": values}, question)
         for name, (values, _, question) in draft.tunables.items()
