@@ -151,3 +151,14 @@ def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path):
         *(("ok", (2.0,)), ("ok", (3.0, 4.0)), ("failed", ()))
     ]
     assert sweep.notes == ["1 rows lack some of their repeats"]
+
+
+def test_rows_are_of_one_problem_where_all_its_parameters_agree(tmp_path):
+    path = foreign.write(tmp_path / "rows.csv", "n,m,x,t\n1,1,1,2\n1,1,2,3\n1,2,1,4\n1,2,2,5\n")
+    mapped = Mapped(device="A", problem=["n", "m"], tunables=["x"], time="t", unit="ms")
+    assert [
+        (each.problem, [row.time_ms for row in each.rows]) for each in read_csv(path, mapped)
+    ] == [
+        ({"n": 1, "m": 1}, [2.0, 3.0]),
+        ({"n": 1, "m": 2}, [4.0, 5.0]),
+    ]

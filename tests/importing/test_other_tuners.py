@@ -194,6 +194,28 @@ def test_packed_files_are_read(tmp_path, exact):
         foreign.read_one(tmp_path / "a.zip")
 
 
+def test_times_under_a_profiler_stand_where_there_are_no_others(tmp_path):
+    content = foreign.ktt()
+    rows = foreign.read_one(foreign.write(tmp_path / "plain.json", content)).rows
+    first, second = content["Results"][:2]
+    under = json.loads(json.dumps(first))
+    under["TotalDuration"] *= 3
+    for each in (under, second):
+        each["ComputationResults"][0]["ProfilingData"] = {}
+    content["Results"].insert(0, under)
+    found = foreign.read_one(foreign.write(tmp_path / "ktt.json", content))
+    assert found.rows == rows
+    assert "1 rows under a profiler are left out" in " ".join(found.notes)
+    assert "1 rows have times under a profiler alone" in " ".join(found.notes)
+
+
+def test_results_of_two_devices_are_refused(tmp_path):
+    rows = [{**each, "device_name": DEVICE} for each in foreign.results()]
+    rows[1]["device_name"] = "NVIDIA A100"
+    with pytest.raises(UserError, match="rows are of several devices"):
+        foreign.read_one(foreign.write(tmp_path / "rows.json", rows))
+
+
 def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_path):
     rows = [f"{n},{block},{n / block}" for n in range(1, 9) for block in (32, 64)]
     (tmp_path / "rows.csv").write_text("\n".join(["n,block,ms", *rows]))

@@ -6,7 +6,7 @@ import pytest
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.experiment import DOUBTS
-from launchwise.gpus.machine import Machine
+from launchwise.gpus.machine import Machine, full_tensor_gflops
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.tables.files import read_table
@@ -65,3 +65,8 @@ def test_what_fits_the_cache_passes_it_once(stencil_spec):
     launch_us = min(machine.launch_us, machine.host_launch_us)
     expected = np.array([moved[0] / machine.l2_gbs, outside]) / 1e6 + launch_us / 1e3
     assert least_ms(rows, stencil_spec, {"one": one}) == pytest.approx(expected)
+
+
+def test_a_slice_has_its_share_of_the_tensor_cores():
+    whole, half = (full_tensor_gflops(profile(sms=sms), "float16") for sms in (132, 66))
+    assert half == whole / 2 > 0

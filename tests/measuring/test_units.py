@@ -181,7 +181,7 @@ def test_builds_refused_alike_are_no_fault_of_a_source_that_another_compiles(tmp
     nvcc = tmp_path / "nvcc"
     nvcc.write_text(
         "#!/bin/sh\necho release 13.0\ntest $1 = --version && exit\n"
-        "if grep -q 'BLOCK 32' kernel.cu; then\n"
+        "if grep -q 'BLOCK 32' kernel.cu || ! grep -q 'define UNROLL' kernel.cu; then\n"
         "echo 'kernel.cu(1): error: too narrow' >&2; exit 1\nfi\ntouch kernel.cubin\n"
     )
     nvcc.chmod(0o755)
