@@ -3,7 +3,7 @@
 # make test     install the developers' tools, then run the tests
 # make test-slow  run the tests that make test leaves out, such as most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
-# make test-triton  run the tests that need Triton, which takes 1 GB of space and no GPU
+# make test-triton  run the tests that need Triton, and no GPU
 # make test-gpu  run the tests that need a GPU; those that compare times have it for themselves, afterwards
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors
