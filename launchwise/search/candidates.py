@@ -67,18 +67,19 @@ def described(
 
 class KeyedSearch(TransferSearch):
     """A search among candidates that are known by their keys. ``keys``: of the candidates, each
-    once. ``texts``, ``losses``: see :func:`described`."""
+    once. ``texts``, ``losses``: see :func:`described`; ``winners``: see :class:`TransferSearch`."""
 
     def __init__(
         self,
         keys: Iterable[Key],
         texts: Sequence[Sequence[Any]],
         losses: Sequence[Mapping[Key, float]],
+        winners: Sequence[bool] | None = None,
     ) -> None:
         self.keys = list(dict.fromkeys(keys))
         self.places = {key: place for place, key in enumerate(self.keys)}
         self._texts, self._elsewhere = texts, losses
-        super().__init__(*described(self.keys, texts, losses))
+        super().__init__(*described(self.keys, texts, losses), winners)
 
     def add(self, keys: Iterable[Key]) -> None:
         """Further candidates; those that are known stay."""
@@ -109,7 +110,8 @@ class Search:
     """Proposes which configuration to measure next, from what is known of other GPUs.
 
     Raises ValueError when there is no tunable, one has no value or others than numbers and texts,
-    nothing is allowed, or ``known`` has another shape or a configuration that lacks a tunable.
+    nothing is allowed, ``known`` has another shape or a configuration that lacks a tunable, or none
+    of the ``winners`` of a list is of the space.
 
     Parameters
     ----------
@@ -123,6 +125,9 @@ class Search:
         count.
     seed
         Decides between candidates that are as promising.
+    winners
+        Configurations that are known to be fast, without times: for each GPU, or each near problem,
+        a list of those that a library ships or a table names. What it does not name was not faster.
 
     Examples
     --------
@@ -140,13 +145,15 @@ class Search:
         allowed: Callable[[Configuration], bool] | None = None,
         known: Iterable[Iterable[Told]] = (),
         seed: int = 0,
+        winners: Iterable[Iterable[Configuration]] = (),
     ) -> None:
         if not tunables:
             raise ValueError("there is no tunable")
         self._tunables = {name: _listed(name, values) for name, values in tunables.items()}
         self._allowed = allowed or (lambda _: True)
-        self._known = [self._losses_of(rows) for rows in known]
-        self._known = [losses for losses in self._known if losses]
+        every = [self._losses_of(rows) for rows in known]
+        won = [self._won(each) for each in winners]
+        self._known = [*(losses for losses in every if losses), *won]
         elsewhere = fastest_elsewhere(self._known, MOST_CANDIDATES)
         found = [*self._drawn(random.Random(seed)), *elsewhere]
         if not found:
@@ -155,7 +162,8 @@ class Search:
             values if any(isinstance(value, str) for value in values) else []
             for values in self._tunables.values()
         ]
-        self._search = KeyedSearch(found, texts, self._known)
+        are_winners = [False] * (len(self._known) - len(won)) + [True] * len(won)
+        self._search = KeyedSearch(found, texts, self._known, are_winners)
         self._best: tuple[dict[str, Value], float] | None = None
 
     @property
@@ -218,6 +226,12 @@ class Search:
             raise ValueError(message) from error
         keyed = [(self._key(configuration), _time(time_ms)) for configuration, time_ms in pairs]
         return losses_of({key: time_ms for key, time_ms in keyed if self._is_of_space(key)})
+
+    def _won(self, configurations: Iterable[Configuration]) -> dict[Key, float]:
+        keys = [self._key(each) for each in configurations]
+        if not (found := [key for key in keys if self._is_of_space(key)]):
+            raise ValueError(f"none of the {len(keys)} winners of a list is of the space")
+        return dict.fromkeys(found, 0.0)
 
     def _is_of_space(self, key: Key) -> bool:
         pairs = zip(key, self._tunables.values(), strict=True)

@@ -178,3 +178,14 @@ class Process:
         away = (logs - self._medians) / self._vary
         value = 0.5 * targets @ weights + np.log(np.diag(factor[0])).sum() + 0.5 * away @ away
         return float(value), gradient + away / self._vary
+
+
+def lost_to(winners: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Expected losses of candidates to the nearest of a GPU's winners, of which is known only that
+    they were not slower: the mean of the positive half of their difference, in a process of the
+    scales before anything is measured. ``winners``, ``points``: as :class:`Process` takes them.
+    float64, shape (candidates,)."""
+    away = np.linalg.norm(points[:, None] - winners[None], axis=2).min(axis=1)
+    steps = ROOT_OF_5 * away / LENGTH
+    alike = (1 + steps + steps**2 / 3) * np.exp(-steps)
+    return np.asarray(2 * ALONE * np.sqrt((1 - alike) / np.pi))

@@ -18,12 +18,13 @@ Sources: expected improvement (Jones, Schonlau and Welch, 1998); candidates that
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
-from launchwise.search.process import Process
+from launchwise.search.process import Process, lost_to
 
 CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
 """Coefficients of the log odds (see :func:`terms`)."""
@@ -103,17 +104,25 @@ class TransferSearch:
     ``losses``: log(time / best time) of each candidate on each other GPU: float64, shape
         (candidates, GPUs); inf where it failed, NaN where it was not measured. No column without
         other GPUs.
+    ``winners``: of each other GPU whether its losses are those of winners alone: what is absent was
+        not faster than what is there; bool, shape (GPUs,); of none when left out.
     Raises ValueError when there is no candidate, or the shapes do not fit.
     """
 
-    def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
+    def __init__(
+        self, points: np.ndarray, losses: np.ndarray, winners: Sequence[bool] | None = None
+    ) -> None:
         if not len(points) or len(points) != len(losses):
             raise ValueError(f"{len(points)} candidates have losses of {len(losses)}")
         points, losses = np.asarray(points, dtype=float), np.asarray(losses, dtype=float)
         self._axes = Axes.of(points)
-        self._medians = _medians(losses)
-        self._mean, deviations = self._shared(losses)
         scaled = self._axes.scaled(points)
+        self._medians = _medians(losses)
+        self._won = [
+            scaled[np.isfinite(column)] if is_won else None
+            for column, is_won in zip(losses.T, winners or [False] * losses.shape[1], strict=True)
+        ]
+        self._mean, deviations = self._shared(losses, scaled)
         self._process = Process(scaled, deviations)
         self._alone = not losses.shape[1]
         self._largest_loss = LARGEST_ALONE if self._alone else LARGEST_LOSS
@@ -134,8 +143,9 @@ class TransferSearch:
         """Add candidates; their numbers follow those of the others. ``points``, ``losses``: as at
         the beginning, of the new candidates: (new, tunables) and (new, GPUs)."""
         self._believed = None
-        mean, deviations = self._shared(np.asarray(losses, dtype=float))
-        self._process.extend(self._axes.scaled(np.asarray(points, dtype=float)), deviations)
+        scaled = self._axes.scaled(np.asarray(points, dtype=float))
+        mean, deviations = self._shared(np.asarray(losses, dtype=float), scaled)
+        self._process.extend(scaled, deviations)
         self._mean = np.append(self._mean, mean)
         self._open = np.append(self._open, np.ones(len(points), dtype=bool))
 
@@ -243,9 +253,16 @@ class TransferSearch:
         """Log times relative to the best, large losses and failures bounded: (learnt,)."""
         return np.minimum(np.array(self._logs) - self._best(), self._largest_loss)
 
-    def _shared(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of bounded losses per candidate, and each GPU's deviations from it."""
-        known = _bounded(losses, self._medians)
+    def _shared(self, losses: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean of bounded losses per candidate, and each GPU's deviations from it. What was not
+        measured has the GPU's median loss; of a GPU whose winners alone are known, what it is
+        expected to lose to the nearest of them."""
+        known = np.minimum(losses, LARGEST_LOSS)
+        for place, won in enumerate(self._won):
+            unknown = np.isnan(known[:, place])
+            known[unknown, place] = (
+                self._medians[place] if won is None else lost_to(won, points[unknown])
+            )
         mean = known.mean(axis=1) if known.shape[1] else np.zeros(len(known))
         return mean, known - mean[:, None]
 
@@ -294,9 +311,3 @@ def _medians(losses: np.ndarray) -> np.ndarray:
     return np.array(
         [np.median(each[~np.isnan(each)]) if (~np.isnan(each)).any() else 0.0 for each in found.T]
     )
-
-
-def _bounded(losses: np.ndarray, medians: np.ndarray) -> np.ndarray:
-    """Losses up to :data:`LARGEST_LOSS`; what was not measured has the GPU's median."""
-    found = np.minimum(losses, LARGEST_LOSS)
-    return np.where(np.isnan(found), medians.reshape(1, -1), found)

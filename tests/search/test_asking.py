@@ -41,6 +41,14 @@ def measured(search, most):
     return found
 
 
+def until_best(search):
+    """Configurations until the fastest of all was measured."""
+    found = []
+    while search.best is None or search.best[1] > 1.0:
+        found += measured(search, 1)
+    return found
+
+
 def test_everything_is_asked_for_once_and_the_best_is_kept():
     search = Search(SPACE)
     assert search.best is None
@@ -70,6 +78,14 @@ def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements():
     # However sure it is: the square root of their number.
     assert 9 <= asked < COUNT / 2
     assert search.best[1] <= 1.05
+
+
+def test_winners_without_times_are_the_first_and_shorten_a_search():
+    winner = {"block": 64, "unroll": 2, "layout": "rows", "padded": True}
+    strange = {**winner, "block": 48}
+    assert measured(Search(SPACE, winners=[[winner, strange]]), 1) == [winner]
+    guided, alone = (Search(SPACE, winners=each) for each in ([[winner]], []))
+    assert len(until_best(guided)) < len(until_best(alone))
 
 
 def test_only_what_is_allowed_is_asked_for():
@@ -132,6 +148,11 @@ def test_a_space_that_cannot_be_listed_is_drawn_from():
             "was told before: {'block': 1}",
         ),
         (lambda: Search({}), "there is no tunable"),
+        (lambda: Search({}, winners=[[{"block": 1}]]), "there is no tunable"),
+        (
+            lambda: Search({"block": [1]}, winners=[[{"block": 2}]]),
+            "none of the 1 winners of a list is of the space",
+        ),
         (lambda: Search({"block": 32}), "values of tunable 'block' must be a list, not 32"),
         (lambda: Search({"block": "abc"}), "values of tunable 'block' must be a list, not 'abc'"),
         (lambda: Search({"block": [(1, 2)]}), r"'block' has \(1, 2\), which is no number"),
