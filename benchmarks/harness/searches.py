@@ -87,12 +87,17 @@ def others_of(gpu: str, table: pd.DataFrame) -> list[str]:
     ]
 
 
-def search_of(candidates: pd.Index[Any], known: Sequence[pd.Series]) -> TransferSearch:
-    """A search of some candidates that knows the times of columns, ms."""
+def search_of(
+    candidates: pd.Index[Any], known: Sequence[pd.Series], winners: bool = False
+) -> TransferSearch:
+    """A search of some candidates that knows the times of columns, ms. ``winners``: the fastest
+    configuration of each alone, and no time."""
     losses = [np.log(each / each.min()).reindex(candidates).to_numpy(float) for each in known]
+    if winners:
+        losses = [np.where(each == 0, 0.0, np.nan) for each in losses]
     points = pd.get_dummies(candidates.to_frame(index=False).infer_objects())
-    shape = len(losses), len(candidates)
-    return TransferSearch(points.to_numpy(float), np.array(losses).reshape(shape).T)
+    table = np.array(losses).reshape(len(losses), len(candidates)).T
+    return TransferSearch(points.to_numpy(float), table, [winners] * len(losses))
 
 
 def measured(search: TransferSearch, own: np.ndarray) -> Iterator[float | None]:

@@ -140,6 +140,12 @@ def test_rows_of_other_problems_help_a_search(tmp_path):
     assert rows["other_problems"]["within_5_percent"] < rows["alone"]["within_5_percent"]
 
 
+def test_winners_alone_help_a_search_nearly_as_much_as_sweeps(tmp_path):
+    means = result_of("winners", tmp_path)["means"]
+    assert means["alone"]["best_of_5"] < means["winners"]["best_of_5"]
+    assert means["winners"]["best_of_20"] > 0.95
+
+
 @pytest.mark.slow
 def test_a_search_is_held_to_what_it_was_sure_of(tmp_path):
     result = result_of("stopping", tmp_path)

@@ -35,6 +35,7 @@ ANYWHERE = (
     ),
     "search_on_a_new_gpu",
     "stopping",
+    "winners",
 )
 """Benchmarks that run on any machine."""
 
