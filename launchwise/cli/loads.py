@@ -8,13 +8,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import assigned, named_values
 from launchwise.cli.options import workload_folder
-from launchwise.cli.recommending import LOOKUP
-from launchwise.cli.studies import find_profile, gpu_named, named, read_experiment, study_named
+from launchwise.cli.studies import (
+    LOOKUP,
+    find_profile,
+    gpu_named,
+    named,
+    read_experiment,
+    study_named,
+)
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.load import Load, read_load, write_load
 from launchwise.exporting.few import SIZES, Step, Weighed, limited
@@ -25,6 +32,7 @@ from launchwise.learning.features import Domain
 from launchwise.report.answer.load import sentences
 from launchwise.tables.files import read_table
 from launchwise.tables.times import times_schema
+from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
 
 COMMAND, WORTH, EXPORT = "load", "worth", "export"
@@ -98,10 +106,12 @@ class Loaded:
         self.load = None if self.path is None else read_load(self.path, self.spec)
 
     def counts(self) -> Mapping[tuple[Any, ...], int]:
-        """Launches of each problem; of the measured ones, one each, without a load."""
+        """Launches of each problem; without a load one of each that these GPUs measured."""
         if self.load is not None:
             return self.load.counts
-        return {one.problem: 1 for one in self.table.entries if one.basis == MEASURED}
+        places = [self.table.number(gpu) for gpu in self.gpus]
+        own = (one for one in self.table.entries if one.device in places)
+        return {one.problem: 1 for one in own if one.basis == MEASURED}
 
     def judged(self, gpu: str) -> pd.DataFrame | None:
         """Judged times of a GPU; None where they are not there."""
@@ -203,4 +213,10 @@ def few_builds(
     ]
     if step.tested:
         lines.append(step.tested.words)
+    for place in step.places:
+        lines.append(f"  {named(used(asked.table.configuration(place), asked.spec))}")
+        for at, one in weighed.times.items():
+            if lost := int((np.isinf(one.ms[:, place]) & (weighed.weights[at] > 0)).sum()):
+                where = f"{lost} problems on {asked.table.devices[at].name}"
+                lines.append(f"    cannot run {where}: another takes its place")
     return found, lines

@@ -17,6 +17,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, read_text, whole_file
 from launchwise.cli.options import run_snakemake, settings_files, snakemake_line
 from launchwise.cli.studies import (
+    LOOKUP,
     find_profile,
     gpu_named,
     named,
@@ -48,7 +49,6 @@ from launchwise.workloads.space import used
 from launchwise.workloads.spec import Spec
 
 FINAL = Path("results", "final")
-LOOKUP = Path("results", "lookup")
 COMMAND = "recommend"
 
 

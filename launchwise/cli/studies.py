@@ -30,6 +30,8 @@ from launchwise.importing.cards import cuda_names, parts_of_name, simplified
 from launchwise.workloads.checks.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
 
+LOOKUP = Path("results", "lookup")  # Tables of answers of the products
+
 
 def known_cards(experiment: Experiment) -> dict[str, Datasheet]:
     """Datasheets of the project that a command runs in, or launchwise's own outside of one."""

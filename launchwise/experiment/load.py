@@ -23,7 +23,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_cell, whole
 from launchwise.base.names import assigned
 from launchwise.base.storage import read_text, write_text
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -68,13 +68,14 @@ class Load:
         """
         columns = (problems[name].tolist() for name in self.parameters)
         rows = list(zip(*columns, strict=True))
-        found = dict.fromkeys(rows, 0.0)
-        for shape, count in self.counts.items():
-            near = min(found, key=lambda one: distance(shape, one), default=None)
-            if near is not None and distance(shape, near) < math.inf:
-                found[near] += count
-        if not any(found.values()):
+        known = list(dict.fromkeys(rows))
+        apart = distances(list(self.counts), known)
+        launches = np.array(list(self.counts.values()), dtype=float)
+        near = apart.min(axis=1, initial=math.inf) < math.inf
+        if not near.any():
             return np.ones(len(rows))
+        sums = np.bincount(apart[near].argmin(axis=1), launches[near], len(known))
+        found = dict(zip(known, sums.tolist(), strict=True))
         return np.array([found[row] for row in rows])
 
     @property

@@ -20,7 +20,7 @@ from launchwise.exporting.lookup import growth
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Interval
 from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -60,7 +60,7 @@ def times_of(
     """
     expected, usual_ms, best_ms = _expected(table, device, shapes)
     listed = {one.problem: one for one in table.entries if one.device == device}
-    known = _known(table, judged)
+    known = measured_ms(table, judged)
     measured = np.zeros(len(shapes), dtype=bool)
     for row, shape in enumerate(shapes):
         entry = listed.get(shape)
@@ -80,7 +80,7 @@ def times_of(
     return Times(shapes, expected, usual_ms, least, measured)
 
 
-def _known(table: AnswerTable, judged: pd.DataFrame | None) -> dict[Shape, dict[int, float]]:
+def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> dict[Shape, dict[int, float]]:
     """Measured times of the table's configurations by problem, ms."""
     if judged is None:
         return {}
@@ -107,10 +107,10 @@ def _expected(
     if one.judge is None or not shapes or not table.stored.features:
         return found, usual_ms, best
     own = [entry for entry in table.entries if entry.device == device]
-    for row, shape in enumerate(shapes):
-        near = min(own, key=lambda entry: distance(shape, entry.problem), default=None)
-        if near is not None and distance(shape, near.problem) < math.inf:
-            best[row] = table.time_at(near, table.problem(shape)) or math.nan
+    apart = distances(shapes, [entry.problem for entry in own])
+    for row, (shape, at) in enumerate(zip(shapes, apart.argmin(axis=1), strict=True)):
+        if apart[row, at] < math.inf:
+            best[row] = table.time_at(own[at], table.problem(shape)) or math.nan
     places = table.stored.candidates
     choices = [table.configurations[place] for place in places] * len(shapes)
     columns = table.columns(device, [shape for shape in shapes for _ in places], choices)

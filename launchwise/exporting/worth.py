@@ -12,7 +12,7 @@ import pandas as pd
 
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
-from launchwise.learning.evaluation import HARMFUL_BELOW
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.tables.rows import DEFAULT_ERROR, Z95
 from launchwise.workloads.parts import Value
 
@@ -57,7 +57,7 @@ class Line:
     def is_slower(self) -> bool:
         """Whether the answer is slower than the usual choice, or than the default."""
         first = self.answer.suggestions[0]
-        return min(self.gain, first.improvement or math.inf) < HARMFUL_BELOW
+        return min(self.gain, first.improvement or math.inf) < 1 / (1 + HARM_PERCENT / 100)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from launchwise.workloads.parts import Value
 
 Prior = list[list[tuple[list[Value], float | None]]]
@@ -36,6 +38,19 @@ def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
             found = found if one == other else math.inf
         else:
             found *= size_ratio(one, other)
+    return found
+
+
+def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]) -> np.ndarray:
+    """:func:`distance` of each problem to each other one: float64, shape (asked, known)."""
+    found = np.ones((len(asked), len(known)))
+    for one, other in zip(zip(*asked, strict=True), zip(*known, strict=True), strict=False):
+        if isinstance(one[0], str):
+            found[np.array(one, dtype=object)[:, None] != np.array(other, dtype=object)] = math.inf
+        else:
+            both = np.array(one, dtype=float)[:, None], np.array(other, dtype=float)
+            low, high = np.minimum(*both), np.maximum(*both)
+            found *= np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
     return found
 
 

@@ -59,8 +59,6 @@ def test_one_build_more_reaches_more(tmp_path):
     for gpu in result_of("few_builds", tmp_path)["gpus"].values():
         reached = [one["fraction"] for one in gpu["measured"]]
         assert reached == sorted(reached)
-        for one in gpu["blind"]:
-            assert 0 < one["decided"] <= one["by_set"] <= 1
         assert gpu["noise"]["within_error"] <= gpu["noise"]["changed"] < gpu["noise"]["answers"]
 
 
