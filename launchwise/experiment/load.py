@@ -12,8 +12,8 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
 COUNT, WORKLOAD = "count", "workload"
+MOST_LISTED = 50  # Most problems outside of the range that are named
 Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
 
 
@@ -41,14 +42,9 @@ class Load:
     counts: Mapping[Shape, int]  # those within the declared range, the most frequent first
     # Those outside of it: launches, and what the workload says of the problem.
     outside: Mapping[Shape, tuple[int, str]]
-    lines: int = 0  # lines that were read
-    repeated: int = 0  # lines of a problem that an earlier line has: their counts were added
-    skipped: int = 0  # lines of a log that name no problem
-
-    @property
-    def launches(self) -> int:
-        """Launches of the problems within the range."""
-        return sum(self.counts.values())
+    # ``lines`` that were read; ``repeated``: those of a problem that an earlier line has, whose
+    # counts were added; ``skipped``: those of a log that name no problem.
+    read: Mapping[str, int] = field(default_factory=dict)
 
     def problem(self, shape: Shape) -> Problem:
         """A problem by the names of its parameters."""
@@ -81,16 +77,19 @@ class Load:
     @property
     def said(self) -> list[str]:
         """What was read, in sentences; problems outside of the range by name."""
-        found = [f"{len(self.counts)} problems, {self.launches} launches, of {self.lines} lines"]
-        if self.repeated:
-            found.append(f"lines that repeat a problem: {self.repeated}, their counts are added")
-        if self.skipped:
-            found.append(f"lines that name no problem: {self.skipped}")
+        lines, launches = self.read["lines"], sum(self.counts.values())
+        found = [f"{len(self.counts)} problems, {launches} launches, of {lines} lines"]
+        if repeated := self.read["repeated"]:
+            found.append(f"lines that repeat a problem: {repeated}, their counts are added")
+        if skipped := self.read["skipped"]:
+            found.append(f"lines that name no problem: {skipped}")
         if self.outside:
             launches = sum(count for count, _ in self.outside.values())
             found.append(f"left out: {len(self.outside)} problems, {launches} launches")
-            every = self.outside.items()
-            found += [f"  {assigned(self.problem(one))}: {why}" for one, (_, why) in every]
+            listed = list(self.outside.items())[:MOST_LISTED]
+            found += [f"  {assigned(self.problem(one))}: {why}" for one, (_, why) in listed]
+            if more := len(self.outside) - len(listed):
+                found.append(f"  and {more} more")
         return found
 
 
@@ -113,68 +112,45 @@ def read_load(
     Raises UserError with the line where a value is no number of the workload's, and where no
     problem is within its range.
     """
-    names = {name: (columns or {}).get(name, name) for name in (*spec.problem, COUNT)}
-    given = {**(columns or {}), **(fixed or {})}
-    for name in given:
+    columns, fixed = columns or {}, fixed or {}
+    names = {name: columns.get(name, name) for name in (*spec.problem, COUNT)}
+    for name in (*columns, *fixed):
         if name not in names:
             raise UserError(path, name, unknown("problem parameter", name, names))
-    wanted = {name: column for name, column in names.items() if name not in (fixed or {})}
+    wanted = {name: column for name, column in names.items() if name not in {COUNT, *fixed}}
     text = read_text(path)
     header = _fields(text.lstrip("\ufeff").splitlines()[0]) if text.strip() else []
     is_csv = pattern is None and any(column in header for column in wanted.values())
-    counts: Counter[Shape] = Counter()
-    lines = repeated = skipped = 0
-    for line, record in _of_csv(path, text) if is_csv else _of_log(text, _said(wanted, pattern)):
-        where, lines = f"{path}:{line}", lines + 1
-        if is_csv:
-            if record.get(WORKLOAD, spec.workload) != spec.workload:
-                message = f"is of {record[WORKLOAD]}, not of {spec.workload}"
-                raise UserError(where, WORKLOAD, message)
-            if missing := [each for name, each in wanted.items() if not _has(record, name, each)]:
-                listed = ", ".join(record)
-                message = f"is missing: name the column by --column NAME=COLUMN (columns: {listed})"
-                raise UserError(path, missing[0], message)
-        elif not all(_has(record, name, each) for name, each in wanted.items()):
-            skipped += 1
+    said = _said([*wanted.values(), names[COUNT]], pattern)
+    counts, read = Counter[Shape](), Counter[str]()
+    for line, record in _of_csv(path, text) if is_csv else _of_log(text, said):
+        where, missing = f"{path}:{line}", [one for one in wanted.values() if one not in record]
+        if is_csv and record.get(WORKLOAD, spec.workload) != spec.workload:
+            message = f"is of {record[WORKLOAD]}, not of {spec.workload}"
+            raise UserError(where, WORKLOAD, message)
+        if is_csv and missing:
+            message = "is missing: name the column by --column NAME=COLUMN"
+            raise UserError(path, missing[0], f"{message} (columns: {', '.join(record)})")
+        read += Counter(lines=1, skipped=bool(missing))
+        if missing:
             continue
         shape = tuple(
-            _value(spec, name, (fixed or {}).get(name) or record[names[name]], where)
+            _value(spec, name, fixed.get(name) or record[names[name]], where)
             for name in spec.problem
         )
-        repeated += shape in counts
+        read["repeated"] += shape in counts
         counts[shape] += _count(record.get(names[COUNT], "1"), where, names[COUNT])
-    return _within(
-        path,
-        spec,
-        counts,
-        lines,
-        repeated,
-        skipped,
-        sorted(each for name, each in wanted.items() if name != COUNT),
-    )
-
-
-def _has(record: Mapping[str, str], name: str, column: str) -> bool:
-    return column in record or name == COUNT
-
-
-def _within(
-    path: Path,
-    spec: Spec,
-    counts: Counter[Shape],
-    lines: int,
-    repeated: int,
-    skipped: int,
-    wanted: list[str],
-) -> Load:
-    """The load of what was counted; UserError where it is nothing."""
     if not counts:
-        message = f"no line holds {', '.join(wanted)}: name its columns by --column NAME=COLUMN"
-        raise UserError(path, "", message)
+        message = f"no line holds {', '.join(wanted.values())}: name its columns by --column"
+        raise UserError(path, "", f"{message} NAME=COLUMN")
+    return _within(path, spec, counts, read)
+
+
+def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Mapping[str, int]) -> Load:
+    """The load of what was counted; UserError where no problem is within the range."""
     inside, outside = dict[Shape, int](), dict[Shape, tuple[int, str]]()
     for shape, count in counts.most_common():
-        complaint = spec.check_problem(dict(zip(spec.problem, shape, strict=True)))
-        if complaint:
+        if complaint := spec.check_problem(dict(zip(spec.problem, shape, strict=True))):
             outside[shape] = count, complaint
         elif count:
             inside[shape] = count
@@ -182,8 +158,7 @@ def _within(
         first = next(iter(outside.values()), (0, "its counts are 0"))[1]
         message = f"none of its {len(counts)} problems is within the range of {spec.workload}"
         raise UserError(path, "", f"{message}: {first}")
-    parameters = tuple(spec.problem)
-    return Load(spec.workload, parameters, inside, outside, lines, repeated, skipped)
+    return Load(spec.workload, tuple(spec.problem), inside, outside, read)
 
 
 def _fields(line: str) -> list[str]:
@@ -206,12 +181,12 @@ def _of_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
             yield reader.line_num, dict(zip(header, stripped, strict=True))
 
 
-def _said(wanted: Mapping[str, str], pattern: str | None) -> Callable[[str], dict[str, str]]:
+def _said(names: Sequence[str], pattern: str | None) -> Callable[[str], dict[str, str]]:
     """Function that tells what a line says of each name: by the pattern, or as ``NAME=VALUE``,
     ``NAME: VALUE`` or ``'NAME': VALUE``, of several the last."""
     if pattern is None:
-        names = "|".join(map(re.escape, sorted(wanted.values(), key=len, reverse=True)))
-        named = re.compile(rf"(?<![\w.])({names})[\"']?\s*[=:]\s*[\"']?([-\w.]+)")
+        listed = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        named = re.compile(rf"(?<![\w.])({listed})[\"']?\s*[=:]\s*[\"']?([-\w.]+)")
         return lambda line: dict(named.findall(line))
     try:
         known = re.compile(pattern)

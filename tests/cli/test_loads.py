@@ -89,7 +89,7 @@ MISTAKES = {
     "n,dtype,order\n9000000,float32,8\n": "log.csv: none of its 1 problems is within the range of "
     "stencil: n: 9000000 is above",
     "n,dtype,order\n256,float32\n": "log.csv:2: has 2 fields, the first line has 3 columns",
-    "nothing\n": "log.csv: no line holds dtype, n, order: name its columns by --column",
+    "nothing\n": "log.csv: no line holds n, dtype, order: name its columns by --column",
     "": "log.csv: no line holds",
 }
 
