@@ -115,6 +115,14 @@ def test_a_cache_whose_entries_are_keys_alone(tmp_path):
     assert found.rows[1].configuration == {"block_size_x": 16, "tile": 2, "pad": 0}
 
 
+def test_a_key_of_another_number_of_values_says_nothing(tmp_path):
+    content = foreign.cache()
+    content["cache"]["16,2,0,1"] = content["cache"].pop("16,2,0")
+    del content["cache"]["16,2,0,1"]["pad"]
+    with pytest.raises(UserError, match=r"cache\.16,2,0,1\.pad: is missing"):
+        foreign.read_one(foreign.write(tmp_path / "cache.json", content))
+
+
 def test_an_unknown_unit_is_refused(tmp_path):
     path = foreign.write(tmp_path / "t4.json", foreign.t4("fortnights"))
     with pytest.raises(UserError, match=r"metadata\.timeunit: 'fortnights' is no unit"):

@@ -209,6 +209,16 @@ def test_times_under_a_profiler_stand_where_there_are_no_others(tmp_path):
     assert "1 rows have times under a profiler alone" in " ".join(found.notes)
 
 
+def test_whole_numbers_behind_the_times_are_no_tunables_unless_they_tell_rows_apart(tmp_path):
+    rows = [{"x": x, "time": 1.5 + x, "compile_time": 9.5, "trials": x % 3} for x in (16, 32, 64)]
+    found = foreign.read_one(foreign.write(tmp_path / "rows.json", rows))
+    assert list(found.tunables) == ["x"]
+    rows = [{**each, "x": 16} for each in rows]
+    rows = [{**each, "trials": place} for place, each in enumerate(rows)]
+    found = foreign.read_one(foreign.write(tmp_path / "again.json", rows))
+    assert "trials" in found.tunables
+
+
 def test_results_of_two_devices_are_refused(tmp_path):
     rows = [{**each, "device_name": DEVICE} for each in foreign.results()]
     rows[1]["device_name"] = "NVIDIA A100"

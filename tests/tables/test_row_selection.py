@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.features import Domain
-from launchwise.tables.rows import Z95, fastest_rows, is_baseline, row_numbers
+from launchwise.tables.rows import Z95, answers, fastest_rows, is_baseline, row_numbers
+from launchwise.tables.times import GAIN_LIMITS, with_judged_limits
 from launchwise.workloads.space import baseline
 from tests.support.samples import measurements
 
@@ -102,3 +103,22 @@ def test_rows_are_numbered_as_groups_are(rows, ordered):
     ):  # fmt: skip
         groups = table.groupby(key, sort=ordered).ngroup()
         assert row_numbers(table, key, ordered=ordered).tolist() == groups.tolist()
+
+
+def test_one_launch_is_nobodys_answer(saxpy_spec):
+    rows = measurements(saxpy_spec, [{"n": [64], "dtype": ["float32"]}]).assign(status="slow")
+    (found,) = answers(rows, saxpy_spec)
+    assert found.configuration is found.time_ms is None
+    assert found.statuses == {"slow": len(rows)}
+
+
+SURE, WIDE = [1.09, 1.11, 1.9, 2.1], [1.0, 1.2, 1.5, 2.5]
+"""Limits of a gain and of an improvement."""
+
+
+def test_pairs_are_as_sure_as_they_were_judged_and_no_surer(saxpy_spec):
+    rows = measurements(saxpy_spec, [{"n": [64], "dtype": ["float32"]}])
+    pairs = rows.head(2).assign(gain=1.1, **dict(zip(GAIN_LIMITS, SURE, strict=True)))
+    judged = rows.head(1).assign(blind=False, **dict(zip(GAIN_LIMITS, WIDE, strict=True)))
+    found = with_judged_limits(pairs, judged, saxpy_spec)[[*GAIN_LIMITS]]
+    assert found.to_numpy().tolist() == [WIDE, SURE]
