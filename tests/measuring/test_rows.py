@@ -1,12 +1,15 @@
 """From journal rows and notes to a table of measurements, and rows that a drift puts in doubt."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.method import Method
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
-from launchwise.measuring.tasks import drifted_rows
+from launchwise.measuring.tasks import control_of, drifted_rows, energy_tasks, second_attempts
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
@@ -132,3 +135,55 @@ def test_of_a_noisy_reference_kernel_times_far_off_the_median_are_in_doubt(ratio
 def test_every_card_has_a_reference_of_its_own():
     notes = [*noted([1.0] * 12), *noted([1.0, 1.5, 1.0], "two"), {"note": "seconds", "ratio": 9.0}]
     assert drifted_rows(notes, 0.02) == {("two", 1)}
+
+
+def shard_of(spec, **method):
+    """A shard of one problem on a card with room."""
+    facts = {"gpu_memory_bytes": 1 << 40}
+    fields = {"spec": spec, "problems": [PROBLEM], "labels": LABELS, "gpu_facts": facts}
+    return SimpleNamespace(method=Method(**method), **fields)
+
+
+TRIED = ((0.3, "ok"), (0.2, "ok"), (0.1, "ok"), (0.05, "unverified"), (0.4, "ok"))
+
+
+def test_energy_is_of_the_best_and_of_the_baseline(stencil_spec):
+    times = ({**TIMED, "time_ms": ms, "status": status} for ms, status in TRIED)
+    journal = SimpleNamespace(rows=rows(stencil_spec, *times), notes=[])
+    (task,) = energy_tasks(shard_of(stencil_spec, energy_ms=200), journal)
+    listed = space.configurations(stencil_spec, PROBLEM)
+    assert task["configurations"] == [listed[2], listed[0]]
+    journal.notes.append({"note": "energies", "problem": PROBLEM})
+    assert energy_tasks(shard_of(stencil_spec, energy_ms=200), journal) == []
+
+
+def test_the_reference_is_the_first_time_of_this_card_if_it_is_right(stencil_spec):
+    notes = [
+        {"note": "control", "card": card, "problem": PROBLEM, "time_ms": ms}
+        for card, ms in (("other", 7.0), ("c", 1.0), ("c", 2.0))
+    ]
+    shard = shard_of(stencil_spec, control_s=1)
+    journal = SimpleNamespace(rows=[], notes=notes)
+    found = control_of(shard, journal)
+    assert (found["reference_ms"], found["known"]) == (1.0, False)
+    journal.rows = rows(stencil_spec, TIMED)
+    assert control_of(shard, journal)["known"]
+    journal.rows = rows(stencil_spec, {"status": "wrong"})
+    assert control_of(shard, journal) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "again"),
+    [
+        ({}, True),
+        ({"times_ms": [0.1, 0.1, 0.1]}, False),
+        ({"timer": "host"}, False),
+        ({"attempt": 2}, False),
+        ({"status": "slow"}, False),
+    ],
+)
+def test_disturbed_repeats_of_the_device_are_made_once_more(stencil_spec, changed, again):
+    disturbed = {**TIMED, "times_ms": [0.1, 0.1, 0.05], "first_ms": 0.1, "timer": "events"}
+    disturbed["attempt"] = 1
+    journal = SimpleNamespace(rows=rows(stencil_spec, {**disturbed, **changed}), notes=[])
+    assert bool(second_attempts(shard_of(stencil_spec, disturbed=0.1), journal)) == again

@@ -46,3 +46,9 @@ def test_a_split_keeps_its_own_folds_alone():
     found = of_split(table(masks), "gpus")
     assert found["row"].tolist() == [1, 2]
     assert found[FOLDS].tolist() == ["gpus/h200.sm72 gpus/h100", "gpus/h200.sm72"]
+
+
+def test_a_split_learns_of_its_own_folds_alone():
+    rows = pd.DataFrame({FOLDS: ["a/1 ab/1", "ab/1", "a/2"], "x": [1, 2, 3]})
+    found = of_split(rows, "a")
+    assert (list(found[FOLDS]), list(found["x"])) == (["a/1", "a/2"], [1, 3])
