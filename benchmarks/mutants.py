@@ -40,8 +40,7 @@ PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "worklo
 REASONS = Path(__file__).with_name("survivors.yaml")
 SECONDS = 300.0  # time after which tests are stopped: a mutant that hangs is noticed
 
-SMALLEST = {"launchwise/base/robust.py": "tests/measuring/test_timing.py"}
-"""A module and tests of it, for the smallest size, which needs no coverage."""
+LIST = Path(__file__).with_name("mutants.json")  # its first is the smallest size
 
 
 class Covering:
@@ -229,11 +228,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         copies = [cloned(Path(folder, str(number))) for number in range(given.workers)]
-        if given.listed is not None:
+        if given.smallest:
+            covering = listed(copies[0], read_json(LIST)[:1])
+        elif given.listed is not None:
             covering = listed(copies[0], read_json(given.listed))
-        elif given.smallest:
-            ((module, tests),) = SMALLEST.items()
-            covering = {one: [tests] for one in drawn(copies[0], [module], 1, given.seed)}
         else:
             if given.coverage is None:
                 parser.error("--coverage or --listed is needed")

@@ -231,7 +231,7 @@ def test_a_fault_in_a_small_module_is_noticed(tmp_path):
     (row,) = result["rows"]
     assert row["file"] == "launchwise/base/robust.py"
     assert row["old"] in row["text"]
-    assert row["by"].startswith("tests/measuring/test_timing.py::")
+    assert row["by"].startswith("tests/learning/test_learning_clean.py::")
 
 
 def test_c45_and_weka_learn_the_same_tree(tmp_path):
