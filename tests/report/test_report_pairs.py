@@ -7,8 +7,7 @@ import pytest
 
 from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
-from launchwise.report.answer.back_to_back import back_to_back
-from launchwise.report.answer.in_pairs import gains_in_pairs
+from launchwise.report.answer.in_pairs import back_to_back, gains_in_pairs
 from launchwise.report.blocks import Section
 from tests.support.report_study import study
 from tests.support.shown import rows_of
