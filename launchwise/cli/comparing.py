@@ -317,7 +317,6 @@ def csv_text(comparison: Comparison) -> str:
 
 
 def problems(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
-    """Problem of each row."""
     return _dicts(rows[spec.problem_columns])
 
 

@@ -173,7 +173,6 @@ def _problem(row: pd.Series, spec: Spec) -> str:
 
 
 def lines_of_row(row: pd.Series, spec: Spec) -> list[str]:
-    """Lines of one verdict."""
     configuration = {name: row[name] for name in spec.tunable_columns}
     lines = [f"  {row['verdict']:<7}  {_problem(row, spec)}: {label(configuration, spec)}"]
     if pd.notna(row["gain"]):

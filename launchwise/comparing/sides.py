@@ -28,8 +28,6 @@ Key = tuple[str, str]  # GPU and workload
 
 @dataclass(frozen=True)
 class Side:
-    """Sweeps of one side."""
-
     name: str  # as the user named it
     files: Mapping[Key, Path]  # parquet file of each sweep
     scratch: Path | None = None  # folder of files that were taken out of a commit

@@ -193,8 +193,6 @@ MOST_ERRORS = 3
 
 @dataclass(frozen=True)
 class Error:
-    """An error of the compiler."""
-
     place: str  # file and line
     message: str
 

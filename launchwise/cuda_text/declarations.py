@@ -31,8 +31,6 @@ _PARAMETERS = (
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function."""
-
     name: str  # empty where it has none
     written: str  # its type without qualifiers, ``*`` and ``&``
     pointers: int
@@ -44,8 +42,6 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """A parameter of a template."""
-
     name: str
     kind: str  # type, value, pack, template or other
     text: str

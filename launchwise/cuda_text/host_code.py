@@ -59,8 +59,6 @@ class _Set:
 
 
 class HostCode:
-    """Host code of a text."""
-
     def __init__(self, root: Node, items: Sequence[Item]) -> None:
         self._root, self._items = root, items
 

@@ -55,7 +55,6 @@ _TOKEN = re.compile(
 
 
 def tokens_of(text: Node | str | None) -> list[str]:
-    """Tokens of a node or of a text."""
     return _TOKEN.findall(text if isinstance(text, str) else text_of(text))
 
 

@@ -56,8 +56,6 @@ BYTES: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class Structure:
-    """A structure."""
-
     # to types of ``spec.yaml``, none where not all are numbers
     fields: Mapping[str, str] = field(default_factory=dict)
     size: int = 0  # bytes, 0 where unknown

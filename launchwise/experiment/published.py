@@ -68,7 +68,6 @@ def read_records(path: Path) -> Records:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
     number = real(text)
     return number is not None and math.isfinite(number)
 
@@ -107,7 +106,6 @@ class Element(Strict, title="element"):
 
     @property
     def is_here(self) -> bool:
-        """Whether it has a place."""
         return bool(self.page or self.files)
 
     def sections(self, study: str) -> list[str]:

@@ -231,7 +231,6 @@ def placed(places: Places, configuration: Mapping[str, Value]) -> int:
 
 
 def _entry(device: int, answer: Answer, spec: Spec, places: Places) -> Entry:
-    """An answer as an entry."""
     place = partial(placed, places)
     first, *rest = answer.suggestions
     return Entry(

@@ -62,7 +62,6 @@ class Tested:
 
     @property
     def words(self) -> str:
-        """As a clause."""
         return (
             f"such answers, asked anew, reach {self.fraction:.3f} of the best speed at "
             f"{self.problems} blind problems"

@@ -220,7 +220,6 @@ def macro_name(name: str) -> str:
 
 
 def python_module(table: AnswerTable) -> str:
-    """Text of the module."""
     derived = dict(table.formulas.derived)
     return rendered(
         "answers.py.txt",

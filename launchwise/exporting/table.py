@@ -41,8 +41,6 @@ from launchwise.workloads.spec import Spec
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Answers of a study."""
-
     study: str
     spec: Spec
     stored: Stored

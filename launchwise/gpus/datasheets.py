@@ -82,7 +82,6 @@ class Datasheet(Strict):
 
     @property
     def is_amd(self) -> bool:
-        """Whether the card is one of AMD."""
         return "gfx_target" in self.figures
 
     @property

@@ -77,8 +77,6 @@ MOST_AHEAD = 10.0  # Ratio of the next time to the shortest; in the sweeps of da
 
 @dataclass(frozen=True)
 class Timed:
-    """Times of one sweep."""
-
     name: str  # name of the GPU
     datasheet: Datasheet | None  # of its card; None where it is unknown
     problem: tuple[Any, ...]  # values of the problem that the file states

@@ -82,7 +82,6 @@ def is_cache(content: object) -> bool:
 
 
 def sweep_of_cache(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
-    """Sweep in the content of a cache file."""
     cache: Mapping[str, Any] = content["cache"]
     names = _parameters(content, cache)
     objective = str(content.get("objective") or TIME)

@@ -53,7 +53,6 @@ def is_ktt(content: object) -> bool:
 
 
 def sweep_of_ktt(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
-    """Sweep in the content of a file of KTT."""
     metadata = as_mapping(content.get("Metadata"))
     unit = time_unit(metadata.get("TimeUnit", ""))
     if unit is None:

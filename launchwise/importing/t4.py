@@ -80,7 +80,6 @@ def is_t4(content: object) -> bool:
 def sweep_of_t4(
     content: Mapping[str, Any], path: str | Path, space: Space | None = None
 ) -> ForeignSweep:
-    """Sweep in the content of a T4 file."""
     metadata = as_mapping(content.get("metadata"))
     results = content["results"]
     notes: list[str] = []

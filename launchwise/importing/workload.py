@@ -160,8 +160,6 @@ def _entry(
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import."""
-
     folder: Path  # folder of the workload
     rows: dict[str, dict[str, int]]  # GPU to its number of rows by status
     flagged: dict[str, list[str]]  # GPU to why its rows are kept out of studies

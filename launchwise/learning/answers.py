@@ -193,7 +193,6 @@ class Answer:
 
     @property
     def percent(self) -> int:
-        """Percent of the intervals."""
         return percent_of(self.basis)
 
 

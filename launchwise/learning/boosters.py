@@ -71,7 +71,6 @@ class Booster:
 
     @property
     def features(self) -> int:
-        """Number of features."""
         return self._trees.features if self._trees else self.library.features(self._loaded)
 
     def predict(self, features: np.ndarray) -> np.ndarray:

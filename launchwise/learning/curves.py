@@ -107,7 +107,6 @@ class _Said:
         )
 
     def first(self, case: Case) -> Key:
-        """Its first recommendation."""
         places = self._places[case.key]
         return self._keys[places[int(np.argmax(self._rank[places] == 1))]]
 

@@ -93,7 +93,6 @@ class Domain:
 
     @cached_property
     def gpu_features(self) -> list[str]:
-        """Names of the features of a GPU."""
         every = next(iter(self.profiles.values())).features()
         return [name for name in every if self._is_used(name)]
 

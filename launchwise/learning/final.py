@@ -58,7 +58,6 @@ class Final:
 
     @property
     def spec(self) -> Spec:
-        """The workload."""
         return self.domain.spec
 
     @cached_property

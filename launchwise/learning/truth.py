@@ -89,7 +89,6 @@ class Truth:
 
     @staticmethod
     def columns(spec: Spec) -> list[str]:
-        """Columns that are read."""
         return [*spec.key_columns, "status", "time_ms", "times_ms", "basis"]
 
     def numbers(self, keys: Iterable[tuple[Any, ...]]) -> np.ndarray:

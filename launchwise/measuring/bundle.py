@@ -88,7 +88,6 @@ class Bundle:
         self.compilers: Mapping[str, str] = index.get("compilers", {})
 
     def cubin(self, name: str) -> bytes:
-        """Content of one cubin."""
         return self._cubins[name]
 
     def constant(self, build: Build, name: str) -> str:

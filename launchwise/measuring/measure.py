@@ -142,7 +142,6 @@ class ProblemContext:
             self.seconds[what] += time.perf_counter() - began
 
     def say_row(self, configuration: Configuration, row: dict[str, Any]) -> None:
-        """Report the row of a configuration."""
         more = {"seed": self.seed, "attempt": self.attempt}
         self.say({"event": "row", **self.problem, **configuration, **more, **row})
 

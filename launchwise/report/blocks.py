@@ -241,8 +241,6 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the report."""
-
     path: str  # below the report's folder
     name: str  # what leads to it is called so
     title: str

@@ -182,7 +182,6 @@ class StudyData:
 
     @property
     def problem_columns(self) -> list[str]:
-        """Columns that name a problem."""
         return self.spec.problem_columns
 
     @cached_property
@@ -217,7 +216,6 @@ class StudyData:
         return str(said).removesuffix(" measurements, expected")
 
     def split_title(self, split: str) -> str:
-        """Title of a split, from the settings."""
         found = self.settings.splits.get(split)
         return found.title if found else split
 

@@ -184,12 +184,10 @@ def _twin(column: str, present: Sequence[str]) -> str:
 
 
 def text_column(*demands: Demand, **options: Any) -> Column:
-    """Column of texts."""
     return Column("str", demands, **options)
 
 
 def real_column(*demands: Demand, **options: Any) -> Column:
-    """Column of real numbers."""
     # NaN marks a missing value; infinity is an error.
     return Column("float64", (*demands, FINITE), **options)
 
@@ -215,7 +213,6 @@ def value_column(values: Sequence[Value], **options: Any) -> Column:
 
 
 def problem_schema(spec: Spec) -> dict[str, Column]:
-    """Columns that name a problem of ``spec``."""
     columns = {}
     for name, parameter in spec.problem.items():
         if parameter.values is not None:

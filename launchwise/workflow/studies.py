@@ -147,7 +147,6 @@ class Values:
         self.blind = [name for name, study in self.studies.items() if study["blind"] is not None]
 
     def workload(self, study: str) -> str:
-        """Workload of a study."""
         return str(self.studies[study]["workload"])
 
     def profile_settings(self, gpu: str) -> Plain:
@@ -167,7 +166,6 @@ class Studies:
 
     @property
     def names(self) -> list[str]:
-        """Names of the studies."""
         return list(self._values.studies)
 
     def folder(self, study: str) -> str:
@@ -191,7 +189,6 @@ class Studies:
         return self._experiment.gpus_of(study)
 
     def sweep(self, gpu: str, study: str) -> str:
-        """Sweep that the study has of a GPU."""
         return f"results/sweeps/{gpu}/{self._values.workload(study)}.parquet"
 
     def sweeps(self, study: str) -> list[str]:
@@ -395,5 +392,4 @@ def present(path: str) -> list[str]:
 
 
 def profiles(gpus: Any) -> list[str]:
-    """Profiles of GPUs."""
     return [f"results/gpus/{gpu}.json" for gpu in gpus]

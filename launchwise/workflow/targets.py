@@ -185,7 +185,6 @@ class Reported:
 
     @staticmethod
     def templates() -> list[str]:
-        """Templates of the pages."""
         return sorted(map(str, Path(project_file("launchwise/report/templates")).iterdir()))
 
     def _tables(self) -> list[str]:

@@ -81,8 +81,6 @@ Size = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Launch of one kernel."""
-
     # Name of its ``__global__`` function, of a template with its arguments, ``gemm<64, float>``;
     # empty where host code knows it.
     kernel: str
@@ -116,7 +114,6 @@ class LaunchExpressions:
 
     @property
     def texts(self) -> list[str]:
-        """All of its expressions."""
         shared = [] if self.shared_bytes is None else [self.shared_bytes]
         return [*self.block, *self.grid, *shared]
 

@@ -87,8 +87,6 @@ def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a space."""
-
     # Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
     only: Mapping[str, list[Value]] = field(default_factory=dict)
     constraints: tuple[str, ...] = ()  # expressions that hold in it, beside the workload's own

@@ -40,8 +40,6 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TritonFunction:
-    """A ``@triton.jit`` function."""
-
     name: str
     parameters: tuple[Parameter, ...]
     prints: tuple[int, ...] = ()  # lines on which its file prints

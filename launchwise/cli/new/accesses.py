@@ -179,7 +179,6 @@ class Accesses:
         return "output", "output or input"
 
     def atomics(self, array: str) -> list[Access]:
-        """Atomic operations on an array."""
         return [one for one in self.of(array) if one.atomic]
 
     def is_single(self, array: str) -> bool:

@@ -76,7 +76,6 @@ def names_of(one: Polynomial) -> set[str]:
 
 
 def written(one: Polynomial) -> str:
-    """A polynomial as an expression."""
     text = ""
     for term, factor in sorted(one.items(), key=lambda pair: (not pair[0], pair[1] < 0)):
         size = abs(factor)

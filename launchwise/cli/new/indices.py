@@ -38,8 +38,6 @@ class Comparison:
 
 
 class Indices:
-    """Indices of a kernel."""
-
     def __init__(self, body: Body) -> None:
         self.body = body
         # axes of built-in variables that the kernel reads

@@ -50,8 +50,6 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """A parameter of a template."""
-
     name: str
     kind: str  # type, integer, flag or enum
     default: str = ""

@@ -226,8 +226,6 @@ _SMALLEST, _LARGEST = 2, 4096  # Numbers beyond are no sides of blocks and no ti
 
 @dataclass(frozen=True)
 class Tunable:
-    """A tunable."""
-
     name: str
     kind: str  # ``build`` or ``launch``
     values: list[Any]  # from which launchwise chooses
@@ -249,7 +247,6 @@ def axis_of(name: str) -> str:
 
 
 def is_block(name: str) -> bool:
-    """Whether a name is that of a side of the block."""
     lower = name.lower()
     return bool(_BLOCK.search(lower)) and not _NO_BLOCK.search(lower)
 

@@ -161,7 +161,6 @@ class BuildFacts:
         return found
 
     def write(self, path: Path) -> None:
-        """Write as JSON."""
         table = self._table.reset_index()
         plain = {str(name): values.tolist() for name, values in table.items()}
         write_json(path, {name: _without_nan(values) for name, values in plain.items()})

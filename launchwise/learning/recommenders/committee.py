@@ -162,7 +162,6 @@ class CommitteeRecommender(Recommender):
 
     @property
     def members(self) -> Sequence[Recommender]:
-        """Its members."""
         return [*self._members.values()]
 
     def fit(self, measurements: pd.DataFrame) -> Self:

@@ -208,8 +208,6 @@ def _way(context: ProblemContext, entered: list[Entered], replays: bool) -> Way:
 
 @dataclass
 class Rounds:
-    """Rounds of one problem."""
-
     _context: ProblemContext
     _runs: OpenLayouts
     _entered: list[Entered]

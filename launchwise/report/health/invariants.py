@@ -127,7 +127,6 @@ def _of_study(study: StudyData, cards: Mapping[str, Datasheet]) -> list[Violatio
 
 
 def violations(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> list[Violation]:
-    """Every violation, study by study."""
     return [each for study in studies for each in _of_study(study, cards)]
 
 

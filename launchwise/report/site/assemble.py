@@ -40,8 +40,6 @@ from launchwise.report.study import Run, StudyData
 
 @dataclass(frozen=True)
 class Report:
-    """What a report is made of."""
-
     studies: Sequence[StudyData]
     run: Run
     cards: Mapping[str, Datasheet] = field(default_factory=dict)  # for the power of the GPUs
@@ -139,7 +137,6 @@ def _whose(report: Report) -> str:
 
 
 def gpus_page(report: Report) -> Page:
-    """The page that compares the GPUs."""
     title = "GPU comparison"
     asked = report.studies, report.cards, report.prices, report.apart
     compared = _present(

@@ -45,7 +45,6 @@ class MissingStudy:
 
     @property
     def page(self) -> Page:
-        """The page of the study."""
         path = f"{self.name}/index.html"
         return Page(path, "Answer", self.title, self.question, [self.section], self.name)
 

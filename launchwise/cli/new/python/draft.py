@@ -41,8 +41,6 @@ _FIRST |= {"group": (8, 1, 8)}
 
 
 class Draft:
-    """What is written."""
-
     def __init__(self, path: Path, facts: Facts, kernel: Kernel) -> None:
         self.path, self.kernels, self.kernel = path, facts.kernels, kernel
         self.reading, self.tuning, self.host = kernel.reading, kernel.tuning, kernel.host

@@ -35,7 +35,6 @@ class Use:
 
     @property
     def role(self) -> str:
-        """Role of the argument."""
         if self.atomics or (self.is_loaded and self.is_stored):
             return "inout"
         return "output" if self.is_stored else "input"
@@ -120,8 +119,6 @@ class Tuning:
 
 @dataclass
 class Kernel:
-    """A kernel of Triton."""
-
     name: str
     line: int
     parameters: list[str]

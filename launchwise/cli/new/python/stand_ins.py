@@ -52,8 +52,6 @@ class Config:
 
 
 class Launch:
-    """A launch of a kernel."""
-
     def __init__(self, kernel: Kernel, grid: Any, given: tuple[Any, ...], named: Any) -> None:
         self.kernel, self.line = kernel, line_now()
         self.given = dict(zip(kernel.parameters, given, strict=False)) | named

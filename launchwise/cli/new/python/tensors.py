@@ -45,12 +45,10 @@ class Names:
     usual_bytes: int = 4  # Of an element whose type the file does not say.
 
     def symbol(self, name: str, symbol: Symbol) -> Value:
-        """Value of a symbol."""
         self.symbols.setdefault(name, symbol)
         return Value(ast.Name(name), known=symbol.known)
 
     def tensor(self, key: str, shape: Shape | None = None, kind: Kind | None = None) -> Tensor:
-        """A new tensor."""
         while key in self.tensors:
             key += "'"
         self.tensors[key] = Tensor(key, shape or Shape(key, self), kind or Kind())
@@ -75,7 +73,6 @@ class Shape:
         self.__dict__ = other.__dict__
 
     def size(self, place: int) -> Value:
-        """Size of a dimension."""
         place = place % self.rank if self.is_whole and -self.rank <= place < 0 else place
         if place not in self.sizes:
             symbol = Symbol("size", self, place)
@@ -84,12 +81,10 @@ class Shape:
         return self.sizes[place]
 
     def stride(self, place: int) -> Value:
-        """Stride of a dimension."""
         self.rank = max(self.rank, place + 1, -place)
         return self._names.symbol(f"{self.key}.stride({place})", Symbol("stride", self, place))
 
     def elements(self) -> Value:
-        """Number of elements."""
         if self.length is None:
             self.length = self._names.symbol(f"{self.key}.numel()", Symbol("length", self))
         return self.length
@@ -126,7 +121,6 @@ class Tensor:
 
 
 def tensor_of(value: Value) -> Tensor:
-    """The tensor that a value is."""
     if value._tensor is None:
         key = written(value._node)
         known = NOW[-1].tensors.get(key)
@@ -136,7 +130,6 @@ def tensor_of(value: Value) -> Tensor:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is used as a tensor."""
     return isinstance(value, Value) and (
         value._tensor is not None or written(value._node) in NOW[-1].tensors
     )

@@ -261,7 +261,6 @@ def node_of(value: Any) -> ast.expr:
 
 
 def value_of(value: Any) -> Value:
-    """Anything as a value."""
     if isinstance(value, Value):
         return value
     return Value(node_of(value), known=value if isinstance(value, int | float) else None)
