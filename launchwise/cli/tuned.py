@@ -28,7 +28,6 @@ NOTHING = "Nothing to be done: every row was measured, and answers are newer tha
 
 
 def as_text(spec: Spec, facts: Mapping[str, Any], pages: Sequence[str]) -> str:
-    """Answers for people."""
     lines = [f"{spec.title} on {facts['device_name']}"]
     for answer in facts["answers"]:
         lines += _lines(answer, spec)

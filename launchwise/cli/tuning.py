@@ -209,7 +209,6 @@ class Project:
 
     @property
     def answers(self) -> str:
-        """File with the answers, from the folder."""
         return f"results/answers/{self.gpu}/{self.spec.workload}.json"
 
     @property

@@ -132,7 +132,6 @@ class CpuDevice:
         raise LaunchFailed("the CPU device has no copy engine for tensor maps")
 
     def page_locked(self, nbytes: int) -> np.ndarray:
-        """Memory as any other."""
         return np.full(nbytes, 0x5A, np.uint8)
 
     def stream(self) -> str:

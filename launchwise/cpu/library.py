@@ -128,7 +128,6 @@ class Compiler:
         return {name: place for name, place in found.items() if name not in asked}
 
     def _preprocessed(self, build: Build) -> Source:
-        """Output of the preprocessor."""
         header, _ = toolchain.precompiled()
         places = [f"-I{place}" for place in include_folders(self._folder)]
         empty = toolchain.empty_headers(self._libraries(build))

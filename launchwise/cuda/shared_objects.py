@@ -19,5 +19,4 @@ def loaded(title: str, names: Sequence[str]) -> ctypes.CDLL:
 
 
 def address(buffer: Any) -> int:
-    """Address of a buffer of the measuring process."""
     return int(buffer.allocation)

@@ -60,7 +60,6 @@ class Item:
 
     @property
     def is_function(self) -> bool:
-        """Whether it defines or declares a function."""
         return self.declarator.arguments is not None and (
             self.inner.type != "declaration" or len(declarators(self.inner)) == 1
         )
@@ -239,7 +238,6 @@ _FUNCTIONS = ("function_definition", "template_declaration", "declaration", "fie
 
 
 def identifiers(nodes: Iterable[Node]) -> set[str]:
-    """Every identifier in some nodes."""
     return {text_of(each) for node in nodes for each in walk(node, *IDENTIFIERS)}
 
 

@@ -38,7 +38,6 @@ def text_of(node: Node | None) -> str:
 
 
 def plain(node: Node | None) -> str:
-    """Text of a node in one line."""
     return re.sub(r"\s+", " ", text_of(node)).strip()
 
 

@@ -342,7 +342,6 @@ def table_of(domain: Domain, study: str, stored: Stored) -> AnswerTable:
 
 
 def write_answer_table(path: Path, table: AnswerTable) -> None:
-    """Write a product's table."""
     write_sealed_json(path, table.stored.model_dump(), indent=None)
 
 

@@ -56,7 +56,6 @@ class Mapped(Strict, title="columns of a CSV file"):
 
     @property
     def named(self) -> list[str]:
-        """Every column that is named."""
         one = (self.devices, self.time, self.status, self.registers)
         return [*self.problem, *self.tunables, *self.repeats, *(each for each in one if each)]
 

@@ -72,7 +72,6 @@ Entry = Mapping[str, Any]
 
 
 def is_cache(content: object) -> bool:
-    """Whether the content of a JSON file is a Kernel Tuner cache."""
     if not isinstance(content, Mapping) or not isinstance(content.get("cache"), Mapping):
         return False
     entries = map(as_mapping, content["cache"].values())

@@ -35,7 +35,6 @@ _FAILURES = (
 
 
 def is_t1(content: object) -> bool:
-    """Whether the content of a JSON file is T1."""
     return isinstance(content, Mapping) and "ConfigurationSpace" in content
 
 

@@ -64,7 +64,6 @@ REPEATS = ("runtimes", "kernel_times", "times", "runtime", "kernel_time", "time"
 
 
 def is_t4(content: object) -> bool:
-    """Whether the content of a JSON file is T4."""
     results = as_mapping(content).get("results")
     if not isinstance(results, list):
         return False

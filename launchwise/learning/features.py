@@ -98,7 +98,6 @@ class Domain:
 
     @property
     def feature_names(self) -> list[str]:
-        """Columns of :meth:`features`."""
         return [*self._expressions, *self.gpu_features]
 
     def insist_on_features(self, names: Iterable[str]) -> None:

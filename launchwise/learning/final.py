@@ -62,7 +62,6 @@ class Final:
 
     @cached_property
     def intervals(self) -> Mapping[str, Offsets]:
-        """Situation to the interval of answers."""
         return {name: Offsets(**one) for name, one in self.facts["intervals"].items()}
 
     @cached_property

@@ -76,7 +76,6 @@ class Learnt:
 
     @property
     def predicting(self) -> list[str]:
-        """Methods that predict times."""
         return [name for name in self.said if not np.isnan(self.times_ms(name)).all()]
 
     def _values(self, method: str, column: str) -> np.ndarray:

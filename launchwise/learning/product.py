@@ -160,7 +160,6 @@ def _is_fitted(folder: Path, origin: str) -> bool:
 
 
 def _files_in(folder: Path) -> str:
-    """Digest of the files of the fitted models in a folder."""
     models = (folder / MODEL_FOLDER, folder / PREDICTOR_FOLDER)
     return digest_files(sorted(path for one in models for path in one.rglob("*") if path.is_file()))
 

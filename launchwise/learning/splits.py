@@ -48,7 +48,6 @@ class Case:
         return (self.gpu, *(self.problem[name] for name in sorted(self.problem)))
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
         return {"gpu": self.gpu, "problem": self.problem}
 
 

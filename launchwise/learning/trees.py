@@ -158,7 +158,6 @@ class OfTrees:
         return np.asarray(self.trees.predict(features))
 
     def model_width(self) -> int:
-        """Number of features of the trees."""
         return int(self.trees.features)
 
     def save_model(self, folder: Path) -> None:

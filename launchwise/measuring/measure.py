@@ -226,7 +226,6 @@ class LayoutRun:
         return row
 
     def close(self) -> None:
-        """Release the buffers."""
         self.session.close()
 
     def warm_up(self, configuration: Configuration) -> None:
@@ -374,7 +373,6 @@ class OpenLayouts:
         return self._open[layout]
 
     def close(self) -> None:
-        """Release all buffers."""
         for run in self._open.values():
             run.close()
         self._open.clear()

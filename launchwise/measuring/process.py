@@ -127,7 +127,6 @@ class MeasuringProcess:
 
 
 def death(code: int) -> str:
-    """An exit code, in words."""
     if code < 0:
         return f"the measuring process was killed by {signal.Signals(-code).name}"
     return f"the measuring process ended with code {code}"

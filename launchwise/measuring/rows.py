@@ -157,7 +157,6 @@ def checked_columns(found: Finding) -> dict[str, Any]:
 
 
 def complaint(found: Finding) -> str:
-    """Complaint about a result, or ''."""
     if not found.wrong and not math.isfinite(found.max_error):
         return f"the largest error is {found.max_error}"
     return found.wrong

@@ -84,7 +84,6 @@ class Control:
             self._measure()
 
     def close(self) -> None:
-        """Release the buffers."""
         self.settle()
         if self._run is not None:
             self._run.close()

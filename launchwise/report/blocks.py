@@ -66,7 +66,6 @@ class Drawing(Block):
 
     @property
     def end(self) -> float:
-        """Right end of the axis."""
         return max(LEAST_END, 1.02 * max(bar.line for bar in self.bars))
 
     @property

@@ -158,7 +158,6 @@ NARROW = 0.01
 
 
 def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
-    """Whether each row has a role: bool."""
     return pairs["roles"].isin(
         [text for text in pairs["roles"].unique() if role in text.split("+")]
     )

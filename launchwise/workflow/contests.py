@@ -82,7 +82,6 @@ class Contests:
         return next(iter(found), None)
 
     def pairs_before(self, gpu: str, study: str) -> list[str]:
-        """Pairs of a study, if there are any by now."""
         return present(f"results/pairs/{gpu}/{study}.parquet")
 
     def minutes(self, gpu: str, study: str, attempt: int) -> int:

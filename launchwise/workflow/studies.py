@@ -169,7 +169,6 @@ class Studies:
         return list(self._values.studies)
 
     def folder(self, study: str) -> str:
-        """Folder of the study's workload."""
         return self._values.folders[self._values.workload(study)]
 
     def own_folder(self, study: str) -> str:
@@ -192,7 +191,6 @@ class Studies:
         return f"results/sweeps/{gpu}/{self._values.workload(study)}.parquet"
 
     def sweeps(self, study: str) -> list[str]:
-        """Sweeps of the study's GPUs."""
         return [self.sweep(gpu, study) for gpu in self.gpus(study)]
 
     def times(self, study: str) -> list[str]:
@@ -200,7 +198,6 @@ class Studies:
         return [f"results/times/{gpu}/{study}.parquet" for gpu in self.gpus(study)]
 
     def profiles(self, study: str) -> list[str]:
-        """Profiles of the study's GPUs."""
         return profiles(self.gpus(study))
 
     def answered_gpus(self, study: str) -> list[str]:

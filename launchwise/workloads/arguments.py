@@ -80,7 +80,6 @@ class Fill(Strict, title="fill"):
 
     @property
     def formulas(self) -> tuple[str, ...]:
-        """Expressions of the numbers."""
         single = () if self.value is None else (self.value,)
         return self.uniform or self.normal or single
 

@@ -241,7 +241,6 @@ class OutputCheck:
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of what is compared."""
         return self._dtype if self.field is None else self._dtype[self.field]
 
     def difference(self, limit: float) -> Difference:

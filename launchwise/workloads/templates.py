@@ -304,7 +304,6 @@ def _complaint(
 
 
 def own_names(spec: SpecFields, variant: Variant) -> list[str]:
-    """Build tunables of a variant."""
     return [name for name in variant.tunables if spec.tunables[name].kind == "build"]
 
 

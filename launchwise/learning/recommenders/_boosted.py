@@ -124,7 +124,6 @@ class LambdarankRecommender(OfTrees, Recommender):
         return Judgement.without_times(-scores, self.fitted.prior.regret(rows, self.domain))
 
     def summary(self) -> dict[str, Any]:
-        """Features used."""
         return {
             "features": [*self.domain.spec.features, *self.domain.gpu_features],
         }

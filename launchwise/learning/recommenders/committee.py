@@ -183,7 +183,6 @@ class CommitteeRecommender(Recommender):
         return judged(losses, times, chosen, rows, self.domain, self.fitted.experience, weight)
 
     def summary(self) -> dict[str, Any]:
-        """Members and caution."""
         return {
             "features": [],
             "members": list(self._members),

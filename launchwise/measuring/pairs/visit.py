@@ -94,7 +94,6 @@ def _table(
 def _rows(
     contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]], of_peers: bool
 ) -> Iterator[dict[str, Any]]:
-    """Rows of all configurations, or of all libraries."""
     for contest in contests:
         rounds = rounds_of(contest, notes)
         best, usual, default = (_place(contest, rounds, role) for role in _REFERENCES)

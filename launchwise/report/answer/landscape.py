@@ -156,7 +156,6 @@ def _places(study: StudyData, name: str) -> Mapping[str, np.ndarray]:
 
 
 def landscape(study: StudyData) -> Section:
-    """All configurations of one problem."""
     chosen = shown_problem(study)
     gpu = chosen["gpu"]
     rows = _of_case(study, study.rows, chosen)

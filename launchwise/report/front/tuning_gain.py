@@ -45,7 +45,6 @@ class TuningGain:
 
     @property
     def verdict(self) -> str:
-        """Whether tuning pays, in words."""
         if self.best_interval is None:
             return "too few problems to tell"
         low, high = self.best_interval

@@ -72,7 +72,6 @@ class Report:
 
     @property
     def profiles(self) -> dict[str, GpuProfile]:
-        """Measured GPUs of all studies."""
         return {gpu: one for study in self.studies for gpu, one in study.profiles.items()}
 
     @property
@@ -150,7 +149,6 @@ def gpus_page(report: Report) -> Page:
 
 
 def health_page(report: Report) -> Page:
-    """The page on the quality of the sweeps."""
     studies, run = report.studies, report.run
     found = _present(
         made(

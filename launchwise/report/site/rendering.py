@@ -227,7 +227,6 @@ def parts_of(sections: Sequence[Section]) -> list[Section | Fold]:
 
 
 def panel_id(figure: Figure, place: int) -> str:
-    """Id of one panel's element."""
     return f"plot-{figure.id}-{place}"
 
 

@@ -44,7 +44,6 @@ def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any
 
 
 def names_read(code: CodeType) -> set[str]:
-    """Names that a function reads, and the functions in it."""
     inner = (one for one in code.co_consts if isinstance(one, CodeType))
     return set(code.co_names).union(*map(names_read, inner))
 

@@ -244,7 +244,6 @@ def _confine(cpu_seconds: int) -> None:
 
 
 def main() -> None:
-    """Answer one request."""
     end_with_the_starter()
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -176,7 +176,6 @@ class Places:
         return ast.Name(f"{self.shape.key}.shape")
 
     def numel(self) -> Value:
-        """Number of elements."""
         return self.shape.elements()
 
 
