@@ -52,10 +52,10 @@ FINAL = Path("results", "final")
 COMMAND = "recommend"
 
 
-def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> list[str]:
+def known_gpus(study: str, experiment: Experiment) -> list[str]:
     """GPUs that a study's product learnt from. Raises UserError when there is no such study, or no
     product of it."""
-    study_named(study, experiment, command)
+    study_named(study, experiment, COMMAND)
     path = experiment.root / FINAL / study / FACTS_FILE
     if not path.is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{study}"

@@ -20,10 +20,10 @@ DEVICE_NAMES_FILE = "data/device_names.csv"
 _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|gpu|graphics)\b")
 
 
-def read_device_names(path: str | Path | None = None) -> dict[str, str]:
+def read_device_names() -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card. Raises UserError when the file is no
     such table."""
-    return {simplified(device): card for device, card in _device_names(path)}
+    return {simplified(device): card for device, card in _device_names(None)}
 
 
 def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:

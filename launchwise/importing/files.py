@@ -259,10 +259,10 @@ def _closed(text: str, path: str | Path) -> str | None:
 
 
 @contextmanager
-def memory_limit(where: str | Path, nbytes: int, hint: str = "") -> Iterator[None]:
+def memory_limit(where: str | Path, nbytes: int) -> Iterator[None]:
     """Limit of the memory that a block takes beside what the process has, where the system tells
-    that. Raises UserError, which ends with ``hint``, when the block, which reads the file
-    ``where``, takes more than ``nbytes``."""
+    that. Raises UserError when the block, which reads the file ``where``, takes more than
+    ``nbytes``."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     try:
         most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -278,7 +278,7 @@ def memory_limit(where: str | Path, nbytes: int, hint: str = "") -> Iterator[Non
     except MemoryError as error:
         if not is_ours:
             raise
-        message = f"takes more than {nbytes // 10**6} MB of memory to read{hint}"
+        message = f"takes more than {nbytes // 10**6} MB of memory to read{RAISE}"
         raise UserError(where, "", message) from error
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -19,7 +19,7 @@ from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
-from launchwise.importing.files import MEMORY, MOST_BYTES, RAISE, memory_limit
+from launchwise.importing.files import MEMORY, MOST_BYTES, memory_limit
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
@@ -92,7 +92,7 @@ def _read_files(
             raise UserError("import", name, unknown("file", name, {Path(p).name for p in files}))
     found = []
     for path in files:
-        with memory_limit(path, MEMORY * asked.max_bytes, RAISE):
+        with memory_limit(path, MEMORY * asked.max_bytes):
             sweeps = read_sweeps(path, asked.space, asked.columns, asked.max_bytes)
         for sweep in sweeps:
             device = _named(asked.devices, path) or sweep.device_name

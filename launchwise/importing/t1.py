@@ -20,7 +20,6 @@ from launchwise.base.expressions import evaluate, names_in
 from launchwise.importing.files import (
     MEMORY,
     MOST_BYTES,
-    RAISE,
     memory_limit,
     parse_json,
     read_text,
@@ -89,7 +88,7 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
 def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
     """Space in a T1 file of at most ``most`` bytes, unpacked. Raises UserError when it is no T1, or
     a list of values is none that can be read."""
-    with memory_limit(path, MEMORY * most, RAISE):
+    with memory_limit(path, MEMORY * most):
         content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
         raise UserError(path, "ConfigurationSpace", "is missing: not a T1 file")

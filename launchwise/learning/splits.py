@@ -303,15 +303,17 @@ def _transfer_folds(
     return folds
 
 
-def left_out_together(cards: Mapping[str, str], most: int = MOST_TRANSFER_FOLDS) -> list[list[str]]:
+def left_out_together(cards: Mapping[str, str]) -> list[list[str]]:
     """GPUs that are held out at once: whole cards with their slices, each GPU in one group. Where
-    all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as many.
+    all are of one card, each GPU is a group. More groups than
+    :data:`MOST_TRANSFER_FOLDS` are dealt out to as many.
     ``cards``: GPU to the model of its card."""
     whole: dict[str, list[str]] = {}
     for gpu, card in cards.items():
         whole.setdefault(card, []).append(gpu)
     groups = list(whole.values()) if len(whole) > 1 else [[gpu] for gpu in cards]
-    dealt = [groups[start::most] for start in range(min(most, len(groups)))]
+    count = min(MOST_TRANSFER_FOLDS, len(groups))
+    dealt = [groups[start::count] for start in range(count)]
     return [[gpu for group in each for gpu in group] for each in dealt]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -70,7 +69,6 @@ def read_table(
     path: str | Path,
     schema: Schema,
     columns: Collection[str] | None = None,
-    only: Mapping[str, str] = MappingProxyType({}),
     most_values: int = MOST_VALUES,
 ) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
@@ -78,7 +76,6 @@ def read_table(
     A tunable or a metric that is newer than the table has its neutral value in every row.
 
     ``columns``: columns that are returned; all where it is None. Every column is checked.
-    ``only``: column to the text that rows have in it which are returned. Every row is checked.
     ``most_values``: most values that the file may hold.
     Raises UserError, one line: the file, the column, what is wrong. A truncated file is one of
     these.
@@ -93,8 +90,6 @@ def read_table(
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
     found = _read(path, schema, note["version"])
     schema.insist(path, found)
-    for name, text in only.items():
-        found = found[found[name] == text].reset_index(drop=True)
     if columns is not None:
         found = found[[name for name in found if name in columns]]
     work.count(work.FILES_READ, 1)

@@ -199,7 +199,7 @@ RECORD = Path("results/launchwise.json")
 KEY = "version"
 
 
-def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> None:
+def check_version(path: Path = RECORD) -> None:
     """Insist that no newer version made the results; those of an older one are brought up to date.
     Raises UserError when a newer version made them: this one may misread what it does not know."""
     _insist_on_folder(path.parent)
@@ -210,6 +210,7 @@ def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> Non
         theirs = Version(made)
     except InvalidVersion as error:
         raise UserError(path, KEY, f"{made!r} is no version: remove the file") from error
+    own = launchwise.__version__
     if theirs > Version(own):
         message = (
             f"{made} made these results, this is {own}: install launchwise {made} or newer, or "
@@ -226,11 +227,11 @@ def _insist_on_folder(path: Path) -> None:
         raise UserError(path, "", "is no folder: move it away, results go there")
 
 
-def record_version(path: Path = RECORD, own: str = launchwise.__version__) -> None:
+def record_version(path: Path = RECORD) -> None:
     """Note that this version writes results here; a stage says where nothing can be written."""
     with contextlib.suppress(UserError):
-        if not path.is_file() or read_json_object(path, KEY)[KEY] != own:
-            write_json(path, {KEY: own})
+        if not path.is_file() or read_json_object(path, KEY)[KEY] != launchwise.__version__:
+            write_json(path, {KEY: launchwise.__version__})
 
 
 def check_temporary_folder() -> None:
