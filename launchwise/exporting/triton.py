@@ -61,7 +61,7 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     fixed = _macros(spec, function)
     own = [*variant.tunables, *fixed]
     answers = [
-        _answer(entry, table, spec, own, variant)
+        _answer(entry, table, spec, own)
         for entry in table["entries"]
         if entry["configuration"][0] == name
     ]
@@ -145,7 +145,6 @@ def _answer(
     table: Mapping[str, Any],
     spec: Spec,
     own: Sequence[str],
-    variant: Variant,
 ) -> dict[str, Any]:
     whole = dict(zip(table["tunables"], entry["configuration"], strict=True))
     usual = dict(zip(table["tunables"], entry["usual"], strict=True))

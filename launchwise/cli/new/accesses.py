@@ -37,11 +37,6 @@ class Accesses:
         self._places: dict[tuple[int, int, frozenset[str]], tuple[str, Polynomial | None]] = {}
         for frame, node in body.nodes("identifier"):
             self._read(node, frame)
-        for frame, node in body.nodes("type_identifier"):
-            # `Random random(seeds[i]);` reads like a function that takes types.
-            if frame.depth == 0 and text_of(node) in self._arrays:
-                array = text_of(node)
-                self._found.setdefault(array, []).append(Access(frame, node, None, "r"))
 
     def of(self, array: str) -> list[Access]:
         """Uses of an array, in the order of the text, those of called functions last."""

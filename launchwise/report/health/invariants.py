@@ -8,7 +8,7 @@ them, and all else stands.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Violation:
     row: str  # that holds it, in words
 
 
-def _evaluated(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+def _evaluated(study: StudyData) -> Iterator[Violation]:
     """No answer beats the fastest of its own set; shares lie between 0 and 1."""
     rows = study.evaluation
     shares = ("fraction", "best_of_5", "best_of_20", "improved_runs")
@@ -60,7 +60,7 @@ def _outside(values: pd.Series) -> pd.Series:
     return (values < -ROUNDING) | (values > 1 + ROUNDING)
 
 
-def _curves(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+def _curves(study: StudyData) -> Iterator[Violation]:
     """Measuring more reaches no less."""
     if study.curves is None:
         return
@@ -72,7 +72,7 @@ def _curves(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violat
         yield _violation(study, rule, f"{row['model']}, {row['split']}: {row['measured']}", row)
 
 
-def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+def _pairs(study: StudyData) -> Iterator[Violation]:
     """A ratio lies in its interval, and a judged time has the ratio of its pairs."""
     keys = study.spec.key_columns
     for gpu, pairs in study.pairs.items():
@@ -90,7 +90,7 @@ def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violati
             yield _violation(study, "a judged time has the ratio of its pairs", "", row)
 
 
-def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+def _answers(study: StudyData) -> Iterator[Violation]:
     """Intervals have their ends in order; what is called measured was."""
     key = ["gpu", *study.problem_columns]
     tables = [table[key].drop_duplicates() for table in (study.rows, *study.tested.values())]
@@ -106,12 +106,7 @@ def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Viola
             yield _violation(study, "what is called measured was measured", "", row)
 
 
-RULES: tuple[Callable[[StudyData, Mapping[str, Datasheet]], Iterator[Violation]], ...] = (
-    _evaluated,
-    _curves,
-    _pairs,
-    _answers,
-)
+RULES = (_evaluated, _curves, _pairs, _answers)
 
 
 def _violation(study: StudyData, rule: str, what: str, row: Mapping[str, Any]) -> Violation:
@@ -122,17 +117,17 @@ def _violation(study: StudyData, rule: str, what: str, row: Mapping[str, Any]) -
 
 
 @remembered
-def _of_study(study: StudyData, cards: Mapping[str, Datasheet]) -> list[Violation]:
-    return [each for rule in RULES for each in rule(study, cards)]
+def _of_study(study: StudyData) -> list[Violation]:
+    return [each for rule in RULES for each in rule(study)]
 
 
-def violations(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> list[Violation]:
-    return [each for study in studies for each in _of_study(study, cards)]
+def violations(studies: Sequence[StudyData]) -> list[Violation]:
+    return [each for study in studies for each in _of_study(study)]
 
 
-def notice(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Notice | None:
+def notice(studies: Sequence[StudyData]) -> Notice | None:
     """What the front page says of violations; None where there are none."""
-    count = len(violations(studies, cards))
+    count = len(violations(studies))
     if not count:
         return None
     said = wording.plural(count, "figure contradicts", "figures contradict")
@@ -153,7 +148,7 @@ def _energies(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> I
 
 def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Section:
     """What was checked, and what does not hold; each violation goes into the log, too."""
-    found = violations(studies, cards)
+    found = violations(studies)
     for each in found[:MOST_SHOWN]:
         log.warning("%s: %s: %s", each.study, each.rule, each.row)
     named = [rule.__doc__ or "" for rule in RULES]

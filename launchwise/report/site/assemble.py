@@ -96,18 +96,16 @@ def front_page(report: Report, said: Sequence[Notice]) -> Page:
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
-    told = [*said, *_contradictions(studies, report.cards)]
+    told = [*said, *_contradictions(studies)]
     sections_ = index_page.sections(
         studies, report.missing, told, run.least_gain, run.settings_files
     )
     return Page(*FRONT, title, lead, sections_)
 
 
-def _contradictions(
-    studies: Sequence[StudyData], cards: Mapping[str, Datasheet]
-) -> Iterator[Notice]:
+def _contradictions(studies: Sequence[StudyData]) -> Iterator[Notice]:
     try:
-        found = invariants.notice(studies, cards)
+        found = invariants.notice(studies)
     except Exception:
         # Their section on the page of health fails for the same reason, and says so.
         return
