@@ -4,8 +4,9 @@
 
 In simulation on the public sweeps, each card in turn: a search that knows nothing (``alone``), the
 fastest configuration of each other card of its vendor without its time (``winners``), or their
-whole sweeps (``sweeps``). ``best_of`` is the share of the best speed after so many evaluations;
-``gain_of_sweeps`` what is gained over ``alone`` by what sweeps gain. No GPU is needed.
+whole sweeps (``sweeps``); ``unweighed``: these, but all cards count the same. ``best_of`` is the
+share of the best speed after so many evaluations; ``gain_of_sweeps`` what is gained over ``alone``
+by what sweeps gain. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from harness import searches
 from harness.command_line import arguments, write_result
 
-KNOWN = ("alone", "winners", "sweeps")
+KNOWN = ("alone", "winners", "sweeps", "unweighed")
 AFTER = (1, 5, 20)
 
 
@@ -26,7 +27,9 @@ def shares(workload: str, gpu: str, known: str) -> dict[str, float]:
     _, table = searches.public(workload)
     others = [] if known == "alone" else searches.others_of(gpu, table)
     columns = [table[each] for each in others]
-    search = searches.search_of(table.index, columns, known == "winners")
+    search = searches.search_of(
+        table.index, columns, None if known == "unweighed" else gpu, known == "winners"
+    )
     own = table[gpu].to_numpy(dtype=float)
     times = list(islice(searches.measured(search, own), max(AFTER)))
     return {f"best_of_{k}": searches.share(times[:k], float(np.min(own))) for k in AFTER}

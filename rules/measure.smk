@@ -116,6 +116,7 @@ rule prior:
         gpus=lambda wildcards: prior_gpus(experiment, wildcards.gpu, wildcards.workload),
         # Not inputs: they would wait until the GPU that extends them is measured.
         extended=lambda wildcards: prior_extended(experiment, wildcards.gpu, wildcards.workload),
+        facts=lambda wildcards: prior_facts(experiment, wildcards.gpu, wildcards.workload),
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
     script:
         "../scripts/prior.py"

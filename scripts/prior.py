@@ -11,6 +11,7 @@ def main(
     gpus: list[str],
     sweeps: list[Path],
     extended: list[dict[str, str]],
+    facts: dict[str, dict[str, Any]],
     problems: list[dict[str, Any]],
     output: Path,
 ) -> None:
@@ -18,6 +19,7 @@ def main(
 
     ``gpus``, ``sweeps``: other GPUs, and the sweep of each.
     ``extended``: other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
+    ``facts``: what is known of these GPUs, by which their rows weigh.
     """
     from launchwise.measuring.earlier_rows import write_prior
     from launchwise.tables.files import read_tables
@@ -28,7 +30,7 @@ def main(
     names = [*gpus, *(each["gpu"] for each in extended)]
     paths = [*sweeps, *(Path(each["path"]) for each in extended)]
     tables = read_tables(names, paths, measurement_schema(spec))
-    elsewhere = write_prior(output, spec, tables, problems)
+    elsewhere = write_prior(output, spec, tables, problems, facts)
     log.info(
         "%d problems, %d of them from the nearest problem measured, by %s",
         len(problems), elsewhere, ", ".join(tables),

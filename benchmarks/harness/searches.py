@@ -18,16 +18,18 @@ import pandas as pd
 from harness.projects import ROOT
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
-from launchwise.search.transfer_search import TransferSearch
+from launchwise.gpus.profile import read_profile
+from launchwise.search.likeness import away
+from launchwise.search.transfer_search import LARGEST_LOSS, TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.metrics import MEASURED, UNVERIFIED
 from launchwise.workloads.spec import load_spec
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
-OF_AMD = frozenset({"mi250x", "w6600", "w7800"})
-PUBLIC = ROOT / "data" / "public"
+PUBLIC, RECORDED = ROOT / "data" / "public", ROOT / "data" / "recorded"
 WORKLOADS = ("convolution", "pnpoly", "pnpoly_turing")  # public workloads whose cards are searched
+KERNELS = ("acoustic", "granger", "sentiment", "tridiagonal")  # of the project, with several cards
 CARDS = ("h100", "h200")  # whole cards with recorded sweeps
 
 LEAST_TIMED = 20
@@ -55,7 +57,7 @@ def recorded(workload: str) -> dict[tuple[Any, ...], pd.DataFrame]:
     """Values of each problem that both whole cards measured to the table of all cards."""
     spec = load_spec(ROOT / "kernels" / workload)
     found: dict[Any, dict[str, pd.Series]] = {}
-    for path in sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet")):
+    for path in sorted(RECORDED.glob(f"*/{workload}.parquet")):
         rows = read_table(path, measurement_schema(spec))
         rows = rows[rows["status"] != UNVERIFIED]
         rows = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED), np.inf))
@@ -83,21 +85,46 @@ def others_of(gpu: str, table: pd.DataFrame) -> list[str]:
     return [
         each
         for each in map(str, table)
-        if each.split(".")[0] != gpu.split(".")[0] and (each in OF_AMD) == (gpu in OF_AMD)
+        if each.split(".")[0] != gpu.split(".")[0] and is_amd(each) == is_amd(gpu)
     ]
 
 
+def is_amd(gpu: str) -> bool:
+    """Whether a card is one of AMD."""
+    return str(facts_of(gpu)["arch"]).startswith("gfx")
+
+
+@cache
+def facts_of(gpu: str) -> dict[str, Any]:
+    """Profile of a public or recorded card."""
+    folder = PUBLIC / "gpus" / gpu
+    return read_profile(
+        (folder if folder.is_dir() else RECORDED / gpu) / "profile.json"
+    ).model_dump()
+
+
+def losses(table: pd.DataFrame) -> pd.DataFrame:
+    """Log times over the best of each card, at most :data:`LARGEST_LOSS`."""
+    return (table / table.min()).clip(upper=np.exp(LARGEST_LOSS)).map(np.log)
+
+
 def search_of(
-    candidates: pd.Index[Any], known: Sequence[pd.Series], winners: bool = False
+    candidates: pd.Index[Any],
+    known: Sequence[pd.Series],
+    gpu: str | None = None,
+    winners: bool = False,
 ) -> TransferSearch:
-    """A search of some candidates that knows the times of columns, ms. ``winners``: the fastest
+    """A search of some candidates that knows the times of columns, ms. On ``gpu`` it weighs them by
+    what is known of the cards that they are named after. ``winners``: it knows the fastest
     configuration of each alone, and no time."""
-    losses = [np.log(each / each.min()).reindex(candidates).to_numpy(float) for each in known]
+    found = [np.log(each / each.min()).reindex(candidates).to_numpy(float) for each in known]
     if winners:
-        losses = [np.where(each == 0, 0.0, np.nan) for each in losses]
-    points = pd.get_dummies(candidates.to_frame(index=False).infer_objects())
-    table = np.array(losses).reshape(len(losses), len(candidates)).T
-    return TransferSearch(points.to_numpy(float), table, [winners] * len(losses))
+        found = [np.where(each == 0, 0.0, np.nan) for each in found]
+    points = pd.get_dummies(candidates.to_frame(index=False).infer_objects()).to_numpy(float)
+    losses = np.array(found).reshape(len(found), len(candidates)).T
+    own = None if gpu is None else facts_of(gpu)
+    away_from = [away(own, own and facts_of(str(each.name))) for each in known]
+    return TransferSearch(points, losses, away_from, [winners] * len(found))
 
 
 def measured(search: TransferSearch, own: np.ndarray) -> Iterator[float | None]:

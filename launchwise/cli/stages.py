@@ -36,7 +36,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.sweep import builds_of, problem_seconds, visit
 from launchwise.workflow.plan import RECORD
-from launchwise.workflow.sweeps import prior_extended
+from launchwise.workflow.sweeps import prior_extended, prior_facts
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, narrowings
@@ -110,6 +110,7 @@ class Stages:
         workload = self._spec.workload
         self._folder = experiment.folders[workload]
         self._others = prior_extended(experiment, self._gpu, workload)
+        self._facts_of_others = prior_facts(experiment, self._gpu, workload)
         self._files = Files(self.project.folder, workload, self._gpu, self.arch)
         sweep = experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
@@ -237,7 +238,7 @@ class Stages:
             names = [each["gpu"] for each in self._others]
             paths = [Path(each["path"]) for each in self._others]
             tables = read_tables(names, paths, measurement_schema(self._spec))
-            if near := write_prior(path, self._spec, tables, self._problems):
+            if near := write_prior(path, self._spec, tables, self._problems, self._facts_of_others):
                 log.info("%d of %d problems were measured by no other GPU: rows of the nearest "
                          "one stand in", near, len(self._problems))  # fmt: skip
             return read_prior(path, self._spec)
@@ -263,7 +264,7 @@ class Stages:
             prior=prior
             if advice is None
             # What is expected has as much weight as all that is known.
-            else lambda each: with_expected(prior(each) if prior else [], advice.expected),
+            else lambda each: with_expected(prior(each) if prior else [], ({}, advice.expected)),
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
         )
 

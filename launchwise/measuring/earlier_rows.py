@@ -276,10 +276,15 @@ def gather(
 
 
 def write_prior(
-    path: str | Path, spec: Spec, sweeps: Mapping[str, pd.DataFrame], problems: Iterable[Problem]
+    path: str | Path,
+    spec: Spec,
+    sweeps: Mapping[str, pd.DataFrame],
+    problems: Iterable[Problem],
+    gpus: Mapping[str, Mapping[str, Any]],
 ) -> int:
-    """Write other GPUs' rows (``sweeps``) of each problem to be measured, or of the nearest one.
-    Returns the number of problems whose prior is another problem's."""
+    """Write other GPUs' rows (``sweeps``) of each problem to be measured, or of the nearest one,
+    and what is known of these GPUs (``gpus``, see :mod:`launchwise.search.likeness`). Returns the
+    number of problems whose prior is another problem's."""
     tables = {gpu: _usable(rows, spec) for gpu, rows in sweeps.items()}
     known = {gpu: _by_problem(rows, spec) for gpu, rows in tables.items()}
     measured = list(dict.fromkeys(key for groups in known.values() for key in groups))
@@ -292,7 +297,7 @@ def write_prior(
         taken.append({"problem": problem, "from": from_problem, "gpus": list(found)})
     schema = prior_schema(spec)
     table = pd.concat(pieces, ignore_index=True) if pieces else schema.empty()
-    write_table(path, table[list(schema.columns)], schema, {"priors": taken})
+    write_table(path, table[list(schema.columns)], schema, {"priors": taken, "gpus": gpus})
     return sum(each["from"] not in (None, each["problem"]) for each in taken)
 
 
@@ -318,15 +323,17 @@ def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
     that the file was not written for. Raises UserError when the file is missing or is no prior of
     this workload."""
     table = read_table(path, prior_schema(spec))
-    asked = [each["problem"] for each in read_facts(path)["priors"]]
+    facts = read_facts(path)
+    asked = [each["problem"] for each in facts["priors"]]
     found: dict[tuple[Value, ...], Prior] = {
         tuple(problem[name] for name in spec.problem_columns): [] for problem in asked
     }
     groups: Any = table.groupby([*spec.problem_columns, "gpu"], sort=False, observed=True)
-    for (*problem, _), rows in groups:
+    for (*problem, gpu), rows in groups:
         configurations = rows[spec.tunable_columns].astype(object).to_numpy().tolist()
         times = [None if math.isnan(time_ms) else time_ms for time_ms in rows["time_ms"].tolist()]
-        found[tuple(problem)].append(list(zip(configurations, times, strict=True)))
+        told = list(zip(configurations, times, strict=True))
+        found[tuple(problem)].append((facts.get("gpus", {}).get(gpu, {}), told))
 
     def of(problem: Problem) -> Prior:
         key = tuple(problem[name] for name in spec.problem_columns)

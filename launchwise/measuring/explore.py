@@ -13,7 +13,7 @@ import math
 import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.experiment.method import STATED_PERCENT
@@ -56,9 +56,10 @@ class RandomDraws:
     # Earlier outcomes: the rows of a journal, in order. Those of variants that are not verified
     # come from a sweep of everything and do not count.
     known: Iterable[Told] = ()
-    # For each other GPU its configurations and times of this problem or of one that is near (see
-    # launchwise.measuring.earlier_rows): TransferExplorer begins with them.
-    prior: Iterable[Iterable[Told]] = ()
+    # For each other GPU what is known of it, its configurations and times of this problem or of one
+    # that is near (see launchwise.measuring.earlier_rows): TransferExplorer begins with them.
+    prior: Iterable[tuple[Mapping[str, Any], Iterable[Told]]] = ()
+    gpu: Mapping[str, Any] = field(default_factory=dict)  # what is known of this one
     # It ends once the chance that a candidate is left that is faster than the best by more than
     # this, in percent, is at most a tenth; None: not before the budget.
     stop_below_percent: float | None = None
@@ -269,9 +270,11 @@ class TransferExplorer(RandomDraws):
 
     def _prepare(self) -> None:
         from launchwise.search.candidates import KeyedSearch, fastest_elsewhere, texts_of
+        from launchwise.search.likeness import away
 
-        every = [self._losses_of(measured) for measured in self.prior]
-        self._losses = [losses for losses in every if losses]
+        every = [(away(self.gpu, gpu), self._losses_of(rows)) for gpu, rows in self.prior]
+        away_from = [each for each, losses in every if losses]
+        self._losses = [losses for _, losses in every if losses]
         # A state of its own: the sample must be the same whatever is told.
         state = random.Random(f"{self.seed}")
         sampled = self._draws.sample(state, SAMPLED_CANDIDATES)
@@ -282,7 +285,9 @@ class TransferExplorer(RandomDraws):
         elsewhere = fastest_elsewhere(self._losses, CANDIDATES_FROM_ELSEWHERE)
         keys = [*map(self._draws.key, sampled), *elsewhere, *map(self._draws.key, first)]
         self._times: list[tuple[float, int]] = []
-        self._search = KeyedSearch(keys, texts_of(self._spec), self._losses) if keys else None
+        self._search = (
+            KeyedSearch(keys, texts_of(self._spec), self._losses, away_from) if keys else None
+        )
 
     def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
         """Losses of one other GPU's configurations that are feasible here."""

@@ -265,8 +265,8 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
     until = time.monotonic() + (how["seconds"] or math.inf)
     names = context.workload.spec.tunable_columns
     prior = [
-        [(dict(zip(names, values, strict=True)), time_ms) for values, time_ms in measured]
-        for measured in how.get("prior", [])
+        (gpu, [(dict(zip(names, values, strict=True)), time_ms) for values, time_ms in measured])
+        for gpu, measured in how.get("prior", [])
     ]
     explorer = EXPLORERS[how["kind"]](
         context.workload.spec,
@@ -277,6 +277,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
         how["guesses"],
         [(configuration, time_ms) for configuration, time_ms in how["known"]],
         prior,
+        how.get("gpu", {}),
         **how.get("options", {}),
     )
     runs = OpenLayouts(context)

@@ -58,6 +58,7 @@ class Shard:
     guesses: Callable[[Problem], list[Configuration]] | None = None
     # Rows of other GPUs, for an explorer that starts from them.
     prior: Callable[[Problem], Prior] | None = None
+    gpu: Mapping[str, Any] = field(default_factory=dict)  # by what it weighs those GPUs
     claims: Claims | None = None  # source of further problems
     # Rows of an earlier sweep that stay: only what they lack is measured.
     extension: Extension | None = None

@@ -77,7 +77,7 @@ def _to_explore(
         if shard.extension:
             known = [*map(list, shard.extension.told(problem)), *known]
             guesses = [*shard.extension.anchors(problem), *guesses]
-        explore = {
+        explore: dict[str, Any] = {
             "kind": strategy.kind,
             "budget": shard.budget,
             "seconds": shard.problem_seconds,
@@ -88,6 +88,7 @@ def _to_explore(
         if shard.searches_from_others:
             others = shard.prior(problem) if shard.prior else []
             explore["prior"] = [*others, *own_prior(key, measured)]
+            explore["gpu"] = dict(shard.gpu)
         if strategy.stop_below_percent is not None:
             explore["options"] = {"stop_below_percent": strategy.stop_below_percent}
         yield {"problem": problem, "configurations": [], "explore": explore, **marks.get(key, {})}

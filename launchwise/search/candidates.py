@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.search.likeness import away
 from launchwise.search.transfer_search import SURE, TransferSearch
 from launchwise.workloads.spec import Spec
 
@@ -67,19 +68,21 @@ def described(
 
 class KeyedSearch(TransferSearch):
     """A search among candidates that are known by their keys. ``keys``: of the candidates, each
-    once. ``texts``, ``losses``: see :func:`described`; ``winners``: see :class:`TransferSearch`."""
+    once. ``texts``, ``losses``: see :func:`described`. ``away``, ``winners``: see
+    :class:`TransferSearch`."""
 
     def __init__(
         self,
         keys: Iterable[Key],
         texts: Sequence[Sequence[Any]],
         losses: Sequence[Mapping[Key, float]],
+        away: Sequence[float] | None = None,
         winners: Sequence[bool] | None = None,
     ) -> None:
         self.keys = list(dict.fromkeys(keys))
         self.places = {key: place for place, key in enumerate(self.keys)}
         self._texts, self._elsewhere = texts, losses
-        super().__init__(*described(self.keys, texts, losses), winners)
+        super().__init__(*described(self.keys, texts, losses), away, winners)
 
     def add(self, keys: Iterable[Key]) -> None:
         """Further candidates; those that are known stay."""
@@ -110,8 +113,8 @@ class Search:
     """Proposes which configuration to measure next, from what is known of other GPUs.
 
     Raises ValueError when there is no tunable, one has no value or others than numbers and texts,
-    nothing is allowed, ``known`` has another shape or a configuration that lacks a tunable, or none
-    of the ``winners`` of a list is of the space.
+    nothing is allowed, ``known`` has another shape or a configuration that lacks a tunable, a fact
+    of a GPU is no number above 0, or none of the ``winners`` of a list is of the space.
 
     Parameters
     ----------
@@ -125,6 +128,10 @@ class Search:
         count.
     seed
         Decides between candidates that are as promising.
+    gpu, known_gpus
+        Facts of this GPU, and of each one of ``known`` (see
+        :func:`launchwise.search.likeness.differences`): the more alike, the more its rows count. A
+        GPU that lacks one, or is None, counts like the mean of the others.
     winners
         Configurations that are known to be fast, without times: for each GPU, or each near problem,
         a list of those that a library ships or a table names. What it does not name was not faster.
@@ -145,6 +152,8 @@ class Search:
         allowed: Callable[[Configuration], bool] | None = None,
         known: Iterable[Iterable[Told]] = (),
         seed: int = 0,
+        gpu: Mapping[str, Any] | None = None,
+        known_gpus: Sequence[Mapping[str, Any] | None] | None = None,
         winners: Iterable[Iterable[Configuration]] = (),
     ) -> None:
         if not tunables:
@@ -152,8 +161,15 @@ class Search:
         self._tunables = {name: _listed(name, values) for name, values in tunables.items()}
         self._allowed = allowed or (lambda _: True)
         every = [self._losses_of(rows) for rows in known]
+        gpus = [None] * len(every) if known_gpus is None else known_gpus
+        if len(gpus) != len(every):
+            raise ValueError(f"known_gpus has {len(gpus)} GPUs, known {len(every)}")
+        pairs = [
+            (losses, away(gpu, other)) for losses, other in zip(every, gpus, strict=True) if losses
+        ]
         won = [self._won(each) for each in winners]
-        self._known = [*(losses for losses in every if losses), *won]
+        self._known = [*(losses for losses, _ in pairs), *won]
+        away_from = [*(each for _, each in pairs), *[math.nan] * len(won)]
         elsewhere = fastest_elsewhere(self._known, MOST_CANDIDATES)
         found = [*self._drawn(random.Random(seed)), *elsewhere]
         if not found:
@@ -162,8 +178,8 @@ class Search:
             values if any(isinstance(value, str) for value in values) else []
             for values in self._tunables.values()
         ]
-        are_winners = [False] * (len(self._known) - len(won)) + [True] * len(won)
-        self._search = KeyedSearch(found, texts, self._known, are_winners)
+        are_winners = [False] * len(pairs) + [True] * len(won)
+        self._search = KeyedSearch(found, texts, self._known, away_from, are_winners)
         self._best: tuple[dict[str, Value], float] | None = None
 
     @property

@@ -1,8 +1,9 @@
 """Search of a space on a new GPU, guided by rows of other GPUs.
 
 A Gaussian process over the candidates of one problem (:mod:`launchwise.search.process`). Its mean
-is the mean loss (log time / best) on the other GPUs. After each measurement the candidate of the
-largest expected improvement is next. Without other GPUs the first candidates lie far apart, and of
+is the mean loss (log time / best) on the other GPUs, those most that are most like the new one
+(:mod:`launchwise.search.likeness`). After each measurement the candidate of the largest expected
+improvement is next. Without other GPUs the first candidates lie far apart, and of
 those that follow every third is a neighbour of one of the fastest.
 
 A search may end by the chance that something clearly faster was left. A process that has learnt
@@ -104,13 +105,19 @@ class TransferSearch:
     ``losses``: log(time / best time) of each candidate on each other GPU: float64, shape
         (candidates, GPUs); inf where it failed, NaN where it was not measured. No column without
         other GPUs.
+    ``away``: of each other GPU how unlike the new one it is (:mod:`launchwise.search.likeness`):
+        float64, shape (GPUs,); NaN counts like their mean. All alike when left out.
     ``winners``: of each other GPU whether its losses are those of winners alone: what is absent was
         not faster than what is there; bool, shape (GPUs,); of none when left out.
     Raises ValueError when there is no candidate, or the shapes do not fit.
     """
 
     def __init__(
-        self, points: np.ndarray, losses: np.ndarray, winners: Sequence[bool] | None = None
+        self,
+        points: np.ndarray,
+        losses: np.ndarray,
+        away: Sequence[float] | None = None,
+        winners: Sequence[bool] | None = None,
     ) -> None:
         if not len(points) or len(points) != len(losses):
             raise ValueError(f"{len(points)} candidates have losses of {len(losses)}")
@@ -118,9 +125,11 @@ class TransferSearch:
         self._axes = Axes.of(points)
         scaled = self._axes.scaled(points)
         self._medians = _medians(losses)
+        count = losses.shape[1]
+        self._weights = weights_of(np.zeros(count) if away is None else np.asarray(away, float))
         self._won = [
             scaled[np.isfinite(column)] if is_won else None
-            for column, is_won in zip(losses.T, winners or [False] * losses.shape[1], strict=True)
+            for column, is_won in zip(losses.T, winners or [False] * count, strict=True)
         ]
         self._mean, deviations = self._shared(losses, scaled)
         self._process = Process(scaled, deviations)
@@ -254,8 +263,8 @@ class TransferSearch:
         return np.minimum(np.array(self._logs) - self._best(), self._largest_loss)
 
     def _shared(self, losses: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of bounded losses per candidate, and each GPU's deviations from it. What was not
-        measured has the GPU's median loss; of a GPU whose winners alone are known, what it is
+        """Weighted mean of bounded losses per candidate, and each GPU's deviations from it. What
+        was not measured has the GPU's median loss; where winners alone are known, what it is
         expected to lose to the nearest of them."""
         known = np.minimum(losses, LARGEST_LOSS)
         for place, won in enumerate(self._won):
@@ -263,7 +272,7 @@ class TransferSearch:
             known[unknown, place] = (
                 self._medians[place] if won is None else lost_to(won, points[unknown])
             )
-        mean = known.mean(axis=1) if known.shape[1] else np.zeros(len(known))
+        mean = known @ self._weights
         return mean, known - mean[:, None]
 
 
@@ -311,3 +320,12 @@ def _medians(losses: np.ndarray) -> np.ndarray:
     return np.array(
         [np.median(each[~np.isnan(each)]) if (~np.isnan(each)).any() else 0.0 for each in found.T]
     )
+
+
+def weights_of(away: np.ndarray) -> np.ndarray:
+    """Weights of other GPUs by how unlike the new one they are; of the mean one where that is NaN:
+    float64, shape (GPUs,), of sum 1."""
+    known = away[~np.isnan(away)]
+    filled = np.where(np.isnan(away), known.mean() if len(known) else 0.0, away)
+    found = np.exp(-(filled - filled.min(initial=0.0)))
+    return np.asarray(found / found.sum()) if len(found) else found

@@ -25,6 +25,7 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
 from launchwise.gpus.profile import read_profile
+from launchwise.search.likeness import FACTS
 from launchwise.workflow.plan import in_order
 from launchwise.workflow.studies import Values
 from launchwise.workloads.parts import Value
@@ -250,6 +251,18 @@ def prior_extended(experiment: Experiment, gpu: str, workload: str) -> list[dict
         {"gpu": other, "path": str(path), "digest": _digest(path)}
         for other, path in _prior(experiment, gpu, workload)[1].items()
     ]
+
+
+def prior_facts(experiment: Experiment, gpu: str, workload: str) -> dict[str, dict[str, Any]]:
+    """What is known of the GPUs of both, by which their rows weigh; a sweep without a profile
+    beside it is of a GPU of which nothing is known."""
+    recorded, others = _prior(experiment, gpu, workload)
+    profiles = {name: path.with_name("profile.json") for name, path in (recorded | others).items()}
+    return {
+        name: read_profile(path).model_dump(include={*FACTS})
+        for name, path in profiles.items()
+        if path.is_file()
+    }
 
 
 def _prior(

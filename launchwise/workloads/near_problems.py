@@ -15,9 +15,10 @@ import numpy as np
 
 from launchwise.workloads.parts import Value
 
-Prior = list[list[tuple[list[Value], float | None]]]
-"""For each other GPU, values of configurations (in the order of :attr:`Spec.tunable_columns`) with
-their times in ms; None for those that failed. As JSON holds it."""
+Prior = list[tuple[dict[str, Any], list[tuple[list[Value], float | None]]]]
+"""For each other GPU, what is known of it (see :mod:`launchwise.search.likeness`; empty: nothing),
+and values of configurations (in the order of :attr:`Spec.tunable_columns`) with their times in ms;
+None for those that failed. As JSON holds it."""
 
 Measured = Mapping[tuple[Value, ...], list[tuple[list[Value], float | None]]]
 """Values of a problem to those of its configurations with their times in ms, as in a prior."""
@@ -67,7 +68,7 @@ def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:
         for values, rows in measured.items()
         if any(time_ms is not None for _, time_ms in rows)
     ]
-    return [list(measured[near]) for near in nearest_others(asked, timed)]
+    return [({}, list(measured[near])) for near in nearest_others(asked, timed)]
 
 
 def with_expected(known: Sequence[Rows], expected: Rows) -> list[Rows]:

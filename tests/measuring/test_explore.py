@@ -75,7 +75,7 @@ def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
 ):
     small = len(spec.tunables) < len(LARGE)
     likely = space.configurations(spec, PROBLEM, FACTS)[1 : 1 + guessed] if small else []
-    others = [driven(RandomDraws(spec, PROBLEM, FACTS, 20, seed))]
+    others = [({}, driven(RandomDraws(spec, PROBLEM, FACTS, 20, seed)))]
     more = {"prior": others} if kind is TransferExplorer and guessed else {}
     whole = driven(kind(spec, PROBLEM, FACTS, 45, seed, likely, **more))
     for rows in killed:

@@ -36,7 +36,7 @@ def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses():
     rows = measured(spec, bowl(), 60)
     ranked = sorted(rows, key=lambda row: row[1] or math.inf)
     guess = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
-    explorer = TransferExplorer(spec, PROBLEM, None, 4, 1, [guess], prior=[rows])
+    explorer = TransferExplorer(spec, PROBLEM, None, 4, 1, [guess], prior=[({}, rows)])
     found = [each for each, _ in driven(explorer, bowl())]
     assert found[0] == baseline(spec)
     assert {name: found[1][name] for name in guess} == guess
@@ -56,7 +56,7 @@ def test_what_is_infeasible_here_or_unknown_is_not_taken_from_elsewhere():
         ({**dict.fromkeys(LARGE, 4), "variant": "tiled"}, 0.2),
         ({**dict.fromkeys(LARGE, 8), "variant": "tiled"}, 0.8),
     ]
-    explorer = TransferExplorer(spec, PROBLEM, facts, 30, 1, prior=[elsewhere])
+    explorer = TransferExplorer(spec, PROBLEM, facts, 30, 1, prior=[({}, elsewhere)])
     found = [each for each, _ in driven(explorer)]
     assert [found[1][name] for name in LARGE] == [4] * len(LARGE)
     assert len(found) == 30
@@ -68,7 +68,7 @@ def test_gpus_that_only_failed_are_as_good_as_none():
     failed = [(each, None) for each, _ in measured(spec, bowl(), 30)]
     runs = [
         driven(TransferExplorer(spec, PROBLEM, None, 30, 1, prior=prior), bowl())
-        for prior in ([], [failed], [[]])
+        for prior in ([], [({}, failed)], [({}, [])])
     ]
     assert runs[0] == runs[1] == runs[2]
 
@@ -76,7 +76,7 @@ def test_gpus_that_only_failed_are_as_good_as_none():
 def test_a_small_space_is_measured_whole_whatever_others_say():
     spec = made({"a": POWERS, "b": [1, 2]}, {"plain": ([], []), "tiled": (["a", "b"], ["a > b"])})
     rows = [({"variant": "tiled", "a": 8, "b": 2}, 1.0)]
-    found = driven(TransferExplorer(spec, PROBLEM, None, 1000, 1, prior=[rows]))
+    found = driven(TransferExplorer(spec, PROBLEM, None, 1000, 1, prior=[({}, rows)]))
     sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 1000)
     every = [baseline(spec), *sampled]
     assert {key(each) for each, _ in found} == {key(each) for each in every}
@@ -94,7 +94,7 @@ def test_rows_of_another_strategy_are_taken_in():
 @few_candidates()
 def test_how_sure_a_search_is_is_said_at_its_end():
     spec = large(CONSTRAINTS, ["other", "tiled"])
-    prior = [measured(spec, bowl(0.4), 80)]
+    prior = [({}, measured(spec, bowl(0.4), 80))]
 
     def said(rows, percent):
         explorer = TransferExplorer(

@@ -32,28 +32,31 @@ A100 = sweep(
 T4 = sweep([(4, "tiled", 1, 7.0, "ok"), (4, "tiled", 2, 3.0, "unverified")])
 
 
+FACTS = {"sms": 108, "arch": "sm_80"}
+
+
 def written(path, sizes, spec=SPEC):
     sweeps = {"a100": A100, "t4": T4}
-    return write_prior(path, spec, sweeps, [{"m": size} for size in sizes])
+    return write_prior(path, spec, sweeps, [{"m": size} for size in sizes], {"a100": FACTS})
 
 
 def test_each_problem_has_the_rows_of_every_gpu(tmp_path):
     assert written(tmp_path / "p.parquet", [4, 64]) == 0
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     assert prior({"m": 4}) == [
-        [(["plain", 1], 2.0), (["tiled", 2], 1.0), (["tiled", 4], None)],
+        (FACTS, [(["plain", 1], 2.0), (["tiled", 2], 1.0), (["tiled", 4], None)]),
         # What was not verified says nothing.
-        [(["tiled", 1], 7.0)],
+        ({}, [(["tiled", 1], 7.0)]),
     ]
     # One launch that was far too slow is a time.
-    assert prior({"m": 64}) == [[(["plain", 1], 9.0), (["tiled", 4], 5.0)]]
+    assert prior({"m": 64}) == [(FACTS, [(["plain", 1], 9.0), (["tiled", 4], 5.0)])]
 
 
 def test_a_problem_that_nobody_measured_has_the_rows_of_the_nearest_one(tmp_path):
     assert written(tmp_path / "p.parquet", [8, 40]) == 2
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     assert len(prior({"m": 8})) == 2
-    assert prior({"m": 40}) == [[(["plain", 1], 9.0), (["tiled", 4], 5.0)]]
+    assert prior({"m": 40}) == [(FACTS, [(["plain", 1], 9.0), (["tiled", 4], 5.0)])]
     assert read_facts(tmp_path / "p.parquet")["priors"] == [
         {"problem": {"m": 8}, "from": {"m": 4}, "gpus": ["a100", "t4"]},
         {"problem": {"m": 40}, "from": {"m": 64}, "gpus": ["a100"]},
@@ -63,7 +66,7 @@ def test_a_problem_that_nobody_measured_has_the_rows_of_the_nearest_one(tmp_path
 def test_without_any_row_there_is_no_prior_and_no_error(tmp_path):
     failed = A100.assign(status="launch_failed", time_ms=float("nan"))
     for sweeps in ({}, {"a100": failed}):
-        assert write_prior(tmp_path / "p.parquet", SPEC, sweeps, [{"m": 4}]) == 0
+        assert write_prior(tmp_path / "p.parquet", SPEC, sweeps, [{"m": 4}], {}) == 0
         assert read_prior(tmp_path / "p.parquet", SPEC)({"m": 4}) == []
 
 
@@ -103,6 +106,6 @@ def test_the_two_nearest_problems_of_the_same_gpu_are_known():
         (16,): [(["plain", 1], 7.0)],
         (100,): [(["plain", 1], 6.0)],
     }
-    assert own_prior((8,), measured) == [measured[(4,)], measured[(16,)]]
-    assert own_prior((9,), measured) == [measured[(8,)], measured[(16,)]]
+    assert own_prior((8,), measured) == [({}, measured[(4,)]), ({}, measured[(16,)])]
+    assert own_prior((9,), measured) == [({}, measured[(8,)]), ({}, measured[(16,)])]
     assert own_prior((8,), {(8,): measured[(8,)]}) == []

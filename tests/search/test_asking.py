@@ -80,6 +80,20 @@ def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements():
     assert search.best[1] <= 1.05
 
 
+def test_rows_of_a_gpu_that_is_more_alike_count_more():
+    like = {"sms": 100, "cores": 10_000, "clock_mhz": 1000, "memory_bandwidth_gbs": 1000}
+    like |= {"arch": "sm_80", "compute_capability": [8, 0]}
+    unlike = {**like, "sms": 10, "arch": "gfx90a"}
+    known, gpus = [rows(32), rows(512)], [like, unlike]
+
+    def first(gpu, known_gpus):
+        return Search(SPACE, known=known, gpu=gpu, known_gpus=known_gpus).ask()["block"]
+
+    assert (first(like, gpus), first(unlike, gpus)) == (32, 512)
+    # A GPU of which nothing is known, or not enough: all count the same.
+    assert first({**like, "arch": None}, gpus) == first(like, None) == first(None, gpus) == 128
+
+
 def test_winners_without_times_are_the_first_and_shorten_a_search():
     winner = {"block": 64, "unroll": 2, "layout": "rows", "padded": True}
     strange = {**winner, "block": 48}
@@ -149,6 +163,7 @@ def test_a_space_that_cannot_be_listed_is_drawn_from():
         ),
         (lambda: Search({}), "there is no tunable"),
         (lambda: Search({}, winners=[[{"block": 1}]]), "there is no tunable"),
+        (lambda: Search({"block": [1]}, known_gpus=[{}]), "known_gpus has 1 GPUs, known 0"),
         (
             lambda: Search({"block": [1]}, winners=[[{"block": 2}]]),
             "none of the 1 winners of a list is of the space",

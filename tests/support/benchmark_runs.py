@@ -36,6 +36,7 @@ ANYWHERE = (
     "search_on_a_new_gpu",
     "stopping",
     "winners",
+    "likeness",
 )
 """Benchmarks that run on any machine."""
 

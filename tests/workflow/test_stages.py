@@ -8,10 +8,11 @@ import yaml
 from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
+from launchwise.search.likeness import FACTS
 from launchwise.workflow.contests import Contests, recorded_workloads
 from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
-from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_gpus
+from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_facts, prior_gpus
 from launchwise.workflow.targets import Reported, targets
 from launchwise.workflow.telling import tell_plan
 from tests.support.samples import ROOT, profile
@@ -114,6 +115,10 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
     assert asked(known={"mine": str(named)}) == ([], ["mine"])
     write_profile(named.with_name("profile.json"), profile("mine").model_copy(update=arch))
     assert asked(known={"mine": str(named)}) == (["h200"], ["mine"])
+    experiment = Stages(gpus=gpus, sweeps={"stencil": {"strategy": strategy}}).experiment
+    (facts,) = prior_facts(experiment, "a", "stencil").values()
+    assert facts["arch"] == "gfx90a"
+    assert set(facts) == set(FACTS)
 
 
 def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded):
