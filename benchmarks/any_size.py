@@ -1,0 +1,120 @@
+"""Answers to problems of sizes that nothing learnt from, held against their measurements.
+
+    python benchmarks/any_size.py benchmarks/results/any_size.json
+
+The problems were drawn from the ranges that studies declare, of sizes that no sweep has, and every
+candidate was measured, on an H200. They lie where no other stage reads them
+(``data/recorded/<gpu>/blind/drawn``). Products and tables are those of ``results/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from harness.command_line import arguments, provenance
+from harness.projects import ROOT
+
+from launchwise.base.storage import write_json
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.loading import load_experiment
+from launchwise.exporting.table import answer_of, read_answer_table
+from launchwise.learning.blind import LISTED, read_frozen, whole
+from launchwise.learning.features import read_domain
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.learning.splits import Case, cases_in
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema, pairs_schema
+from launchwise.tables.times import judged_times
+from launchwise.workloads.metrics import MEASURED
+
+DRAWN = "data/recorded/*/blind/drawn"
+SMALLEST = "granger_time"
+
+
+def judged(path: Path, final: Final) -> pd.DataFrame:
+    """Judged times of candidates of a test, by its sweep and the pairs beside it."""
+    spec = final.spec
+    sweep = read_table(path, measurement_schema(spec))
+    beside = path.with_name(path.name.replace(".sweep.", ".pairs."))
+    pairs = read_table(beside, pairs_schema(spec)) if beside.is_file() else None
+    rows = judged_times(sweep, pairs, spec, blind=True)
+    rows = rows[rows["status"].isin(MEASURED)].reset_index(drop=True)
+    return rows[final.domain.is_candidate(rows)].reset_index(drop=True)
+
+
+def scored(study: str, path: Path, folder: Path, asked: Mapping[str, Any], gpus: list[str]) -> Any:
+    """A row per problem: time of the fastest over that of the answer and over the best of five
+    suggestions, and time of the answer over the usual choice's; the answers frozen before as
+    well."""
+    profiles = [Path(f"results/gpus/{gpu}.json") for gpu in gpus]
+    final = read_final(Path("results/final", study), read_domain(folder, gpus, profiles, asked))
+    table = read_answer_table(Path(f"results/lookup/{study}.json"), final.domain)
+    times, spec = judged(path, final), final.spec
+    keys = times[spec.key_columns].itertuples(index=False, name=None)
+    known = dict(zip(keys, times["time_ms"].tolist(), strict=True))
+    frozen = read_frozen(path.with_name(path.name.replace(".sweep.parquet", ".frozen.json")))
+    before = {tuple(sorted(one["problem"].items())): one for one in frozen.answers}
+
+    def time_ms(case: Case, configuration: Mapping[str, Any]) -> float:
+        names = {**case.problem, **whole(configuration, spec), "gpu": case.gpu}
+        return known.get(tuple(names[name] for name in spec.key_columns), np.inf)
+
+    rows = []
+    for case in cases_in(times, spec):
+        own = times[(times[list(case.problem)] == pd.Series(case.problem)).all(axis=1)]
+        found = answer_of(table, final, case, LISTED, None)
+        listed = [time_ms(case, one.configuration) for one in found.suggestions]
+        (earlier, *_) = before[tuple(sorted(case.problem.items()))]["suggestions"]
+        best, usual = own["time_ms"].min(), time_ms(case, found.usual)
+        rows.append(
+            {
+                "study": study,
+                "fraction": best / listed[0],
+                "best_of_5": best / min(listed[:5]),
+                "slower": bool(listed[0] > usual * (1 + HARM_PERCENT / 100)),
+                "frozen": best / time_ms(case, earlier["configuration"]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def figures(rows: pd.DataFrame) -> dict[str, Any]:
+    """Figures of some problems; an answer without a time counts as a thousandth of the best."""
+    shares = {name: rows[name].clip(lower=1e-3) for name in ("fraction", "best_of_5", "frozen")}
+    return {
+        "problems": len(rows),
+        **{name: geometric_mean(each.to_numpy()) for name, each in shares.items()},
+        "p5": float(np.quantile(shares["fraction"], 0.05)),
+        "slower": int(rows["slower"].sum()),
+    }
+
+
+def main() -> None:
+    """Ask every study that such problems were measured for."""
+    given = arguments(__doc__).parse_args()
+    settings = ROOT / "config.yaml"
+    experiment = load_experiment(read_yaml(settings), [settings], ROOT)
+    found = []
+    for path in sorted(ROOT.glob(f"{DRAWN}/*.sweep.parquet")):
+        study = path.name.partition(".")[0]
+        if given.smallest and study != SMALLEST:
+            continue
+        asked = experiment.studies[study]
+        folder = experiment.folders[asked.workload]
+        found.append(scored(study, path, folder, asked.asked, experiment.gpus_of(study)))
+    rows = pd.concat(found, ignore_index=True)
+    studies = [{"study": name, **figures(own)} for name, own in rows.groupby("study")]
+    for each in [*studies, {"study": "all", **figures(rows)}]:
+        print(
+            {name: round(one, 4) if isinstance(one, float) else one for name, one in each.items()}
+        )
+    write_json(given.output, {**provenance(), "studies": studies, "all": figures(rows)})
+
+
+if __name__ == "__main__":
+    main()
