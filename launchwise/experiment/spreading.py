@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from launchwise.base.errors import Misfit
-from launchwise.experiment.study import Range, Study, StudyFile
+from launchwise.experiment.study import Drawn, Range, Study, StudyFile
 from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws
@@ -43,7 +43,7 @@ def spread(study: StudyFile, spec: Spec) -> list[Problem]:
     part, found = measured_part(study, spec), dict[tuple[Value, ...], Problem]()
     narrowed = Part(part[ONLY], tuple(part.get(CONSTRAINTS, ()))).of(spec)
     tried, first = MOST_TRIED * study.drawn.problems, baseline(spec)
-    for problem in itertools.islice(_points(study, spec), tried):
+    for problem in itertools.islice(_points(study.drawn, study.blind.parameters, spec), tried):
         whole = spec.broken(problem) is None and feasible(spec, problem, first)
         fits = problem if whole else nearest_problem(spec, problem, [first])
         key = tuple((fits or {}).values())
@@ -69,22 +69,19 @@ def drawn_blocks(studies: Sequence[Study], spec: Spec) -> list[dict[str, Any]]:
     return [block for _, block in sorted(blocks, key=lambda one: one[0])]
 
 
-def _points(study: StudyFile, spec: Spec) -> Iterator[Problem]:
-    assert study.drawn is not None
-    assert study.blind is not None
-    values = study.blind.parameters
+def _points(drawn: Drawn, values: Mapping[str, Any], spec: Spec) -> Iterator[Problem]:
     ranges = {name: one for name, one in values.items() if isinstance(one, Range)}
     lists = {name: one for name, one in values.items() if not isinstance(one, Range)}
     crossed = [dict(zip(lists, each, strict=True)) for each in itertools.product(*lists.values())]
     steps = _steps(len(ranges) + 2)
-    dice = random.Random(study.drawn.seed)
+    dice = random.Random(drawn.seed)
     start = [dice.random() for _ in steps]
     for number in itertools.count():
         *places, kind, multiple = (
             (one + number * step) % 1 for one, step in zip(start, steps, strict=True)
         )
-        most = _chosen(study.drawn.multiples, multiple)
-        steps_of_sizes = [each for each in study.drawn.multiples if each <= most]
+        most = _chosen(drawn.multiples, multiple)
+        steps_of_sizes = [each for each in drawn.multiples if each <= most]
         sizes = zip(ranges.items(), places, strict=True)
         problem = {
             name: _rounded(size_at(one, at), steps_of_sizes, one) for (name, one), at in sizes

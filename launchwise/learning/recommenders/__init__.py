@@ -28,7 +28,7 @@ BY_COST = ("analytical", "learnt")
 COMMITTEE = "committee"  # Kind that is made of others
 COST_MODEL_WITH_TREES = "learnt"  # Kind whose predicted times are the nearest
 
-MEMBERS = (COST_MODEL_WITH_TREES, "xgboost", "lightgbm")
+MEMBERS = (COST_MODEL_WITH_TREES, "xgboost")
 """Members of a committee that names none, as far as its study has them."""
 
 
