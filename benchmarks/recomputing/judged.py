@@ -21,7 +21,9 @@ def compare(materials: Sequence[Material], ledger: Ledger) -> None:
         table = ledger.table("times", f"results/times/*/{one.name}.parquet")
         for gpu in one.gpus:
             path = f"sweeps/{gpu}/{one.settings.workload}.parquet"
-            sweep = pd.read_parquet(one.results / path, columns=["time_ms", "status"])
+            sweep = pd.read_parquet(
+                one.results / path, columns=[*one.spec.key_columns, "time_ms", "status"]
+            )
             pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
             _times(one, gpu, sweep, pairs, table)
             if pairs is not None and one.answers:
@@ -44,9 +46,13 @@ def _times(
         keys = one.spec.key_columns
         known = pairs.loc[pairs["gain"].notna(), [*keys, "gain"]]
         gain = own[keys].merge(known, on=keys, how="left")["gain"].where(judged.notna())
-        problem = [own[name] for name in one.problem]
-        fast = gain >= gain.groupby(problem).transform("max") * 10 / 11
-        level = (judged * gain).where(fast).groupby(problem).transform("median")
+        # Of all that ran, whether or not the study takes it for a candidate.
+        ran = known.merge(sweep[sweep["status"].isin(TIMED)], on=keys)
+        ran = ran[ran["gain"] >= ran.groupby(one.problem)["gain"].transform("max") * 10 / 11]
+        levels = (ran["time_ms"] * ran["gain"]).groupby([ran[name] for name in one.problem])
+        level = own[one.problem].merge(
+            levels.median().rename("level").reset_index(), on=one.problem, how="left"
+        )["level"]
         judged = (level / gain).where(gain.notna(), judged)
         basis = basis.mask(gain.notna(), "pairs")
         limits = own[keys].merge(_rounds(pairs[pairs["gain"].notna()], one), on=keys, how="left")
