@@ -128,7 +128,7 @@ class TransferSearch:
         count = losses.shape[1]
         self._weights = weights_of(np.zeros(count) if away is None else np.asarray(away, float))
         self._won = [
-            scaled[np.isfinite(column)] if is_won else None
+            scaled[np.isfinite(column)] if is_won and np.isfinite(column).any() else None
             for column, is_won in zip(losses.T, winners or [False] * count, strict=True)
         ]
         self._mean, deviations = self._shared(losses, scaled)

@@ -69,6 +69,14 @@ def test_its_order_does_not_depend_on_the_unit_of_time():
     assert orders[0] == orders[1] == orders[2]
 
 
+def test_winners_of_which_none_is_a_candidate_tell_nothing():
+    unknown = np.full((len(POINTS), 1), np.nan)
+    search = TransferSearch(
+        POINTS, np.hstack([losses((2, 5))[:, None], unknown]), None, [False, True]
+    )
+    assert search.propose() == TransferSearch(POINTS, losses((2, 5))[:, None]).propose()
+
+
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="64 candidates have losses of 3"):
         TransferSearch(POINTS, np.zeros((3, 1)))
