@@ -160,7 +160,7 @@ class Material:
         Of those that nothing beat (:func:`unbeaten`), beside the row whose time and 1.96 errors are
         the least, those that differ from it by no more than 1.96 errors of both. Of these the usual
         choice; one of pairs; the one with the fewest tunables unlike the usual choice, or the
-        baseline where that has no row; the least time; the first in the order of tunables.
+        baseline where that has no row; the least shared memory; the first in the order of tunables.
         """
 
         def configuration(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -176,7 +176,10 @@ class Material:
         def unlike(row: dict[str, Any]) -> tuple[Any, ...]:
             own = configuration(row)
             differing = sum(a != b for a, b in zip(own, reference, strict=True))
-            return own != usual, row["basis"] != "pairs", differing, row["time_ms"], own
+            stated = self.spec.variants[row["variant"]].shared_bytes
+            names = {name: row[name] for name in (*self.problem, *self.spec.tunable_columns)}
+            shared = self.spec.formulas.value(str(stated), names) if stated else 0
+            return own != usual, row["basis"] != "pairs", differing, shared, own
 
         near = [
             row
