@@ -187,7 +187,8 @@ class Material:
             if math.log(row["time_ms"] / surest["time_ms"])
             <= 1.96 * math.hypot(row["error"], surest["error"])
         ]
-        return min(near or [surest], key=unlike) | {"alike": max(len(near), 1)}
+        close = [row for row in near if row["time_ms"] <= 1.02 * surest["time_ms"]]
+        return min(close or [surest], key=unlike) | {"alike": max(len(near), 1)}
 
     @cached_property
     def best(self) -> pd.DataFrame:

@@ -83,12 +83,13 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     in the order of its columns, whatever the order of ``rows``.
 
     Rows with it (see :func:`launchwise.tables.times.times_schema`): the fastest are those which
-    cannot be told apart (:func:`indistinct`). Of them the usual choice is taken; without it, one
-    that was measured in pairs before one that rests on one row of a sweep, then the one that
-    differs in the fewest tunables from the usual choice, so that problems share builds, then the
-    one of least shared memory, then the first in the order of its columns: their times, which the
-    next visit would order in another way, do not count. Their number is ``alike``. What is not
-    judged has :data:`DEFAULT_ERROR`.
+    cannot be told apart (:func:`indistinct`); their number is ``alike``. Of those that take at most
+    :data:`launchwise.base.robust.EQUAL` more than the one most surely fast, the usual choice is
+    taken; without it, one that was measured in pairs before one that rests on one row of a sweep,
+    then the one that differs in the fewest tunables from the usual choice, so that problems share
+    builds, then the one of least shared memory, then the first in the order of its columns. Where
+    errors are large, more cannot be told apart, some of them far slower by all that is known. What
+    is not judged has :data:`DEFAULT_ERROR`.
 
     ``rows``: configurations with ``time_ms``, none of them NaN, and, if they have ``error``,
     ``basis`` and ``is_usual``; where that is missing, the baseline is usual. Returns rows of
@@ -100,12 +101,13 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
         return _by_time(rows, spec).drop_duplicates(list(columns))
     usual = rows["is_usual"].to_numpy() if "is_usual" in rows else is_baseline(rows, spec)
     near = indistinct(rows, groups)
-    found = rows[near]
+    named = near & (times <= (1 + EQUAL) * times[surest(rows, groups)][groups])
+    found = rows[named]
     found = found.assign(
-        alike=np.bincount(groups[near])[groups[near]],
-        _other=~usual[near],
+        alike=np.bincount(groups[near])[groups[named]],
+        _other=~usual[named],
         _once=found["basis"] == ONCE,
-        _differs=_differing(rows, groups, usual, spec)[near],
+        _differs=_differing(rows, groups, usual, spec)[named],
         _shared=_shared_bytes(found, spec),
         _place=row_numbers(found, spec.tunable_columns, ordered=True),
     )

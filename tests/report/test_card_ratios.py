@@ -95,10 +95,8 @@ def test_a_problem_that_one_card_measured_in_part_does_not_count():
 def test_larger_errors_make_no_card_slower():
     sweeps = sweeps_of(GAINS)
     made = cards(sweeps={**sweeps, "old": sweeps["old"].assign(error=0.3)})
-    # The usual choice cannot be told apart from the fastest, so that the tables name it.
-    best = winners(made).set_index("gpu")
-    assert (best.loc["old", "best_ms"] == 2 * best.loc["old", "surest_ms"]).all()
-    assert (best.loc["new", "best_ms"] == best.loc["new", "surest_ms"]).all()
+    # The usual choice takes twice as long, so that no table names it, though nothing is sure.
+    assert (winners(made)["best_ms"] == winners(made)["surest_ms"]).all()
     logs = np.log(list(GAINS.values()))
     found = of_study(made)["new", "old"]
     assert found.ratio == pytest.approx(np.exp(logs.mean()))

@@ -54,7 +54,7 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
     )
     found = fastest_rows(table.sample(frac=1, random_state=seed), KEY, saxpy_spec)
     assert found["time_ms"].is_monotonic_increasing
-    beaten = 0
+    beaten = left_out = 0
     for key, part in table.groupby(KEY):
         winner = part.loc[part["rounds_high_ms"].idxmin()]
         lost = (part["rounds_low_ms"] > winner["rounds_high_ms"]) & (
@@ -67,6 +67,9 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
         near = part[apart <= Z95 * np.hypot(part["error"], surest["error"])]
         (row,) = found[(found[KEY] == list(key)).all(axis=1)].to_dict("records")
         assert row["alike"] == len(near)
+        # An error of 20 % leaves much undecided: what is slower by more than 2 % is not named.
+        slower = near["time_ms"] > 1.02 * surest["time_ms"]
+        near, left_out = near[~slower], left_out + slower.sum()
         reference = baseline(saxpy_spec) if usual_row is None else usual_row
         if near["is_usual"].any():
             assert row["is_usual"]
@@ -80,6 +83,7 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
         least = min(simplest[names].itertuples(index=False, name=None))
         assert tuple(row[name] for name in names) == least
     assert beaten > 0
+    assert left_out > 0
 
 
 def test_baseline_rows_have_every_value_of_the_baseline(rows, saxpy_spec):
