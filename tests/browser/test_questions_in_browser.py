@@ -166,7 +166,7 @@ ANSWERS = {
     ],
     "With which driver was a GPU measured?": [("#verdicts tbody tr", r"driver 1\.0")],
     "Does any figure contradict another?": [
-        ("#invariants p", r"No figure of this report contradicts another\."),
+        ("#invariants p", r"No figure that is checked contradicts another\."),
     ],
 }
 """Question to what is on the screen: elements, and a pattern of what they say."""

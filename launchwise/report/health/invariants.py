@@ -31,7 +31,7 @@ CAUSES = (
     "The cause may be an error of a sensor, a recorded file, a stage, or a workload's own code."
 )
 
-NONE = "No figure of this report contradicts another."
+NONE = "No figure that is checked contradicts another."
 
 MOST_SHOWN = 50  # Most violations of one report that are listed
 

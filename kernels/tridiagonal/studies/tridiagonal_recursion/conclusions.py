@@ -234,7 +234,7 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
         "differ by little (figure lost)",
         f"best or tied at {wording.count(own['best_at'])} of "
         f"{wording.plural(own['problems'], 'size')}; loses at most "
-        f"{wording.fixed(own['worst_loss_percent'], 2)} %",
+        f"{wording.fixed(own['worst_loss_percent'], 2)} % beyond error",
         bool(own["worst_loss_percent"] <= SMALL_PERCENT),
     )
 
@@ -251,7 +251,7 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
             f"{known} of {len(found)} choices timed, {len(timed)} of {len(depths)} at the best "
             "number"
         )
-        text += f"; lost at most {wording.fixed(most, 2)} %" if len(timed) else ""
+        text += f"; lost at most {wording.fixed(most, 2)} % beyond error" if len(timed) else ""
         holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
         claim = f"m per level by the rule of section 3.2, {way}"
         yield claim, "no losses", text, holds
