@@ -174,7 +174,7 @@ def declared_ranges(study: Study, spec: Spec) -> Blind:
 
 
 def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
-    asked = experiment.studies[study]
+    asked = experiment.with_drawn(study)
     spec = experiment.specs[asked.workload]
     columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]
     found = {}

@@ -70,6 +70,7 @@ class Experiment:
         self.study_folders = find_studies(self.folders)
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
+        self._with_drawn: dict[str, Study] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
         self._recorded_in = {
             name: str(here_or_shipped(gpu.path or f"{RECORDED}/{name}"))
@@ -146,9 +147,8 @@ class Experiment:
             if self.settings.further_models:
                 further = [each for each in own.further_models if each not in own.models]
                 own = own.model_copy(update={"models": [*own.models, *further]})
-            spec = self.spec_of(workload)
-            with self.blaming(f"studies.{name}."):
-                found[name] = Study(workload=workload, spread=spread(own, spec), **dict(own))
+            found[name] = Study(workload=workload, **dict(own))
+            self.spec_of(workload)
         return found
 
     def _has_kernel(self, study: str) -> bool:
@@ -377,14 +377,25 @@ class Experiment:
             self._listed[key] = problems(self.specs[workload], blocks)
         return list(self._listed[key])
 
+    def with_drawn(self, study: str) -> Study:
+        """A study with the problems that it draws: a design takes up to a second, and who asks for
+        an answer needs none. Raises UserError where its ranges hold too few."""
+        if study not in self._with_drawn:
+            asked = self.studies[study]
+            with self.blaming(f"studies.{study}."):
+                drawn = spread(asked, self.spec_of(asked.workload))
+            self._with_drawn[study] = asked.model_copy(update={"spread": drawn})
+        return self._with_drawn[study]
+
     def blocks_of(self, gpu: str, workload: str) -> list[ProblemBlock]:
         """Blocks of problems that a live sweep measures, as the settings have them; without any for
         this GPU, those of the workload and what its studies draw."""
         own = self.settings.gpus[gpu].problems.get(workload)
         if own is not None:
             return own
-        asking = [each for name, each in self.studies.items() if self._takes_part(gpu, name)]
-        drawn = drawn_blocks(
-            [one for one in asking if one.workload == workload], self.specs[workload]
-        )
-        return [*self.sweeps[workload].problems, *drawn]
+        asking = [
+            self.with_drawn(name)
+            for name, each in self.studies.items()
+            if each.workload == workload and self._takes_part(gpu, name)
+        ]
+        return [*self.sweeps[workload].problems, *drawn_blocks(asking, self.specs[workload])]

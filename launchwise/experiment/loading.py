@@ -31,8 +31,8 @@ TOO_FEW = "fewer than three sizes of one problem parameter are measured"
 
 
 def checked(experiment: Experiment, only: str | None = None) -> Experiment:
-    """The experiment; with a study (``only``), sweeps and splits are not checked. Raises UserError
-    at the first name or value that does not fit."""
+    """The experiment; with a study (``only``), sweeps, splits and draws are not checked. Raises
+    UserError at the first name or value that does not fit."""
     if only is None:
         _check_that_something_runs(experiment)
     _check_gpus(experiment)
@@ -40,6 +40,8 @@ def checked(experiment: Experiment, only: str | None = None) -> Experiment:
     if only is None:
         _check_sweeps(experiment)
         _check_splits(experiment)
+        for study in experiment.studies:
+            experiment.with_drawn(study)
     return experiment
 
 
@@ -125,7 +127,7 @@ def _check_sweeps(experiment: Experiment) -> None:
             # A workload's own problems reach every variant; those that a user chooses need not.
             chosen = "problems" in (experiment.settings.sweeps.get(workload) or {})
             key = f"sweeps.{workload}.problems"
-            drawing = [each for each in experiment.studies.values() if each.spread]
+            drawing = [each for each in experiment.studies.values() if each.drawn]
             if not sweep.problems and workload not in {each.workload for each in drawing}:
                 experiment.fail(key, "is empty, and no study draws problems (drawn)")
             _check_problems(experiment, workload, sweep.problems, key, not chosen)

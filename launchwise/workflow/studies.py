@@ -84,7 +84,8 @@ class Values:
     """What the settings say, as JSON-able values, by the names of GPUs, workloads and studies."""
 
     def __init__(self, experiment: Experiment) -> None:
-        settings, asked = experiment.settings, experiment.studies
+        settings = experiment.settings
+        asked = {name: experiment.with_drawn(name) for name in experiment.studies}
         self.experiment, self.settings = experiment, settings
         self.gpus = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
         self.studies = {name: study.model_dump(mode="json") for name, study in asked.items()}
