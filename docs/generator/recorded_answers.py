@@ -143,8 +143,8 @@ def judged() -> dict[str, Any]:
     ``rows`` that pairs judge, median and largest difference, and share of those above 1 %."""
     found = []
     for gpu in ("h100", "h200"):
-        for name in _tested("h100"):
-            path, workload = RECORDED / gpu / f"{name}.pairs.parquet", _workloads()[name]
+        for name, workload in _workloads().items():
+            path = RECORDED / gpu / f"{name}.pairs.parquet"
             if path.is_file():
                 spec = load_spec(KERNELS / workload)
                 sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
