@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -60,22 +62,22 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
     facts = gpu_facts(profile.model_dump())
     # Rows are selected for each tunable: other columns would be carried about.
     rows = rows[[*spec.problem_columns, *spec.tunable_columns, "fraction"]]
-    # Texts are slow to compare: each tunable's values as numbers, once.
-    codes = pd.DataFrame(
-        {name: pd.factorize(rows[name])[0] for name in spec.tunable_columns}, index=rows.index
-    )
+
+    @cache
+    def tried_with(*variants: str) -> Tried:
+        return Tried.of(rows[rows["variant"].isin(variants)].reset_index(drop=True), spec)
+
     for name in spec.tunable_columns:
         using = [
             variant
             for variant, declared in spec.variants.items()
             if name == "variant" or name in declared.tunables
         ]
-        kept = rows["variant"].isin(using)
-        own, own_codes = (table[kept].reset_index(drop=True) for table in (rows, codes))
-        places, values = pd.factorize(own[name], sort=True)
+        tried = tried_with(*using)
+        places, values = pd.factorize(tried.rows[name], sort=True)
         if len(values) < 2:
             continue
-        best = _comparable(own, own_codes, places, len(values), name, spec, facts)
+        best = _comparable(tried, places, len(values), name, spec, facts)
         for value, of_value in zip(values.tolist(), best, strict=True):
             known = of_value[~np.isnan(of_value)]
             if len(known):
@@ -84,9 +86,39 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
     return found
 
 
+@dataclass(frozen=True)
+class Tried:
+    """Rows of some variants beside the fastest of their problems; tunables in the spec's order."""
+
+    rows: pd.DataFrame
+    problems: np.ndarray  # number of each row's problem
+    order: np.ndarray  # places of the rows, those without a time first, the fastest last
+    leader: np.ndarray  # place of the fastest row of each problem
+    has: np.ndarray  # whether the row's variant has a tunable: shape (rows, tunables)
+    differs: np.ndarray  # whether its value is another than the fastest's: the same shape
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, spec: Spec) -> Tried:
+        names = spec.tunable_columns
+        problems = row_numbers(rows, spec.problem_columns, ordered=True)
+        order = np.argsort(-rows["fraction"].to_numpy(dtype=float), kind="stable")[::-1]
+        leader = np.zeros(problems.max(initial=-1) + 1, dtype=int)
+        # Of several rows for one place the last one stays: the fastest.
+        leader[problems[order]] = order
+        own = leader[problems]
+        # Texts are slow to compare.
+        values = np.column_stack([pd.factorize(rows[name])[0] for name in names])
+        variant, variants = pd.factorize(rows["variant"])
+        used = [["variant", *spec.variants[each].tunables] for each in variants]
+        has = np.array([[name in one for name in names] for one in used], dtype=bool)
+        has = has.reshape(-1, len(names))[variant]
+        # What one of two variants lacks tells nothing of the other.
+        differs = (values != values[own]) & has & has[own]
+        return cls(rows, problems, order, leader, has, differs)
+
+
 def _comparable(
-    rows: pd.DataFrame,
-    codes: pd.DataFrame,
+    found: Tried,
     places: np.ndarray,
     count: int,
     name: str,
@@ -96,37 +128,25 @@ def _comparable(
     """Best time of each problem over the least time with each value of a tunable: float64, shape
     (count, problems); NaN where the value is not compared.
 
-    ``codes``: values of the tunables as numbers, row by row.
     ``places``: number of each row's value, int64 below ``count``.
     """
-    problems = row_numbers(rows, spec.problem_columns, ordered=True)
+    rows, problems, leader = found.rows, found.problems, found.leader
     reached = rows["fraction"].to_numpy(dtype=float)
-    shape = count, problems.max() + 1
-    # The fastest row of each value and problem, and of each problem; rows without a time come last.
-    order = np.argsort(-reached, kind="stable")
-    cells, first = np.unique((places * shape[1] + problems)[order], return_index=True)
-    of_cell = np.full(shape, -1)
-    of_cell.flat[cells] = order[first]
-    leader = order[np.unique(problems[order], return_index=True)[1]]
+    # The fastest row of each value and problem.
+    of_cell = np.full((count, len(leader)), -1)
+    of_cell[places[found.order], problems[found.order]] = found.order
     best = np.where(of_cell < 0, np.nan, reached[of_cell])
-    variant, variants = pd.factorize(rows["variant"])
-    alike = np.ones(len(rows), dtype=bool)
-    has: dict[str, np.ndarray] = {}
-    for other in spec.tunable_columns:
-        if other == name:
-            continue
-        used = [other == "variant" or other in spec.variants[one].tunables for one in variants]
-        has[other] = np.array(used)[variant]
-        value, own = codes[other].to_numpy(), leader[problems]
-        # What one of two variants lacks tells nothing of the other.
-        alike &= (value == value[own]) | ~has[other] | ~has[other][own]
-    tried = np.zeros(shape, dtype=bool)
+    others = np.array([other != name for other in spec.tunable_columns])
+    alike = ~(found.differs & others).any(axis=1)
+    tried = np.zeros(best.shape, dtype=bool)
     tried[places[alike], problems[alike]] = True
     lacking, at = np.nonzero(~np.isnan(best) & ~tried)
-    asked = rows.iloc[of_cell[lacking, at]].reset_index(drop=True)
-    for other, having_it in has.items():
-        both = having_it[of_cell[lacking, at]] & having_it[leader[at]]
-        asked[other] = asked[other].mask(both, rows[other].iloc[leader[at]].reset_index(drop=True))
+    asked, own = (
+        rows.iloc[each].reset_index(drop=True) for each in (of_cell[lacking, at], leader[at])
+    )
+    both = found.has[of_cell[lacking, at]] & found.has[leader[at]] & others
+    for other, having_it in zip(spec.tunable_columns, both.T, strict=True):
+        asked[other] = asked[other].mask(having_it, own[other])
     possible = _can_run(asked, spec, facts)
     best[lacking[possible], at[possible]] = np.nan
     best[:, (~np.isnan(best)).sum(axis=0) < 2] = np.nan
