@@ -10,7 +10,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,11 +99,13 @@ def _array(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 MOST_VALUES = 200_000_000  # Most values of all columns together
 
 
-def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:
-    """Insist that a Parquet file unpacks to no more than the limits; what a stage makes of many
-    files may hold more values. Raises UserError with the limit that it leaves, or when it is no
-    regular file. Raises OSError, ValueError, pyarrow.ArrowException when it is no complete Parquet
-    file."""
+def read_parquet(
+    path: str | Path, columns: Sequence[str] | None = None, most_values: int = MOST_VALUES
+) -> pyarrow.Table:
+    """Some ``columns`` of a Parquet file, or all; texts are codes of a dictionary. Its pages have
+    their checksums, and it unpacks to no more than the limits; what a stage makes of many files may
+    hold more values. Raises UserError with the limit that it leaves, or when it is no regular file.
+    Raises OSError, ValueError, pyarrow.ArrowException when it is no complete Parquet file."""
     # Only some of those who read arrays read tables, and loading it takes a fifth of a second.
     import pyarrow.parquet
 
@@ -117,15 +119,15 @@ def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:
         if sum(chunk.total_uncompressed_size for chunk in chunks) > MOST_BYTES:
             raise UserError(path, "", f"unpacks to more than {MOST_BYTES >> 30} GiB")
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
-    if not texts:
-        return
     with pyarrow.parquet.ParquetFile(
         path, read_dictionary=texts, page_checksum_verification=True
     ) as file:
         # As codes: no more than `most_values` of four bytes.
-        for name, column in zip(texts, file.read(columns=texts).columns, strict=True):
-            if _bytes_of_texts(column) > MOST_BYTES:
-                raise UserError(path, name, f"unpacks to more than {MOST_BYTES >> 30} GiB")
+        table = file.read(columns=columns)
+    for name in table.column_names:
+        if name in texts and _bytes_of_texts(table[name]) > MOST_BYTES:
+            raise UserError(path, name, f"unpacks to more than {MOST_BYTES >> 30} GiB")
+    return table
 
 
 def _is_text(kind: pyarrow.DataType) -> bool:

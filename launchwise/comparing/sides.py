@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow
-import pyarrow.parquet
 
-from launchwise.base.arrays import insist_on_limits
+from launchwise.base.arrays import read_parquet
 from launchwise.base.errors import UserError
 from launchwise.base.names import inside as within
 from launchwise.tables.files import kind_of, read_table
@@ -106,10 +105,7 @@ def _key(path: Path) -> Key:
         raise UserError(path, "", f"holds {kind}, not measurements")
     names = ("gpu", "workload")
     try:
-        insist_on_limits(path)
-        table = pyarrow.parquet.read_table(
-            path, columns=list(names), page_checksum_verification=True
-        )
+        table = read_parquet(path, names)
         found = [table[name].unique().to_pylist() for name in names]
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error

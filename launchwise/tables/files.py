@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.parquet
 
 from launchwise.base import work
-from launchwise.base.arrays import MOST_VALUES, insist_on_limits
+from launchwise.base.arrays import MOST_VALUES, read_parquet
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular, whole_file
 from launchwise.tables.schema import UNITS, Schema
@@ -81,14 +81,13 @@ def read_table(
     these.
     """
     note = _note(path)
-    _insist_on_limits(path, most_values)
     if note["kind"] != schema.name:
         raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
     units = note.get("units", {})
     for name in schema.columns:
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
-    found = _read(path, schema, note["version"])
+    found = _read(path, schema, note["version"], most_values)
     schema.insist(path, found)
     if columns is not None:
         found = found[[name for name in found if name in columns]]
@@ -111,18 +110,12 @@ def _plain(values: pd.Series) -> pd.Series:
     return pd.Series(texts.to_pandas().array, index=values.index)
 
 
-def _read(path: str | Path, schema: Schema, version: int) -> pd.DataFrame:
+def _read(path: str | Path, schema: Schema, version: int, most_values: int) -> pd.DataFrame:
     """A table that is not checked yet; texts are categories, which are checked much faster."""
-    texts = [name for name, column in schema.columns.items() if column.kind == "str"]
     try:
-        stored = {field.name for field in pyarrow.parquet.read_schema(path)}
-        coded = [name for name in texts if name in stored]
-        with pyarrow.parquet.ParquetFile(
-            path, read_dictionary=coded, page_checksum_verification=True
-        ) as file:
-            table = _with_newer_columns(path, file.read(), version, schema)
+        table = read_parquet(path, most_values=most_values)
         # Notes of pandas in a foreign file may name other types, or an index.
-        return table.to_pandas(ignore_metadata=True)
+        return _with_newer_columns(path, table, version, schema).to_pandas(ignore_metadata=True)
     except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
 
@@ -166,13 +159,6 @@ def columns_of(path: str | Path) -> list[str]:
     """Columns of a table. Raises UserError when the file is missing, truncated or not ours."""
     _note(path)
     return list(pyarrow.parquet.read_schema(path).names)
-
-
-def _insist_on_limits(path: str | Path, most_values: int) -> None:
-    try:
-        insist_on_limits(path, most_values)
-    except _UNREADABLE as error:
-        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
 
 
 def _note(path: str | Path) -> dict[str, Any]:

@@ -104,7 +104,8 @@ class Column:
     def complaint(self, values: pd.Series) -> str:
         """What is wrong with the values of this column, and where it is; '' if nothing."""
         if not self._is_of_kind(values):
-            kinds = ("text" if "str" in kind else kind for kind in (self.kind, str(values.dtype)))
+            found = str(values.dtype)
+            kinds = ("text" if kind[:3] in ("str", "cat") else kind for kind in (self.kind, found))
             return "must be of type {}, not {}".format(*kinds)
         empty = values.isna().to_numpy()
         if not self.nullable and empty.any():

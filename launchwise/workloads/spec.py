@@ -233,13 +233,12 @@ def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]
     """Values of each configuration in a Parquet file. Raises UserError when the file cannot be
     read, lacks a column, or holds a value that the spec does not list."""
     # Only some workloads list their configurations: loading it takes a fifth of a second.
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException
 
-    from launchwise.base.arrays import insist_on_limits
+    from launchwise.base.arrays import read_parquet
 
     try:
-        insist_on_limits(path)
-        table = parquet.read_table(path, columns=spec.tunable_columns)
+        table = read_parquet(path, spec.tunable_columns)
     except FileNotFoundError as error:
         raise UserError(path, "", "is missing") from error
     except (OSError, ValueError, KeyError, ArrowException) as error:
