@@ -15,11 +15,13 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 from launchwise.base.typed import validated
 from launchwise.base.work import ASKED, FITTED
+from tests.support.report_pages import words
 
 MOST_JOBS = 40
 MOST_MEGABYTES = 165
 MOST_BYTES = {"report": 18e6, "page": 1e6, "front page": 160e3}
 """Sizes that the report keeps to, whose pages open from a file."""
+MOST_WORDS = {"paper": 1200, "study": 2000}  # Of a paper's page; of all pages, for each study
 
 
 @pytest.fixture
@@ -103,6 +105,10 @@ def test_the_main_job_of_small_studies_keeps_its_budget_and_is_done_once(tmp_pat
     assert bytes_of[report / "index.html"] < MOST_BYTES["front page"]
     assert max(bytes_of[path] for path in report.rglob("*.html")) < MOST_BYTES["page"]
     assert sum(bytes_of.values()) < MOST_BYTES["report"]
+    read = {path: words(path.read_text()) for path in report.rglob("*.html")}
+    papers = [count for path, count in read.items() if path.name == "paper.html"]
+    assert max(papers) <= MOST_WORDS["paper"]
+    assert sum(read.values()) <= MOST_WORDS["study"] * len(STUDIES)
     work = measured(tmp_path / "results")
     assert work.studies.keys() == STUDIES
     assert complaints(work.model_copy(update={"whole": committed.whole}), committed) == []

@@ -21,7 +21,7 @@ from launchwise.report.answer import study_answer
 from launchwise.report.gpus import card_ratios
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.rendering import with_shared_texts
-from tests.support.report_pages import RUN, files_of, html_of, page_of
+from tests.support.report_pages import RUN, files_of, html_of, page_of, words
 from tests.support.report_study import study
 from tests.support.shown import rows_of
 
@@ -289,3 +289,10 @@ def test_plotly_is_packed_whole_and_its_licence_stays_readable(files):
     inside = base64.b64decode(text.split('"')[1], validate=True)
     assert zlib.decompress(inside).decode() == source
     assert len(packed) < len(source) / 2
+
+
+def test_words_of_closed_folds_are_not_read():
+    inner = "<details><summary>f</summary>g</details>"
+    fold = f"<details class='x'><summary>c d</summary>e{inner}h</details>"
+    assert words(f"<script>a</script><p>a b</p>{fold}") == 4
+    assert words(fold.replace("<details ", "<details open ", 1)) == 5

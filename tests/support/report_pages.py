@@ -60,3 +60,16 @@ def page_of(*studies: StudyData) -> str:
 def visible(text: str) -> str:
     """A page without its scripts."""
     return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+UNSEEN = r"(?s)<(script|style|noscript|title)\b.*?</\1>"
+SUMMARY = r"(?s)<details(?![^>]*\bopen)[^>]*>\s*<summary[^>]*>([^<]*)</summary>"
+FOLD = SUMMARY + "((?!<details).)*?</details>"  # closed, without another in it
+
+
+def words(text: str) -> int:
+    """Words of a page that a reader sees with all folds closed, before its scripts write any."""
+    text, folds = re.sub(UNSEEN, " ", text), 1
+    while folds:
+        text, folds = re.subn(FOLD, r" \1 ", text)
+    return len(re.sub(r"<[^>]*>", " ", text).split())
