@@ -68,12 +68,8 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
         return Tried.of(rows[rows["variant"].isin(variants)].reset_index(drop=True), spec)
 
     for name in spec.tunable_columns:
-        using = [
-            variant
-            for variant, declared in spec.variants.items()
-            if name == "variant" or name in declared.tunables
-        ]
-        tried = tried_with(*using)
+        having = (one for one, own in spec.variants.items() if name in ("variant", *own.tunables))
+        tried = tried_with(*having)
         places, values = pd.factorize(tried.rows[name], sort=True)
         if len(values) < 2:
             continue
