@@ -46,8 +46,9 @@ TEXT = st.text(
 def test_python_gives_every_text_back_and_runs_none(tmp_path):
     write_answers(tmp_path / "out", table_of(TEXTS))
     path = tmp_path / "out" / "exported.py"
-    known = {type(node) for node in ast.parse(path.read_text(encoding="utf-8")).body}
-    assert known == {ast.Expr, ast.Assign, ast.FunctionDef}
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assert {type(node) for node in body} == {ast.Expr, ast.ImportFrom, ast.Assign, ast.FunctionDef}
+    assert {node.module for node in body if isinstance(node, ast.ImportFrom)} == {"numbers"}
     program = (
         "import json, runpy, sys; found = runpy.run_path(sys.argv[1]);"
         "print(json.dumps([found['TITLE'], found['COMMITS'], found['DEVICES'], found['ENTRIES'],"

@@ -51,7 +51,7 @@ def test_features_stand_in_one_file_and_are_checked_there(folder):
         ("a: [1\n", "line 2: not valid YAML: did not find expected ',' or ']'"),
         ("a: \x07\n", "not valid YAML: unacceptable character"),
         ("? [a, b]\n: 1\n", "line 1: a key must be a name"),
-        ("", "must be a mapping"),
+        ("", "is empty"),
         ("- 1\n", "must be a mapping"),
         ("text\n", "must be a mapping"),
         ("workload: \xff\n", "is not UTF-8 text"),
