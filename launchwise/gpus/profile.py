@@ -27,6 +27,12 @@ bandwidth, which is no attribute but a ceiling.
 """
 
 FEATURES_OF_GPU = (*GPU_FEATURES, "gpu_copy_bandwidth_gbs")
+
+# What says how alike two GPUs are (launchwise.search.likeness)
+LIKENESS_FACTS = (
+    *("sms", "cores", "clock_mhz", "memory_bandwidth_gbs"),
+    *("arch", "compute_capability"),
+)
 """Names of all features of a GPU (see :meth:`GpuProfile.features`)."""
 
 CORES_PER_SM = {

@@ -17,11 +17,10 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, versions
 from launchwise.gpus.machine import Fastest
-from launchwise.gpus.profile import GpuProfile
+from launchwise.gpus.profile import LIKENESS_FACTS, GpuProfile
 from launchwise.measuring.bundle import Bundle, Compiled
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.compile import Compiler, left_out
-from launchwise.search.likeness import FACTS
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -201,7 +200,7 @@ def shard_fields(
         "spec": compilable(spec, parts.left_out),
         "folder": folder,
         "gpu_facts": gpu_facts(profile.model_dump()),
-        "gpu": profile.model_dump(include={*FACTS}),
+        "gpu": profile.model_dump(include={*LIKENESS_FACTS}),
         "labels": labels_of(spec, profile, card, parts.toolkit),
         "parts": parts,
         **measuring_command(card),

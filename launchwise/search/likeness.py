@@ -15,7 +15,6 @@ COEFFICIENTS = {"sms": 0.889, "bandwidth_per_flop": 1.584, "maker": 3.245, "gene
 """By difference: doublings of SMs, of bandwidth per FLOP; other maker; compute capability."""
 
 NUMBERS = ("sms", "cores", "clock_mhz", "memory_bandwidth_gbs")
-FACTS = (*NUMBERS, "arch", "compute_capability")  # as profiles have them
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float]:

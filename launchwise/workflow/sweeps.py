@@ -24,8 +24,7 @@ from launchwise.base.storage import digest_files
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
-from launchwise.gpus.profile import read_profile
-from launchwise.search.likeness import FACTS
+from launchwise.gpus.profile import LIKENESS_FACTS, read_profile
 from launchwise.workflow.plan import in_order
 from launchwise.workflow.studies import Values
 from launchwise.workloads.parts import Value
@@ -259,7 +258,7 @@ def prior_facts(experiment: Experiment, gpu: str, workload: str) -> dict[str, di
     recorded, others = _prior(experiment, gpu, workload)
     profiles = {name: path.with_name("profile.json") for name, path in (recorded | others).items()}
     return {
-        name: read_profile(path).model_dump(include={*FACTS})
+        name: read_profile(path).model_dump(include={*LIKENESS_FACTS})
         for name, path in profiles.items()
         if path.is_file()
     }

@@ -7,8 +7,7 @@ import yaml
 
 from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.gpus.profile import write_profile
-from launchwise.search.likeness import FACTS
+from launchwise.gpus.profile import LIKENESS_FACTS, write_profile
 from launchwise.workflow.contests import Contests, recorded_workloads
 from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
@@ -118,7 +117,7 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
     experiment = Stages(gpus=gpus, sweeps={"stencil": {"strategy": strategy}}).experiment
     (facts,) = prior_facts(experiment, "a", "stencil").values()
     assert facts["arch"] == "gfx90a"
-    assert set(facts) == set(FACTS)
+    assert set(facts) == set(LIKENESS_FACTS)
 
 
 def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded):
