@@ -100,8 +100,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
         rows = rows[times == least_by(groups, times)[groups]]
         return _by_time(rows, spec).drop_duplicates(list(columns))
     usual = rows["is_usual"].to_numpy() if "is_usual" in rows else is_baseline(rows, spec)
-    near = indistinct(rows, groups)
-    named = near & (times <= (1 + EQUAL) * times[surest(rows, groups)][groups])
+    near, sure = _beside_the_surest(rows, groups)
+    named = near & (times <= (1 + EQUAL) * times[sure][groups])
     found = rows[named]
     found = found.assign(
         alike=np.bincount(groups[near])[groups[named]],
@@ -125,18 +125,24 @@ def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     ``rows``: ``time_ms``, ``error`` and, if known, :data:`OF_ROUNDS`. ``groups``: int64 from 0,
         shape (rows,).
     """
-    logs, errors = _logs_and_errors(rows)
-    reference = surest(rows, groups)[groups]
-    near = logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference])
-    return np.asarray(near & ~lost(rows, groups))
+    return _beside_the_surest(rows, groups)[0]
 
 
 def surest(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """The place of the row of each group that is most surely fast: of the least upper limit of its
     95 % interval, of those that did not lose. int64, shape (groups,). Arguments: see
     :func:`indistinct`."""
-    logs, errors = _logs_and_errors(rows)
-    return _place_of_least(np.where(lost(rows, groups), np.inf, logs + Z95 * errors), groups)
+    return _beside_the_surest(rows, groups)[1]
+
+
+def _beside_the_surest(rows: pd.DataFrame, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What :func:`indistinct` and :func:`surest` return."""
+    errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
+    logs, beaten = np.log(rows["time_ms"].to_numpy(dtype=float)), lost(rows, groups)
+    sure = _place_of_least(np.where(beaten, np.inf, logs + Z95 * errors), groups)
+    reference = sure[groups]
+    near = logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference])
+    return np.asarray(near & ~beaten), sure
 
 
 def lost(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
@@ -156,11 +162,6 @@ def _place_of_least(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     latest_first = np.lexsort((-np.arange(len(values)), -values))
     found[groups[latest_first]] = latest_first
     return found
-
-
-def _logs_and_errors(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
-    return np.log(rows["time_ms"].to_numpy(dtype=float)), errors
 
 
 ONCE = "sweep"  # Basis of a time that rests on one row
@@ -194,10 +195,10 @@ def _shared_bytes(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
         return found
     names = (*spec.problem_columns, *spec.tunable_columns)
     known = {name: rows[name].to_numpy() for name in names}
-    plain = {
+    arrays = {
         name: one if one.dtype.kind in "iuf" else one.astype(object) for name, one in known.items()
     }
-    columns = Columns(spec.derived, plain)
+    columns = Columns(spec.derived, arrays)
     for variant, text in stated.items():
         own = (known["variant"] == variant).astype(bool)
         if own.any():
