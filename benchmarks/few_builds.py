@@ -64,7 +64,7 @@ def of_load(study: str) -> list[dict[str, Any]]:
     """What sets for the load reach at those of its problems that were measured since, beside what
     was expected of the whole; ``timed``: 8 of these builds, chosen once all were timed there."""
     asked = Loaded(study, str(LOAD), ["h200"], [Path("config.yaml")], "export")
-    weighed, _ = asked.weighed()
+    weighed = asked.weighed()
     ((_, expected),) = weighed.times.items()
     rows, names = pd.read_parquet(MEASURED), asked.table.parameters
     best = rows.groupby(list(names))["time_ms"].min().to_dict()
@@ -117,8 +117,9 @@ def main() -> None:
         with contextlib.chdir(folder):
             for gpu in ("h200", "h100"):
                 asked = Loaded(study, None, [gpu], [Path("config.yaml")], "export")
-                weighed, every = asked.weighed()
-                ((device, judged),) = every.items()
+                weighed, judged = asked.weighed(), asked.judged(gpu)
+                assert judged is not None
+                ((device, _),) = weighed.times.items()
                 judged = judged[judged["time_ms"].notna()]
                 found["gpus"][gpu] = {
                     "problems": len(weighed.times[device].shapes),

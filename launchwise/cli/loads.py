@@ -29,6 +29,7 @@ from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.exporting.worth import Line, Worth, measuring_s, worth
 from launchwise.learning.answers import BASES, MEASURED
 from launchwise.learning.features import Domain
+from launchwise.report import wording
 from launchwise.report.answer.load import sentences
 from launchwise.tables.files import read_table
 from launchwise.tables.times import times_schema
@@ -128,12 +129,12 @@ class Loaded:
         column = pyarrow.parquet.read_table(path, columns=["measured_at"])["measured_at"]
         return measuring_s(column.to_pylist())
 
-    def weighed(self) -> tuple[Weighed, Mapping[int, pd.DataFrame]]:
-        """The load on the devices, and their judged times."""
+    def weighed(self) -> Weighed:
+        """The load on the devices."""
         numbers = {self.table.number(gpu): self.judged(gpu) for gpu in self.gpus}
         judged = {at: one for at, one in numbers.items() if at is not None and one is not None}
         devices = [at for at in numbers if at is not None]
-        return Weighed.of(self.table, devices, self.counts(), judged), judged
+        return Weighed.of(self.table, devices, self.counts(), judged)
 
 
 def is_it_worth(
@@ -152,7 +153,7 @@ def is_it_worth(
     found = worth(asked.table, name, asked.counts(), asked.tuning_s(name))
     if not found.lines:
         raise UserError(asked.path or WORTH, "", f"no problem has an answer with a time on {name}")
-    return asked, found, asked.weighed()[0].steps(SIZES)
+    return asked, found, asked.weighed().steps(SIZES)
 
 
 def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:
@@ -172,7 +173,7 @@ def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str
     ]
     lines += ["", "builds  of the best speed (95 % interval)"]
     for one in steps:
-        limits = "" if one.interval is None else f" ({_ends(one.interval)})"
+        limits = "" if one.interval is None else f" ({wording.interval(one.interval)})"
         lines.append(f"{one.count:>6}  {one.reached:.3f}{limits}")
     lines += ["", "share %  launches  ms        gain  problem"]
     for each in found.lines[:top]:
@@ -180,10 +181,6 @@ def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str
     if more := len(found.lines[top:]):
         lines.append(f"and {more} more (--top {len(found.lines)})")
     return "\n".join(lines)
-
-
-def _ends(interval: tuple[float, float]) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
 def _line(one: Line) -> str:
@@ -200,12 +197,12 @@ def few_builds(
     """The answers of a study with at most so many builds, and what is to be said of them. Raises
     UserError as :func:`is_it_worth`."""
     asked = Loaded(study, load, gpus, files, EXPORT)
-    weighed, judged = asked.weighed()
+    weighed = asked.weighed()
     if not (steps := weighed.steps([most])):
         raise UserError(EXPORT, "--at-most", f"no answer of {study} is of these GPUs")
     (step,) = steps
-    found = limited(weighed, step, judged)
-    interval = "" if step.interval is None else f" ({_ends(step.interval)})"
+    found = limited(weighed, step)
+    interval = "" if step.interval is None else f" ({wording.interval(step.interval)})"
     whose = str(asked.path) if asked.path else "the measured problems, one launch each"
     lines = [
         f"{step.count} builds reach {step.reached:.3f}{interval} of the best speed of {whose} on "

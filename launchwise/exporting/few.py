@@ -11,10 +11,12 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from launchwise.experiment.load import Shape
 from launchwise.exporting.entries import Entry, Tested
 from launchwise.exporting.lookup import growth
 from launchwise.exporting.table import AnswerTable
@@ -24,11 +26,13 @@ from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
-Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
 Build = tuple[Value, ...]  # Variant and build tunables, neutral where the variant has none
 
 SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of builds of a curve."""
+
+Known = Mapping[Shape, Mapping[int, float]]
+"""Problem to the measured times of configurations, by their places in a table, ms."""
 
 LOST = 1e3
 """Times the best that a problem counts which no chosen build may run: such a set is the last."""
@@ -52,15 +56,21 @@ class Times:
 
 
 def times_of(
-    table: AnswerTable, device: int, shapes: Sequence[Shape], judged: pd.DataFrame | None = None
+    table: AnswerTable, device: int, shapes: Sequence[Shape], known: Known = MappingProxyType({})
 ) -> Times:
     """Times of every configuration of a table; those that are no candidates have measured ones.
 
-    ``device``: its number. ``judged``: its judged times; without them what the entries say.
+    ``device``: its number. ``known``: see :func:`measured_ms`; beside it the entries count.
     """
-    expected, usual_ms, best_ms = _expected(table, device, shapes)
+    return _where_measured(table, device, shapes, known, _expected(table, device, shapes))
+
+
+def _where_measured(
+    table: AnswerTable, device: int, shapes: Sequence[Shape], known: Known, expected: Expected
+) -> Times:
+    """:func:`times_of`, by what the device's judge expects."""
+    ms, usual_ms, best_ms = (each.copy() for each in expected)
     listed = {one.problem: one for one in table.entries if one.device == device}
-    known = measured_ms(table, judged)
     measured = np.zeros(len(shapes), dtype=bool)
     for row, shape in enumerate(shapes):
         entry = listed.get(shape)
@@ -70,18 +80,19 @@ def times_of(
         own = {at: ms for at, ms, _ in entry.others if ms} | {entry.choice: entry.time_ms}
         if shape in known:
             own |= known[shape]
-            expected[row] = math.inf
+            ms[row] = math.inf
         # The answer is the first of what is expected, too.
-        expected[row] = np.maximum(expected[row], entry.time_ms)
-        expected[row, list(own)] = list(own.values())
+        ms[row] = np.maximum(ms[row], entry.time_ms)
+        ms[row, list(own)] = list(own.values())
         usual_ms[row] = own.get(entry.usual, entry.time_ms * (entry.gain or math.nan))
     # What rests on one row may be below the time of the answer, by less than their errors.
-    least = np.minimum(best_ms, expected.min(axis=1, initial=math.inf))
-    return Times(shapes, expected, usual_ms, least, measured)
+    least = np.minimum(best_ms, ms.min(axis=1, initial=math.inf))
+    return Times(shapes, ms, usual_ms, least, measured)
 
 
-def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> dict[Shape, dict[int, float]]:
-    """Measured times of the table's configurations by problem, ms."""
+def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> Known:
+    """Measured times of the table's configurations by problem, of a device's judged times; of none
+    without these."""
     if judged is None:
         return {}
     places = {one: place for place, one in enumerate(table.configurations)}
@@ -96,9 +107,10 @@ def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> dict[Shape, 
     return found
 
 
-def _expected(
-    table: AnswerTable, device: int, shapes: Sequence[Shape]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Expected = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _expected(table: AnswerTable, device: int, shapes: Sequence[Shape]) -> Expected:
     """Times of configurations, of the usual choice and of the best that a device's judge expects;
     without a judge nothing is."""
     one = table.devices[device]
@@ -125,13 +137,8 @@ def _expected(
         columns = table.columns(device, [shapes[row] for row in rows], taken)
         of_usual[rows] = table.losses(one.judge, columns)
     least = np.fmin(losses.min(axis=1, initial=math.inf), of_usual)
-    found[:, places] = best[:, None] * _growth(losses - least[:, None])
-    return np.where(np.isnan(found), math.inf, found), best * _growth(of_usual - least), best
-
-
-def _growth(exponents: np.ndarray) -> np.ndarray:
-    finite = np.where(np.isfinite(exponents), exponents, 0.0)
-    return np.where(np.isfinite(exponents), np.vectorize(growth)(finite), exponents)
+    found[:, places] = best[:, None] * growth(losses - least[:, None])
+    return np.where(np.isnan(found), math.inf, found), best * growth(of_usual - least), best
 
 
 def build_of(configuration: Mapping[str, Value], spec: Spec) -> Build:
@@ -222,6 +229,7 @@ class Weighed:
     times: Mapping[int, Times]
     weights: Mapping[int, np.ndarray]
     blind: Mapping[int, tuple[np.ndarray, Times]]  # expected and measured times of blind problems
+    known: Mapping[int, Known]  # measured times of each device
 
     @classmethod
     def of(
@@ -233,16 +241,17 @@ class Weighed:
     ) -> Weighed:
         """``counts``: launches of each problem; ``judged``: device to its judged times."""
         shapes, launches = list(counts), np.array(list(counts.values()), dtype=float)
-        times = {at: times_of(table, at, shapes, judged.get(at)) for at in devices}
+        measured = {at: measured_ms(table, judged.get(at)) for at in devices}
+        times = {at: times_of(table, at, shapes, measured[at]) for at in devices}
         weights, blind = {}, {}
         for at, one in times.items():
             known = np.isfinite(one.best_ms) & np.isfinite(one.ms.min(axis=1, initial=math.inf))
             own = np.where(known, launches, 0.0)
             weights[at] = own / max(float(own @ np.nan_to_num(one.best_ms)), 1e-300)
             tested = [each.problem for each in table.entries if each.device == at and each.blind]
-            expected = _expected(table, at, tested)[0]
-            blind[at] = expected, times_of(table, at, tested, judged.get(at))
-        return cls(table, times, weights, blind)
+            expected = _expected(table, at, tested)
+            blind[at] = expected[0], _where_measured(table, at, tested, measured[at], expected)
+        return cls(table, times, weights, blind, measured)
 
     def builds(self) -> list[tuple[int, ...]]:
         """Places of the configurations of each build that may answer, in a fixed order."""
@@ -317,14 +326,14 @@ class Weighed:
         return known, measured.best_ms[can] / measured.ms[can, at]
 
 
-def limited(weighed: Weighed, step: Step, judged: Mapping[int, pd.DataFrame]) -> AnswerTable:
+def limited(weighed: Weighed, step: Step) -> AnswerTable:
     """A table whose answers are of some builds alone, on the devices of a load: in place of the
     usual choice stands the first of them. Exact where a problem was measured."""
     table, numbers = weighed.table, {at: new for new, at in enumerate(weighed.times)}
     entries = []
     for at, number in numbers.items():
         own = [each for each in table.entries if each.device == at]
-        times = times_of(table, at, [each.problem for each in own], judged.get(at))
+        times = times_of(table, at, [each.problem for each in own], weighed.known[at])
         ms = times.ms[:, list(step.places)]
         entries += [
             _entry(entry, number, row)

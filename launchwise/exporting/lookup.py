@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -182,12 +183,14 @@ def _judge(trees: Trees | None) -> Judge:
     )
 
 
-def growth(exponent: float) -> float:
+SQUARINGS = 20
+
+Real = TypeVar("Real", float, np.ndarray)
+
+
+def growth(exponent: Real) -> Real:
     """exp(exponent) by products alone: the same in every language, 1e-6 away at 1."""
     found = 1 + exponent / (1 << SQUARINGS)
     for _ in range(SQUARINGS):
         found *= found
     return found
-
-
-SQUARINGS = 20

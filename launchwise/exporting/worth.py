@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.experiment.load import Shape
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.tables.rows import DEFAULT_ERROR, Z95
-from launchwise.workloads.parts import Value
-
-Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Few builds for a load: the best sets, tables of them alone, and what is measured stays exact."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from answer_forms import Answering
@@ -55,7 +53,7 @@ def judged(sweeps, stencil_spec):
 def weighed(table, judged):
     devices = {table.number(gpu): rows for gpu, rows in judged.items()}
     counts = {one.problem: 1 + place for place, one in enumerate(table.entries[::3])}
-    return partial(Weighed.of, table, [*devices], counts, devices)(), devices
+    return Weighed.of(table, [*devices], counts, devices)
 
 
 def test_expected_times_are_those_of_recommend(table):
@@ -69,19 +67,17 @@ def test_expected_times_are_those_of_recommend(table):
 
 
 def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
-    found, _ = weighed
-    steps = found.steps([1, 2, 4, 999])
+    steps = weighed.steps([1, 2, 4, 999])
     assert [one.count for one in steps[:2]] == [1, 2]
     reached = [one.reached for one in steps]
     assert reached == sorted(reached)
-    assert steps[-1].count == len(found.builds())
+    assert steps[-1].count == len(weighed.builds())
     assert reached[0] < reached[-1] == pytest.approx(1, abs=0.02)
 
 
 def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
-    found, devices = weighed
-    (step,) = found.steps([2])
-    made = limited(found, step, devices)
+    (step,) = weighed.steps([2])
+    made = limited(weighed, step)
     kept = {build_of(made.configuration(place), made.spec) for place in made.stored.candidates}
     assert len(kept) == 2
     checked = 0
@@ -100,9 +96,8 @@ def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged
 
 
 def test_every_form_of_a_table_of_few_builds_gives_one_answer(weighed, tmp_path):
-    found, devices = weighed
-    (step,) = found.steps([3])
-    made = limited(found, step, devices)
+    (step,) = weighed.steps([3])
+    made = limited(weighed, step)
     questions = drawn(made, 200, np.random.default_rng(5))
     assert Answering(made, tmp_path / "export").disagreements(questions) == []
 
