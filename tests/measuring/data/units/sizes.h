@@ -1,0 +1,5 @@
+#ifndef SIZES_H
+#define SIZES_H
+#define OFFSET 3
+struct Size { int n; };
+#endif
