@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+import yaml
 from host_device import HostParts
 from measuring_forks import ForkedProcess
 from samples import ROOT
@@ -20,6 +21,9 @@ from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
 SUPPORT = ROOT / "tests" / "support"
+DATA = ROOT / "tests" / "measuring" / "data"
+MISTAKES = yaml.safe_load((DATA / "mistakes.yaml").read_text())
+"""Mistakes in the workloads ``twice_triton`` and ``twice_openmp``."""
 QUICK = Method(
     repeats=Repeats(minimum=2, maximum=3, budget_ms=5.0, few=2),
     slow_factor=1e9,

@@ -3,6 +3,7 @@
 import logging
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from mistakes import planted
@@ -17,52 +18,8 @@ from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import FunctionRun, builds_in_order
+from tests.measuring.conftest import DATA, MISTAKES
 
-SPEC = """\
-workload: twice
-title: twice an array, and what was there
-problem:
-  n: {type: integer, minimum: 1, maximum: 100000}
-  dtype: {type: category, values: [float32, float64]}
-tunables:
-  step: {kind: build, values: [0, 4]}
-arguments:
-  y: {type: dtype, shape: [n], role: inout}
-  x: {type: dtype, shape: [n]}
-  n: {type: int32, value: n}
-macros:
-  REAL: "'float' if dtype == 'float32' else 'double'"
-reference: {file: "reference.py:expected"}
-variants:
-  cuda:
-    source: twice.cu
-    kernel: twice
-    block: ["128"]
-    grid: ["ceil_div(n, 128)"]
-  openmp:
-    source: twice.c
-    kernel: twice
-    tunables: [step]
-baseline: {variant: cuda, step: 0}
-"""
-CUDA = """\
-__global__ void twice(REAL *y, const REAL *x, int n)
-{
-    int i = blockIdx.x * 128 + threadIdx.x;
-    if (i < n) y[i] += 2 * x[i];
-}
-"""
-C = """\
-void twice(REAL *restrict y, const REAL *restrict x, int n)
-{
-#pragma omp target teams distribute parallel for is_device_ptr(y, x)
-#if step > 0
-#pragma omp tile sizes(step)
-#endif
-    for (int i = 0; i < n; ++i) y[i] += 2 * x[i];
-}
-"""
-REFERENCE = "def expected(x, y, **others):\n    return y + 2 * x\n"
 needs_clang = pytest.mark.skipif(
     bool(left_out([Build.of("any.c", {})], "sm_90")),
     reason="needs Clang with OpenMP for sm_90, and ptxas of CUDA 12",
@@ -73,13 +30,7 @@ needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs ker
 @pytest.fixture
 def folder(tmp_path):
     """A workload of one variant in CUDA and one in C."""
-    folder = tmp_path / "twice"
-    folder.mkdir()
-    for name, text in {
-        "spec.yaml": SPEC, "twice.cu": CUDA, "twice.c": C, "reference.py": REFERENCE,
-    }.items():  # fmt: skip
-        (folder / name).write_text(text)
-    return folder
+    return Path(shutil.copytree(DATA / "twice_openmp", tmp_path / "twice"))
 
 
 @needs_gxx
@@ -90,21 +41,11 @@ def test_a_function_in_c_is_checked_on_the_cpu(folder, capsys):
     assert len(ran) >= 3, told
 
 
-MISTAKES = {
-    "an element less": ("i < n;", "i < n - 1;", "wrong on the CPU: y[", "C"),
-    "an element more": ("i < n;", "i <= n;", "beyond the end of a buffer", "C"),
-    "no such function": ("void twice", "void thrice", "unknown kernel 'twice'", "C"),
-    "no C": ("2 * x[i]", "2 * z[i]", "twice.c:7: ", "C"),
-    "a grid": ("    tunables: [step]\n", "    tunables: [step]\n    grid: [n]\n",
-               "grid: twice.c is C: its function runs the whole problem", "spec"),
-}  # fmt: skip
-
-
 @needs_gxx
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", MISTAKES["openmp"])
 def test_a_mistake_in_it_is_told_in_one_line(folder, capsys, mistake):
-    old, new, said, where = MISTAKES[mistake]
-    planted(folder, "twice.c" if where == "C" else "spec.yaml", old, new)
+    *change, said = MISTAKES["openmp"][mistake]
+    planted(folder, *change)
     assert main(["check", str(folder), "n=1000", "dtype=float32", "--cpu"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,83 +20,15 @@ from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
+from tests.measuring.conftest import DATA, MISTAKES
 
-SPEC = """\
-workload: twice
-title: twice an array, and what was there
-problem:
-  n: {type: integer, minimum: 1, maximum: 100000}
-  dtype: {type: category, values: [float32, float16]}
-tunables:
-  BLOCK: {kind: build, values: [64, 128]}
-  num_warps: {kind: build, values: [1, 4]}
-arguments:
-  y: {type: dtype, shape: [n], role: inout}
-  x: {type: dtype, shape: [n]}
-  n: {type: int32, value: n}
-  factor: {type: float32, value: 2}
-macros:
-  REAL: "'float' if dtype == 'float32' else '__half'"
-  HALVES: "1 if dtype == 'float16' else 0"
-reference: {file: "reference.py:expected"}
-variants:
-  cuda:
-    source: twice.cu
-    kernel: twice
-    block: ["128"]
-    grid: ["ceil_div(n, 128)"]
-  triton:
-    source: twice.py
-    kernel: twice
-    tunables: [BLOCK, num_warps]
-    grid: ["ceil_div(n, BLOCK)"]
-baseline: {variant: cuda, BLOCK: 64, num_warps: 1}
-"""
-CUDA = """\
-__global__ void twice(REAL *y, const REAL *x, int n, float factor)
-{
-    int i = blockIdx.x * 128 + threadIdx.x;
-    if (i < n) y[i] += (REAL)(factor * (float)x[i]);
-}
-"""
-TRITON = """\
-import triton
-import triton.language as tl
-
-from .parts import doubled
-
-
-@triton.jit
-def twice(y, x, n, factor, BLOCK: tl.constexpr, HALVES: tl.constexpr = 0):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = doubled(x, i, n, factor)
-    tl.store(y + i, tl.load(y + i, mask=i < n) + value, mask=i < n)
-"""
-PARTS = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def doubled(x, i, n, factor):
-    return factor * tl.load(x + i, mask=i < n)
-"""
-REFERENCE = "def expected(x, y, **others):\n    return y + 2 * x\n"
-FILES = {
-    **{"spec.yaml": SPEC, "twice.cu": CUDA, "twice.py": TRITON, "parts.py": PARTS},
-    "reference.py": REFERENCE,
-}
 HERE = {"n": 1000, "dtype": "float32"}
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A workload of one variant in CUDA and one in Triton."""
-    folder = tmp_path / "twice"
-    folder.mkdir()
-    for name, text in FILES.items():
-        (folder / name).write_text(text)
-    return folder
+    return Path(shutil.copytree(DATA / "twice_triton", tmp_path / "twice"))
 
 
 @pytest.fixture(autouse=True)
@@ -152,40 +85,10 @@ def test_only_what_a_kernel_prints_is_refused(folder):
     assert load_spec(folder).variants["triton"].kernel == "twice"
 
 
-MISTAKES = {
-    "a constexpr without a value": (
-        "twice.py", "HALVES: tl.constexpr = 0", "BLOCK_K: tl.constexpr",
-        "variants.triton.tunables: the constexpr BLOCK_K of twice has no value",
-    ),
-    "a print": ("twice.py", "    value =", "    tl.device_print('i', i)\n    value =",
-                "twice.py: line 10: a kernel that prints (device_print) cannot be timed"),
-    "no such function": ("spec.yaml", "kernel: twice\n    tunables", "kernel: thrice\n    tunables",
-                         "twice.py: unknown @triton.jit function 'thrice'"),
-    "no Python": ("twice.py", "tl.arange(0, BLOCK)", "tl.arange(0, BLOCK", "line 9: SyntaxError"),
-    "an argument too few": ("twice.py", "n, factor, BLOCK", "n, BLOCK",
-                            "twice takes 3 (y, x, n) beside its constexprs, 4 are given"),
-    "a tunable too many": ("twice.py", "BLOCK: tl.constexpr, ", "",
-                           "variants.triton.tunables: unknown constexpr of twice 'BLOCK'"),
-    "a launch tunable": ("spec.yaml", "BLOCK: {kind: build", "BLOCK: {kind: launch",
-                         "tunables.BLOCK.kind: is launch, but a constexpr of twice: say build"),
-    "launched warps": ("spec.yaml", "num_warps: {kind: build", "num_warps: {kind: launch",
-                       "tunables.num_warps.kind: is launch, but an option of Triton's compiler"),
-    "odd warps": ("spec.yaml", "values: [1, 4]", "values: [1, 3, 4]",
-                  "tunables.num_warps.values: 3 is no power of two"),
-    "a block": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]",
-                "    grid: [\"ceil_div(n, BLOCK)\"]\n    block: [32]", "block: twice.py is Triton"),
-    "no name": ("spec.yaml", "    kernel: twice\n    tunables", "    tunables",
-                "kernel is missing: which function of twice.py?"),
-    "no grid": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]\n", "", "grid is missing"),
-    "no type": ("spec.yaml", "factor: {type: float32", "factor: {type: complex64",
-                "arguments.factor.type: Triton has no type for complex64: twice.py"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", MISTAKES["triton"])
 def test_a_mistake_is_told_in_one_line(folder, capsys, mistake):
-    name, old, new, said = MISTAKES[mistake]
-    planted(folder, name, old, new)
+    *change, said = MISTAKES["triton"][mistake]
+    planted(folder, *change)
     assert main(["check", str(folder)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
@@ -193,7 +96,7 @@ def test_a_mistake_is_told_in_one_line(folder, capsys, mistake):
 
 def test_its_sources_belong_to_its_variant_alone(folder):
     before = source_state(folder, load_spec(folder))
-    (folder / "parts.py").write_text(f"{PARTS}\n")
+    planted(folder, "parts.py", "import triton\n", "import triton\n\n")
     after = source_state(folder, load_spec(folder))
     assert before.agrees(after, "cuda")
     assert not before.agrees(after, "triton")
@@ -292,25 +195,11 @@ def test_a_build_has_a_cubin_and_what_its_launch_needs(folder, compiled):
         assert set(launch.arguments[len(given) :]) == {np.uint64(0)}
 
 
-REFUSED = {
-    "a name": ("twice.py", "doubled(x, i, n, factor)", "doubled(x, j, n, factor)",
-               "triton failed: twice.py:10: NameError('j is not defined')"),
-    "a name of another file": ("parts.py", "tl.load(x + i,", "tl.load(z + i,",
-                               "triton failed: parts.py:7: NameError('z is not defined')"),
-    "an import": ("twice.py", "import triton\n", "import triton\nimport no_such_module\n",
-                  "triton: twice.py: line 2 ModuleNotFoundError: No module named 'no_such_module'"),
-    "a print elsewhere": ("parts.py", "    return", "    tl.device_print('i', i)\n    return",
-                          "triton: twice prints (device_print) in a function that it calls"),
-    "an end": ("twice.py", "import triton\n", "import triton\nimport os\nos._exit(3)\n",
-               "triton failed: twice.py: its process ended: code 3"),
-}  # fmt: skip
-
-
 @pytest.mark.triton
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", MISTAKES["triton, refused"])
 def test_what_triton_refuses_is_one_line(folder, case, compiled):
-    name, old, new, said = REFUSED[case]
-    planted(folder, name, old, new)
+    *change, said = MISTAKES["triton, refused"][case]
+    planted(folder, *change)
     with pytest.raises(UserError) as told:
         compiled([build_of(folder, 4096)])
     assert said in str(told.value)

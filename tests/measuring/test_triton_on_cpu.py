@@ -15,7 +15,8 @@ from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.spec import load_spec
 from tests.measuring import test_triton as compiling
-from tests.measuring.test_triton import CUDA, build_of, only_triton
+from tests.measuring.conftest import MISTAKES
+from tests.measuring.test_triton import build_of, only_triton
 
 pytestmark = [
     pytest.mark.triton,
@@ -93,7 +94,7 @@ def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(folder,
     planted(folder, "spec.yaml", "values: [float32, float16]", "values: [float32, bfloat16]")
     planted(folder, "spec.yaml", "'__half'", "'__nv_bfloat16'")
     planted(folder, "parts.py", "factor * ", "tl.load(x + i, mask=i < n) + ")
-    (folder / "twice.cu").write_text(f"#include <cuda_bf16.h>\n{CUDA}")
+    planted(folder, "twice.cu", "__global__", "#include <cuda_bf16.h>\n__global__")
     status, lines, _ = check("n=100", "dtype=bfloat16")
     assert (status, bool(lines)) == (0, True)
     assert all(line.startswith("left out") for line in lines), lines
@@ -109,21 +110,10 @@ def test_small_sizes_have_a_type_that_the_interpreter_computes_in(folder, check)
     assert sum("dtype=bfloat16" in line for line in lines) == 1, lines
 
 
-WRONG = {
-    "an element less": ("mask=i < n)\n", "mask=i < n - 1)\n", "wrong on the CPU: y["),
-    "an element more": (
-        "tl.store(y + i, tl.load(y + i, mask=i < n) + value, mask=i < n)",
-        "tl.store(y + i, tl.load(y + i, mask=i < n) + value)",
-        "beyond the end of a buffer",
-    ),
-    "a name": ("doubled(x, i, n, factor)", "doubled(x, j, n, factor)", "name 'j' is not defined"),
-}
-
-
-@pytest.mark.parametrize("mistake", WRONG)
+@pytest.mark.parametrize("mistake", MISTAKES["triton, on the CPU"])
 def test_the_interpreter_finds_a_mistake(folder, check, mistake):
-    old, new, said = WRONG[mistake]
-    planted(folder, "twice.py", old, new)
+    *change, said = MISTAKES["triton, on the CPU"][mistake]
+    planted(folder, *change)
     status, _, told = check("n=1000", "dtype=float32")
     (line,) = told.splitlines()
     assert status == 2

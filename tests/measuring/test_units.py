@@ -2,7 +2,6 @@
 
 import copy
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,9 +12,10 @@ from launchwise.measuring.compile import Compiler, compile_bundle
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.measuring.conftest import DATA
 from tests.support.nvcc import kept_nvcc
 
-UNITS = Path(__file__).parent / "data" / "units"
+UNITS = DATA / "units"
 SPEC = yaml.safe_load((UNITS / "spec.yaml").read_text())
 FILES = {name: (UNITS / name).read_bytes() for name in ("host.cu", "sizes.h", "deep/once.cuh")}
 TEMPLATES, C_NAMES = ((UNITS / name).read_bytes() for name in ("templates.cu", "c_names.cu"))
