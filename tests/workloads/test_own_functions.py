@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,62 +22,8 @@ from tests.support.spec_changes import MISTAKES, changed
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
-SPEC = """\
-workload: own
-title: sums of pieces
-problem:
-  n: {type: integer, minimum: 4, maximum: 4096}
-tunables:
-  threads: {kind: launch, values: [32, 64]}
-inputs: "inputs.py:make"
-arguments:
-  sums: {type: float32, shape: ["ceil_div(n, threads)"], role: output}
-  total: {type: int32, shape: [1], role: inout, fill: zeros}
-  values: {type: float32, shape: data}
-  weight: {type: float32, shape: [n], fill: {value: 2}}
-  entries: {type: int32, value: data}
-reference: {file: "reference.py:expected"}
-variants:
-  own:
-    source: own.cu
-    kernel: own
-    tunables: [threads]
-    block: [threads]
-    grid: ["ceil_div(n, threads)"]
-baseline: {variant: own, threads: 64}
-"""
-
-KERNEL = """\
-__global__ void own(float *sums, int *total, const float *values, const float *weight, int entries)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    __shared__ float all;
-    if (threadIdx.x == 0) all = 0.0f;
-    __syncthreads();
-    if (i < entries) { atomicAdd(&all, weight[i] * values[i]); atomicAdd(total, 1); }
-    __syncthreads();
-    if (threadIdx.x == 0) sums[blockIdx.x] = all;
-}
-"""
-
-INPUTS = """\
-import numpy as np
-
-def make(generator, n, problem):
-    assert problem["n"] == n
-    values = generator.uniform(size=n - 1)
-    return {"values": values, "entries": values.size}
-"""
-
-REFERENCE = """\
-import numpy as np
-
-def expected(values, weight, threads, entries, n):
-    padded = np.zeros(-(-n // threads) * threads)
-    padded[:entries] = (values * weight[:entries])
-    return {"total": [entries], "sums": padded.reshape(-1, threads).sum(axis=1)}
-"""
-
+OWN = Path(__file__).parent / "data" / "own"
+KERNEL, REFERENCE = ((OWN / name).read_text() for name in ("own.cu", "reference.py"))
 PROBLEM = {"n": 100}
 BASELINE = {"variant": "own", "threads": 64}
 
@@ -84,12 +31,7 @@ BASELINE = {"variant": "own", "threads": 64}
 @pytest.fixture
 def folder(tmp_path):
     """A workload with inputs, a reference by name, and shapes by a tunable, to change."""
-    place = tmp_path / "own"
-    place.mkdir()
-    files = {"spec.yaml": SPEC, "own.cu": KERNEL, "inputs.py": INPUTS, "reference.py": REFERENCE}
-    for name, text in files.items():
-        (place / name).write_text(text)
-    return place
+    return Path(shutil.copytree(OWN, tmp_path / "own"))
 
 
 def verdict(folder, device=None, threads=64):
@@ -332,7 +274,7 @@ def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(folder, guards)
 
 def test_a_kernel_that_reads_what_another_left_in_scratch_memory_is_wrong(folder):
     one = {"type": "float32", "shape": [1], "role": "scratch"}
-    own = yaml.safe_load(SPEC)["variants"]["own"]
+    own = yaml.safe_load((OWN / "spec.yaml").read_text())["variants"]["own"]
     own["arguments"] = ["sums", "total", "values", "weight", "entries", "one"]
     variants = {"own": own, "forgetful": own | {"source": "forgetful.cu"}}
     changed(folder, {"arguments.one": one, "variants": variants})

@@ -18,49 +18,9 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from tests.support.spec_changes import with_changes
 
-SOURCE = """\
-enum Mode { fast, slow };
-struct Plus { };
-template <typename T, typename U> struct Pair { };
-template <int BM, int BN, typename T, bool SAFE = true>
-__global__ void gemm(T *c, const T *a, const T *b, int n) { /* gemm2(x) */ }
-__global__ void plain(float *c) { c[0] = UNROLL; }
-"""
-
-SPEC = {
-    "workload": "gemm",
-    "title": "product of matrices",
-    "problem": {
-        "n": {"type": "integer", "minimum": 1, "maximum": 4096},
-        "dtype": {"type": "category", "values": ["float32", "float64"]},
-    },
-    "derived": {"TILE": "BM * BN", "half_n": "n // 2"},
-    "tunables": {
-        "BM": {"kind": "build", "values": [32, 64]},
-        "BN": {"kind": "build", "values": [8, 16]},
-        "UNROLL": {"kind": "build", "values": [1, 4]},
-        "OTHER": {"kind": "build", "values": [1, 2]},
-        "threads": {"kind": "launch", "values": [64, 128]},
-    },
-    "macros": {"REAL": "'double' if dtype == 'float64' else 'float'", "ROWS": "2 * BM"},
-    "arguments": {
-        "c": {"type": "dtype", "shape": ["n", "n"], "role": "output"},
-        "a": {"type": "dtype", "shape": ["n", "n"]},
-        "b": {"type": "dtype", "shape": ["n", "n"]},
-        "n": {"type": "int32", "value": "n"},
-    },
-    "reference": {"call": "numpy.matmul", "given": ["a", "b"]},
-    "variants": {
-        "tiled": {
-            "source": "gemm.cu",
-            "kernel": "gemm<BM, BN, dtype>",
-            "tunables": ["BM", "BN", "UNROLL", "threads"],
-            "block": ["threads"],
-            "grid": ["ceil_div(n, BM)"],
-        }
-    },
-    "baseline": {"variant": "tiled", "BM": 32},
-}
+GEMM = ROOT / "tests" / "workloads" / "data" / "gemm"
+SOURCE = (GEMM / "gemm.cu").read_text()
+SPEC = yaml.safe_load((GEMM / "spec.yaml").read_text())
 PROBLEM = {"n": 256, "dtype": "float64"}
 CHOICE = {"variant": "tiled", "BM": 64, "BN": 8, "UNROLL": 4, "OTHER": 1, "threads": 64}
 
