@@ -11,35 +11,20 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
-from launchwise.measuring.bundle import Bundle, refusal
+from launchwise.measuring.bundle import refusal
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
 from launchwise.workloads.builds import by_source
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.measuring.conftest import DATA
 from tests.support.nvcc import kept_nvcc, needs_nvcc
 from tests.support.samples import SAXPY, STENCIL
 
-RESOURCES = """\
-kernel.cu
-ptxas info    : 0 bytes gmem, 168 bytes cmem[4]
-ptxas info    : Compiling entry function 'block3d_0a1b' for 'sm_90'
-ptxas info    : Function properties for block3d_0a1b
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 40 registers, used 0 barriers, 576 bytes cmem[0]
-ptxas info    : Compile time = 11.384 ms
-ptxas info    : Compiling entry function 'linear_0a1b' for 'sm_90'
-ptxas info    : Function properties for linear_0a1b
-    72 bytes stack frame, 24 bytes spill stores, 36 bytes spill loads
-ptxas info    : Used 255 registers, used 1 barriers, 72 bytes cumulative stack size, 4096 bytes smem
-ptxas info    : Function properties for helper
-    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
-"""
-
 
 def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel():
-    found = parse_resources(RESOURCES)
+    found = parse_resources((DATA / "ptxas_resources.txt").read_text())
     assert found["block3d_0a1b"] == {"registers": 40, "spill_bytes": 0, "shared_bytes": 0}
     assert found["linear_0a1b"]["registers"] == 255
     assert found["linear_0a1b"]["shared_bytes"] == 4096
@@ -170,20 +155,6 @@ class TestDescribed:
 
     pytestmark = kept_nvcc
 
-    def test_a_file_as_its_author_left_it_compiles(self, tmp_path):
-        spec = load_spec(DESCRIBED)
-        builds = builds_in_order(load_workload(DESCRIBED, spec), [{"w": 64, "h": 48}])[:12]
-        path = tmp_path / "x.cubins"
-        compile_bundle(DESCRIBED, spec, builds, "sm_90", path, 2)
-        bundle = Bundle(path)
-        own = [build for build in builds if build.source == "convolution.cu"]
-        assert own
-        for build in own:
-            kernel = bundle.kernel(build, "convolution_kernel")
-            # A C++ symbol: no extern "C", no macro of ours.
-            assert kernel.symbol.startswith("_ZN")
-            assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
-
     def test_a_build_without_its_kernel_is_refused(self, tmp_path):
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
         spec = load_spec(folder)
@@ -195,38 +166,8 @@ class TestDescribed:
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
 
 
-SAID = """\
-/made/up/half.cu(7): error: more than one instance of overloaded function "max" matches the \
-argument list:
-            function "max(int, int)" (declared at line 12 of /toolkit/limits.h)
-            function "max(int, unsigned int)" (declared at line 14 of /toolkit/limits.h)
-            function "max(long, long)" (declared at line 16 of /toolkit/limits.h)
-            function "max(long, unsigned long)" (declared at line 18 of /toolkit/limits.h)
-            argument types are: (int, long)
-              out[i] = max(i, last);
-                       ^
-
-/made/up/half.cu(7): error: identifier "last" is undefined
-              out[i] = max(i, last);
-                              ^
-
-/made/up/half.cu(9): error: no instance of function "twice" matches the argument list
-            argument types are: (float *)
-                    twice(out);
-                    ^
-
-/made/up/part.cuh(3): error: expected a ";"
-                    int one = 1
-                              ^
-
-/made/up/half.cu(11): error: identifier "four" is undefined
-
-5 errors detected in the compilation of "half.cu".
-"""
-
-
 def test_messages_of_several_lines_and_of_several_errors_are_one_line():
-    said = refusal(SAID, RuntimeError(), Path("/made/up"))
+    said = refusal((DATA / "nvcc_errors.txt").read_text(), RuntimeError(), Path("/made/up"))
     overloaded, twice, missing = said.split("; ")
     assert overloaded == (
         'nvcc failed: half.cu:7: more than one instance of overloaded function "max" matches the '
