@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -273,15 +274,10 @@ def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bo
 
 
 def cpp_program(table: AnswerTable) -> str:
-    """A program that reads questions, parted by tabs, and prints answers as JSON, a line each."""
-    reads = "".join(
-        f"        const std::string in{place} = next(line);\n"
-        for place, _ in enumerate(table.parameters)
-    )
-    given = ", ".join(
-        f"in{place}" if name in table.texts else f"std::stoll(in{place})"
-        for place, name in enumerate(table.parameters)
-    )
+    """``answers.cpp`` for a table."""
+
+    def read(place: int, name: str) -> str:
+        return f"words[{place}]" if name in table.texts else f"std::stoll(words[{place}])"
 
     def shown(names: Sequence[str], where: str) -> str:
         """Parts of the output: names and values of an object's members."""
@@ -292,59 +288,12 @@ def cpp_program(table: AnswerTable) -> str:
             parts.append(f'"\\"{name}\\": " << {quoted}')
         return ' << ", " << '.join(parts)
 
-    return f"""\
-#include "{table.study}.hpp"
-#include <iomanip>
-#include <iostream>
-#include <sstream>
-#include <string>
-namespace study = launchwise::{cpp_name(table.study)};
-static std::string next(std::istringstream &line) {{
-    std::string word;
-    std::getline(line, word, '\\t');
-    return word;
-}}
-template <class Sizes> static void print(const char *name, const Sizes &sizes) {{
-    const char *before = "[";
-    std::cout << '"' << name << "\\": ";
-    for (const auto size : sizes) {{
-        std::cout << before << size;
-        before = ", ";
-    }}
-    std::cout << "], ";
-}}
-int main() {{
-    std::cout << std::setprecision(17);
-    for (std::string text; std::getline(std::cin, text);) {{
-        std::istringstream line(text);
-        const std::string device = next(line);
-{reads}        const study::problem asked{{{given}}};
-        const auto found = study::recommend(device, asked);
-        if (!found) {{
-            std::cout << "null\\n";
-            continue;
-        }}
-        const auto &c = found->launch;
-        std::cout << "{{" << {shown(table.tunables, "c")} << ", \\"problem\\": {{"
-                  << {shown(table.parameters, "found->answered_for")} << "}}, \\"time_ms\\": "
-                  << found->time_ms << ", \\"gain\\": " << found->gain << ", \\"basis\\": \\""
-                  << found->basis << "\\", \\"interval_ms\\": [" << found->time_low_ms << ", "
-                  << found->time_high_ms << "], \\"gain_interval\\": [" << found->gain_low << ", "
-                  << found->gain_high << "], \\"outside\\": " << found->outside
-                  << ", \\"launches\\": [";
-        const auto run = study::launches_of(asked, c);
-        for (std::size_t i = 0; i < run.count; ++i) {{
-            const auto &one = run.kernels[i];
-            std::cout << (i ? ", {{" : "{{");
-            print("block", one.block);
-            print("grid", one.grid);
-            std::cout << "\\"shared_bytes\\": ";
-            if (one.shared_bytes)
-                std::cout << *one.shared_bytes << "}}";
-            else
-                std::cout << "null}}";
-        }}
-        std::cout << "]}}\\n";
-    }}
-}}
-"""
+    words = {
+        "STUDY": table.study,
+        "NAMESPACE": cpp_name(table.study),
+        "GIVEN": ", ".join(read(1 + place, name) for place, name in enumerate(table.parameters)),
+        "TUNABLES": shown(table.tunables, "c"),
+        "PARAMETERS": shown(table.parameters, "found->answered_for"),
+    }
+    text = Path(__file__).with_name("answers.cpp").read_text(encoding="utf-8")
+    return re.sub("|".join(words), lambda word: words[word[0]], text)
