@@ -3,7 +3,14 @@
 import json
 
 import pytest
-from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grouped_table, problem
+from expert_files import (
+    VALUES,
+    documented_mappings,
+    grouped_spec,
+    grouped_table,
+    problem,
+    theirs,
+)
 
 from launchwise.base.errors import UserError
 from launchwise.exporting.files import write_config_files
@@ -29,10 +36,6 @@ def written(spec, folder, mapping, *listed):
 
 
 HALF = "bfloat16"
-
-
-def theirs(**changed):
-    return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
 
 
 def test_files_of_vllm_have_its_names_and_keys(spec, tmp_path):

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from command_line import line_of
-from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, problem
+from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, problem, theirs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,10 +19,6 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import ConfigFiles, usual_configuration
 
 NAME = "E=8,N=1024,device_name=Made-up_Big_80GB.json"
-
-
-def theirs(**changed):
-    return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
 
 
 @pytest.fixture

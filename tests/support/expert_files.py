@@ -10,33 +10,7 @@ from samples import ROOT
 
 from launchwise.workloads.spec import Spec, load_spec
 
-SPEC = """\
-workload: grouped
-title: a product per expert
-problem:
-  tokens: {type: integer, minimum: 1, maximum: 100000}
-  experts: {type: integer, minimum: 1, maximum: 1024}
-  n: {type: integer, minimum: 1, maximum: 100000}
-  k: {type: integer, minimum: 1, maximum: 100000}
-  dtype: {type: category, values: [float16, bfloat16]}
-tunables:
-  BLOCK_M: {kind: build, values: [16, 64]}
-  BLOCK_N: {kind: build, values: [32, 64]}
-  BLOCK_K: {kind: build, values: [32, 64]}
-  GROUP_M: {kind: build, values: [1, 8]}
-  num_warps: {kind: build, values: [4, 8]}
-  num_stages: {kind: build, values: [2, 3]}
-work:
-  items: tokens * n
-  item: numbers
-  bytes: 2 * experts * n * k
-  flop: 2 * tokens * n * k
-  footprint_bytes: 4 * experts * n * k
-variants:
-  triton: {tunables: [BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages]}
-baseline:
-  {variant: triton, BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 32, GROUP_M: 8, num_warps: 4, num_stages: 2}
-"""
+SPEC = Path(__file__).with_name("specs").joinpath("grouped.yaml").read_text()
 VALUES = {
     **{"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 64, "GROUP_M": 1},
     **{"num_warps": 4, "num_stages": 3},
@@ -46,6 +20,11 @@ THEIRS = {
     **{"GROUP_M": "GROUP_SIZE_M"},
 }
 """Tunable to its name in the files."""
+
+
+def theirs(**changed: int) -> dict[str, int]:
+    """Values of a configuration, by their names in the files."""
+    return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
 
 
 def grouped_spec(folder: Path) -> Spec:

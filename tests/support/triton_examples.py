@@ -18,32 +18,7 @@ from launchwise.workloads.launch_shapes import Limits
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.spec import Spec, load_spec
 
-SPEC = """\
-workload: scaled
-title: a multiple of each row
-problem:
-  rows: {type: integer, minimum: 1, maximum: 100000}
-  n: {type: integer, minimum: 1, maximum: 100000}
-  dtype: {type: category, values: [float32, float16]}
-tunables:
-  BLOCK: {kind: build, values: [64, 128, 256]}
-  num_warps: {kind: build, values: [1, 4]}
-macros: {HALF: "BLOCK // 2"}
-arguments:
-  y: {type: dtype, shape: [rows, n], role: output}
-  x: {type: dtype, shape: [rows, n]}
-  rows: {type: int32, value: rows}
-  n: {type: int32, value: n}
-  factor: {type: float32, value: 2}
-reference: {file: "reference.py:expected"}
-variants:
-  triton:
-    source: scaled.py
-    kernel: scaled
-    tunables: [BLOCK, num_warps]
-    grid: ["rows", "ceil_div(n, BLOCK)"]
-baseline: {variant: triton, BLOCK: 64, num_warps: 1}
-"""
+SPEC = Path(__file__).with_name("specs").joinpath("scaled.yaml").read_text()
 KERNEL = """\
 import triton
 import triton.language as tl
