@@ -24,6 +24,8 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Method
 from launchwise.experiment.study import Study
 
+CASES = read_yaml(ROOT / "tests/docs/data/wrong_keys.yaml")
+
 every_schema = cache(schemas)
 EXAMPLES = ROOT / generating.EXAMPLES
 WORKLOADS = [*sorted(ROOT.glob("kernels/*/")), ROOT / "docs" / "tutorial" / "example" / "saxpy"]
@@ -140,25 +142,7 @@ def test_files_of_the_project_fit_their_schema(path, name):
     assert errors(name, read_yaml(path)) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "place", "new"),
-    [
-        ("config", ("gpus", "local", "sourse"), "live"),
-        ("config", ("models", "knn", "titel"), "kNN"),
-        ("config", ("gpus", "bad-name"), {"source": "live"}),
-        ("sweep", ("repeats",), {"minimun": 3}),
-        ("sweep", ("problems", 1, "only"), [16]),
-        ("sweep", ("problems", 0, "n"), 256),
-        ("study", ("splits", "interpolation", "trian"), {"n": [1]}),
-        ("study", ("splits", "interpolation", "kind"), "problem"),
-        ("spec", ("variants", "tiled", "grids"), ["1", "1", "1"]),
-        ("spec", ("variants", "tiled", "grid"), ["1", "1", "1", "1"]),
-        ("spec", ("problem", "n", "minimun"), 3),
-        ("cost", ("kernels", "product", "uses", "dram"), "1"),
-        ("cost", ("kernels", "product", "waits", "dram_bytes"), "1"),
-        ("features", ("log_n",), 3),
-    ],
-)
+@pytest.mark.parametrize(("name", "place", "new"), CASES["files"])
 def test_a_wrong_key_or_value_is_refused_deep_in_a_file(name, place, new):
     example = read_yaml(EXAMPLES / f"{name}.yaml")
     assert errors(name, example) == []
@@ -238,20 +222,7 @@ def test_any_part_of_a_study_or_sweep_may_be_overridden_or_removed(path, part):
             assert errors("config", overriding(part, "one", new)) == [], place
 
 
-@pytest.mark.parametrize(
-    ("part", "changes"),
-    [
-        ("studies", {"modles": ["knn"]}),
-        ("studies", {"models": "knn"}),
-        ("studies", {"splits": {"one": {"trian": {"n": [1]}}}}),
-        ("studies", {"fences": {"factor": 0}}),
-        ("sweeps", {"slow_facter": 5}),
-        ("sweeps", {"slow_factor": 0.5}),
-        ("sweeps", {"repeats": {"minimun": 3}}),
-        ("sweeps", {"problems": [{"n": 3}]}),
-        ("sweeps", ["problems"]),
-    ],
-)
+@pytest.mark.parametrize(("part", "changes"), CASES["overrides"])
 def test_wrong_overrides_are_refused(part, changes):
     assert errors("config", overriding(part, "one", {})) == []
     assert errors("config", overriding(part, "one", None)) == []

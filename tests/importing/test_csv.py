@@ -2,11 +2,15 @@
 
 import foreign
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import Mapped, read_csv, read_mapping
 from launchwise.importing.reading import read_sweeps
+
+CASES = read_yaml(ROOT / "tests/importing/data/csv.yaml")
 
 CSV = """n,x,mode,t1,t2,state
 10,16,fast,1.5,2.5,ok
@@ -48,33 +52,12 @@ def test_a_mapping_must_name_columns_of_the_file(tmp_path):
         read_csv(path, Mapped(tunables=["x"], unit="ms"))
 
 
-UNMAPPED = {
-    "x,y,time\n1,2,3\n": "{tunables: [x, y], time: time, unit: ms}; columns: x, y, time",
-    "x;y;runtime_us\n1;2;3\n": "time: runtime_us, unit: us}; columns: x, y, runtime_us",
-    "x\ty\n1\t2\n": "none of them is named as a time; columns: x, y",
-    # A unit names a time, but "s" may be anything.
-    "M,N,threads,us,kernelName\n1,2,64,5.4,a\n": "time: us, unit: us}; columns: M, N, threads, us",
-    "s,threads\n1,64\n": "none of them is named as a time; columns: s, threads",
-    # The time of the GPU is taken before that of the CPU.
-    "x,CPU Time (sec),GPU Time (sec)\n1,2,1\n": "[x], time: GPU Time (sec), unit: s}",
-    "x,CPU Time (sec)\n1,2\n": "[x], time: CPU Time (sec), unit: s}",
-    # Overheads are neither times nor tunables.
-    "x,GFLOP/s,compile_time\n1,2,3\n": "none of them is named as a time",
-    "compile_time,x,latency [us]\n9,64,5.4\n": "{tunables: [x], time: latency [us], unit: us}",
-    # A unit at the end makes a time of any name; one letter, or a rate per second, does not.
-    "x,lat_ms,copy_ms\n1,2,3\n": "[x], time: lat_ms, unit: ms}",
-    "x,kernel (µs)\n1,2\n": "[x], time: kernel (µs), unit: us}",
-    "x,ns/iteration\n1,2\n": "[x], time: ns/iteration, unit: ns}",
-    "tile_s,GB/s\n1,2\n": "none of them is named as a time",
-}
-
-
-@pytest.mark.parametrize("text", UNMAPPED)
-def test_csv_without_a_mapping_lists_its_columns(tmp_path, text):
+@pytest.mark.parametrize(("text", "said"), CASES["unmapped"].items())
+def test_csv_without_a_mapping_lists_its_columns(tmp_path, text, said):
     for name in ("rows.csv", "rows.txt"):
         with pytest.raises(UserError, match="is CSV: name a file") as caught:
             read_sweeps(foreign.write(tmp_path / name, text))
-        assert UNMAPPED[text] in caught.value.message
+        assert said in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -99,21 +82,7 @@ def csv_rows(tmp_path, text, **mapping):
     return [row for sweep in read_csv(path, Mapped(**{**given, **mapping})) for row in sweep.rows]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        # A decimal comma among commas, or in a time whose mapping does not say so.
-        ("n,x,time\n1,2,1,5\n", "rows.csv:2: has 4 fields, the first line has 3 columns"),
-        ('n,x,time\n1,2,"1,5"\n', "rows.csv:2: time: '1,5' is no number"),
-        ('n,x,time\n1,2,"1,234.5"\n', "'1,234.5' is no number"),
-        ("n,x,time\n1,2,1.5 ms\n", "'1.5 ms' is no number"),
-        ("n,x,time\n1,2,3\n1,4\n", "rows.csv:3: has 2 fields"),
-        ("n,x,time,time\n1,2,3,4\n", "time: two columns have this name"),
-        ('n,x,time\n1,2,3\n1,"4,5\n1,6,7\n', "is not CSV: unexpected end of data"),
-        ("n,x,time\n,,\n", "holds no row"),
-        ("", "is empty"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), CASES["refused"])
 def test_csv_that_would_be_read_wrongly_is_refused(tmp_path, text, message):
     with pytest.raises(UserError) as caught:
         csv_rows(tmp_path, text)

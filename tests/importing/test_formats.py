@@ -6,11 +6,15 @@ import re
 
 import foreign
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import as_time, as_value, problem_of
 from launchwise.importing.t1 import read_t1
+
+CASES = read_yaml(ROOT / "tests/importing/data/formats.yaml")
 
 FAILED = 2
 
@@ -45,20 +49,7 @@ def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path):
     assert counts >= set(range(len(every)))
 
 
-@pytest.mark.parametrize(
-    ("size", "problem"),
-    [
-        (20000000, {"n": 20000000}),
-        ("20000000", {"n": 20000000}),
-        ([4096, 2048], {"w": 4096, "h": 2048}),
-        ("(4096, 2048)", {"w": 4096, "h": 2048}),
-        (["4096", 2048, 1], {"w": 4096, "h": 2048}),
-        ("4096x2048x3", {"n1": 4096, "n2": 2048, "n3": 3}),
-        ("large", {"n": "large"}),
-        (None, {}),
-        ("", {}),
-    ],
-)
+@pytest.mark.parametrize(("size", "problem"), CASES["sizes"])
 def test_sizes_come_as_number_list_or_text(size, problem):
     assert problem_of(size) == problem
 
@@ -159,18 +150,7 @@ def test_t1_is_read_without_running_it(tmp_path):
     assert "calls 'list'" in space.unread[unreadable]
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ("list(range(1, 4))", [1, 2, 3]),
-        ("tuple([4, 2])", [4, 2]),
-        ("sorted([8, 2, 4])", [2, 4, 8]),
-        ("range(2, 9, 3)", [2, 5, 8]),
-        ("[i * i for i in range(4) if i != 2]", [0, 1, 9]),
-        ("[32] + list(range(2, 5, 2)) + [1]", [32, 2, 4, 1]),
-        ("sorted([2, 4], reverse=True)", [4, 2]),
-    ],
-)
+@pytest.mark.parametrize(("values", "expected"), CASES["computed"])
 def test_values_of_t1_may_be_computed(tmp_path, values, expected):
     content = foreign.t1()
     content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values
@@ -179,21 +159,7 @@ def test_values_of_t1_may_be_computed(tmp_path, values, expected):
     )
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        "list(range(2), 3)",
-        "[b + b for b in [a + a for a in [list(range(9)) for i in range(9999)]]]",
-        "[[1] * 99999 for i in range(9999)]",
-        "__import__('os').system('true')",
-        "[open('x')]",
-        "[i.__class__ for i in range(3)]",
-        "range(10**9)",
-        "[i for i in",
-        "16",
-        "[]",
-    ],
-)
+@pytest.mark.parametrize("values", CASES["uncomputed"])
 def test_values_of_t1_that_are_no_list_are_refused(tmp_path, values):
     content = foreign.t1()
     content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values

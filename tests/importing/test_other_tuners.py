@@ -8,13 +8,17 @@ import zipfile
 import foreign
 import pandas as pd
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.importing.command import import_sweeps, told
 from launchwise.importing.t1 import read_t1
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
+
+CASES = read_yaml(ROOT / "tests/importing/data/formats.yaml")
 
 DEVICE = "NVIDIA RTX A4000"
 
@@ -112,19 +116,7 @@ def test_timings_of_triton_become_rows(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "problem"),
-    [
-        ([4096, "torch.float32"], {"n": 4096, "dtype": "float32"}),
-        ([64, 1, None], {"n1": 64, "n2": 1, "n3": "none"}),
-        (["fp16"], {"dtype": "fp16"}),
-        ([8, "torch.bfloat16", "torch.int32"], {"n": 8, "dtype": "bfloat16_int32"}),
-        ([8, "relu"], {"n1": 8, "n2": "relu"}),
-        (7, {"n": 7}),
-        ([], {}),
-        (None, {}),
-    ],
-)
+@pytest.mark.parametrize(("key", "problem"), CASES["triton_keys"])
 def test_keys_of_triton(tmp_path, key, problem):
     path = foreign.write(tmp_path / "k.autotune.json", foreign.triton(key))
     assert foreign.read_one(path).problem == problem
@@ -192,21 +184,6 @@ def test_packed_files_are_read(tmp_path, exact):
         packed.writestr("again.json", text)
     with pytest.raises(UserError, match=r"several results \(results/cache.json, again.json\)"):
         foreign.read_one(tmp_path / "a.zip")
-
-
-def test_times_under_a_profiler_stand_where_there_are_no_others(tmp_path):
-    content = foreign.ktt()
-    rows = foreign.read_one(foreign.write(tmp_path / "plain.json", content)).rows
-    first, second = content["Results"][:2]
-    under = json.loads(json.dumps(first))
-    under["TotalDuration"] *= 3
-    for each in (under, second):
-        each["ComputationResults"][0]["ProfilingData"] = {}
-    content["Results"].insert(0, under)
-    found = foreign.read_one(foreign.write(tmp_path / "ktt.json", content))
-    assert found.rows == rows
-    assert "1 rows under a profiler are left out" in " ".join(found.notes)
-    assert "1 rows have times under a profiler alone" in " ".join(found.notes)
 
 
 def test_whole_numbers_behind_the_times_are_no_tunables_unless_they_tell_rows_apart(tmp_path):

@@ -4,10 +4,14 @@ import json
 
 import foreign
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.importing.sweep import Row
 from launchwise.importing.t4 import invalidity_of
+
+CASES = read_yaml(ROOT / "tests/importing/data/formats.yaml")
 
 
 def t4(tmp_path, measurements, objectives, times=None, **metadata):
@@ -25,22 +29,7 @@ def t4(tmp_path, measurements, objectives, times=None, **metadata):
     return foreign.write(tmp_path / "t4.json", {"metadata": metadata, "results": [result]})
 
 
-@pytest.mark.parametrize(
-    ("measurements", "times", "note"),
-    [
-        # The objective is a rate: the time stands beside it, by its name or its unit.
-        ([("time", 1.5, "ms")], None, "time is read"),
-        ([("kernel_time", 1.5e-3, "s")], None, "kernel_time is read"),
-        ([("score", 1500.0, "us")], None, "score is read"),
-        ([("duration_ns", 1.5e6, "")], None, "duration_ns is read"),
-        ([("compile_time", 80.0, "ms"), ("runtime", 1.5, "")], None, "runtime is read"),
-        ([("time", [1.0, 2.0], "ms")], None, "time is read"),
-        # Only repeats are times.
-        ([], {"runtimes": [1.0, 2.0]}, "the mean of the repeats"),
-        ([], {"kernel_time": 1.5}, "the mean of the repeats"),
-        ([], [1.0, 2.0], "the mean of the repeats"),
-    ],
-)
+@pytest.mark.parametrize(("measurements", "times", "note"), CASES["t4_times"])
 def test_the_time_is_found_beside_another_objective(tmp_path, measurements, times, note):
     measured = [("GFLOP/s", 900.0, ""), *measurements]
     found = foreign.read_one(t4(tmp_path, measured, ["GFLOP/s"], times, timeunit="milliseconds"))
@@ -49,16 +38,7 @@ def test_the_time_is_found_beside_another_objective(tmp_path, measurements, time
     assert "the objective is GFLOP/s, no time" in " ".join(found.notes)
 
 
-@pytest.mark.parametrize(
-    ("measurements", "objectives"),
-    [
-        ([("GFLOP/s", 900.0, "")], ["GFLOP/s"]),
-        ([("energy", 3.0, "J"), ("accuracy", 0.9, "")], ["energy", "accuracy"]),
-        ([("time", 1.2e6, "cycles")], ["time"]),
-        ([("compile_time", 80.0, "ms"), ("power", 200.0, "W")], ["power"]),
-        ([("time_std", 0.1, "ms"), ("bandwidth", 300.0, "GB/s")], ["bandwidth"]),
-    ],
-)
+@pytest.mark.parametrize(("measurements", "objectives"), CASES["t4_without_times"])
 def test_a_file_without_a_time_is_refused_with_its_objectives(tmp_path, measurements, objectives):
     path = t4(tmp_path, measurements, objectives, timeunit="milliseconds")
     with pytest.raises(UserError, match="hold no time: objectives") as caught:
@@ -139,17 +119,6 @@ def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_
         foreign.read_one(foreign.write(path, {**content, "results": [failed, right]}))
 
 
-@pytest.mark.parametrize(
-    ("status", "reason", "invalidity"),
-    [
-        ("ok", "", "correct"),
-        ("timeout", "", "timeout"),
-        ("wrong", "off by 3", "correctness"),
-        ("failed", "CompilationFailedConfig", "compile"),
-        ("failed", "InvalidConfig", "constraints"),
-        ("failed", "breaks a constraint", "constraints"),
-        ("failed", "RuntimeFailedConfig", "runtime"),
-    ],
-)
+@pytest.mark.parametrize(("status", "reason", "invalidity"), CASES["t4_failures"])
 def test_a_failure_has_the_word_of_t4(status, reason, invalidity):
     assert invalidity_of(Row({"x": 1}, status, reason, (), None, {})) == invalidity
