@@ -7,12 +7,15 @@ import runpy
 import pytest
 from command_line import line_of
 from products import STUDY, stencil_project
-from samples import SAXPY
+from samples import ROOT, SAXPY
 
+from launchwise.base.typed import read_yaml
 from launchwise.cli import loads
 from launchwise.cli.app import main
 from launchwise.exporting.few import build_of
 from launchwise.exporting.files import write_answers
+
+CASES = read_yaml(ROOT / "tests/cli/data/loads.yaml")
 
 GPU = "card.sm16"
 LOG = """\
@@ -78,38 +81,14 @@ def test_columns_and_patterns_name_what_holds_a_parameter(project, capsys):
     ]
 
 
-MISTAKES = {
-    "n,dtype,order\n256,float32,8\nmany,float32,8\n": "log.csv:3: n: 'many' is no whole number",
-    "n,dtype,order,count\n256,float32,8,-1\n": "log.csv:2: count: must be a whole number of at "
-    "least 0, not '-1'",
-    "n,dtype\n256,float32\n": "log.csv: order: is missing: name the column by --column "
-    "NAME=COLUMN (columns: n, dtype)",
-    "workload,n,dtype,order\nother,256,float32,8\n": "log.csv:2: workload: is of other, not of "
-    "stencil",
-    "n,dtype,order\n9000000,float32,8\n": "log.csv: none of its 1 problems is within the range of "
-    "stencil: n: 9000000 is above",
-    "n,dtype,order\n256,float32\n": "log.csv:2: has 2 fields, the first line has 3 columns",
-    "nothing\n": "log.csv: no line holds n, dtype, order: name its columns by --column",
-    "": "log.csv: no line holds",
-}
-
-
-@pytest.mark.parametrize("text", MISTAKES)
-def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text):
+@pytest.mark.parametrize(("text", "said"), CASES["files"].items())
+def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text, said):
     (project / "log.csv").write_text(text)
     words = ("load", "log.csv", "--as", "mine", "--workload", "kernels/stencil")
-    assert line_of(capsys, *words).startswith(MISTAKES[text])
+    assert line_of(capsys, *words).startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--as", "../x"), "load: --as: '../x' is no name of a load"),
-        (("--as", "x", "--column", "m=M"), "log.txt: m: unknown problem parameter 'm'"),
-        (("--as", "x", "--pattern", "("), "load: --pattern: is no regular expression"),
-        (("--as", "x", "--set", "n"), "load: --set: must be NAME=VALUE (got 'n')"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), CASES["options"])
 def test_a_mistake_in_an_option_is_told_in_a_line(project, capsys, words, said):
     asked = ("load", "log.txt", "--workload", "kernels/stencil", *words)
     assert line_of(capsys, *asked).startswith(said)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 from expert_files import (
     VALUES,
     documented_mappings,
@@ -11,11 +12,15 @@ from expert_files import (
     problem,
     theirs,
 )
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.exporting.files import write_config_files
 from launchwise.importing.shipped import shipped_choices
 from launchwise.workloads.usual import read_config_files, usual_configuration
+
+CASES = read_yaml(ROOT / "tests/exporting/data/mistakes.yaml")
 
 
 @pytest.fixture
@@ -127,25 +132,8 @@ def test_answers_that_differ_in_what_the_file_lacks_are_refused(spec, tmp_path):
     assert written(spec, tmp_path, f"{mapping}where: k == 64\n", *listed)
 
 
-WRONG = {
-    'file: "{device}.json"\nkey: BLOCK_M\n': "key: unknown name 'BLOCK_M'",
-    'file: "{tokens}.json"\nkey: tokens\n': "file: needs {device}: an answer is for one device",
-    'file: "{device}{tokens.json"\nkey: tokens\n': "file: has a brace without its other one",
-    'file: "{device}{(}.json"\nkey: tokens\n': "file: ",
-    'file: "{device}.json"\nkey: tokens\ntunables: {BLOCK: b}\n': (
-        "tunables: unknown tunable 'BLOCK'"
-    ),
-    'file: "{device}.json"\nkey: tokens\ntunables: {BLOCK_M: b, BLOCK_N: b}\n': (
-        "tunables: b is named twice"
-    ),
-    'file: "{device}.json"\nkey: tokens / 8\n': "key: tokens / 8 is 0.5 for tokens=4",
-    'file: "{device}.json"\nkey: tokens\nwhere: tokens > 9\n': "where: no answer of grouped_sizes",
-    'file: "../{device}.json"\nkey: tokens\n': "file: '../Made-up_Big_80GB.json' leads out of",
-}
-
-
-@pytest.mark.parametrize("mapping", WRONG)
-def test_a_wrong_mapping_is_one_line(spec, tmp_path, mapping):
+@pytest.mark.parametrize(("mapping", "said"), CASES["mappings"])
+def test_a_wrong_mapping_is_one_line(spec, tmp_path, mapping, said):
     with pytest.raises(UserError) as caught:
-        written(spec, tmp_path, mapping, ("big", problem(4), {}))
-    assert str(caught.value).startswith(f"{tmp_path / 'mapping.yaml'}: {WRONG[mapping]}")
+        written(spec, tmp_path, yaml.safe_dump(mapping), ("big", problem(4), {}))
+    assert str(caught.value).startswith(f"{tmp_path / 'mapping.yaml'}: {said}")

@@ -6,6 +6,7 @@ import pytest
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     FIGURES,
@@ -27,6 +28,8 @@ from launchwise.gpus.profile import (
     read_profile,
     write_profile,
 )
+
+CASES = read_yaml(ROOT / "tests/gpus/data/tables.yaml")
 
 CARDS = read_cards(ROOT / CARDS_FILE)
 COMPLETE = sorted(name for name, card in CARDS.items() if not card.missing)
@@ -229,27 +232,10 @@ def table(folder, *rows):
     return path
 
 
-MISTAKES = {
-    "figure given twice": ("x,sms,9,1,a box", "x.sms: is given twice"),
-    "unknown figure": ("x,sm,9,1,a box", "x.sm: unknown figure 'sm', did you mean 'sms'? (allowed"),
-    "another unit": ("x,l2_bytes,6,MB,a box", "x.l2_bytes: must be in B (got 'MB')"),
-    "no unit": ("x,l2_bytes,6,,a box", "x.l2_bytes: must be in B (got '')"),
-    "negative": ("x,l2_bytes,-6,B,a box", "x.l2_bytes: must be a positive number (got '-6')"),
-    "zero": ("x,l2_bytes,0,B,a box", "x.l2_bytes: must be a positive number (got '0')"),
-    "no number": ("x,l2_bytes,6e,B,a box", "x.l2_bytes: must be a positive number (got '6e')"),
-    "infinite": ("x,l2_bytes,inf,B,a box", "x.l2_bytes: must be a positive number (got 'inf')"),
-    "NaN": ("x,l2_bytes,nan,B,a box", "x.l2_bytes: must be a positive number (got 'nan')"),
-    "half a byte": ("x,l2_bytes,6.5,B,a box", "x.l2_bytes: must be a whole number (got '6.5')"),
-    "no source": ("x,l2_bytes,6,B, ", "x.l2_bytes: must name its source"),
-    "too few fields": ("x,l2_bytes,6,B", "line 3: must have 5 fields"),
-    "too many fields": ("x,l2_bytes,6,B,a box,1", "line 3: must have 5 fields"),
-    "no card": (",l2_bytes,6,B,a box", "line 3: must name a card"),
-}
-
-
 COLUMNS = "must have the columns card, figure, value, unit, source (got "
 FILES = {
-    what: (f"{HEADER}\nx,sms,8,1,a box\n{row}\n", said) for what, (row, said) in MISTAKES.items()
+    what: (f"{HEADER}\nx,sms,8,1,a box\n{row}\n", said)
+    for what, (row, said) in CASES["cards"].items()
 }
 FILES |= {
     "no file": (None, "cannot be read: No such file or directory"),

@@ -1,13 +1,16 @@
 """The table of prices: what is read, and one clear line for every mistake."""
 
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.gpus.datasheets import Price, read_prices
+
+CASES = read_yaml(ROOT / "tests/gpus/data/tables.yaml")
 
 HEAD = "gpu,euro,euro_per_hour,date,source\n"
 GPUS = ("h200", "a100")
-MUST = "must have the columns gpu, euro, euro_per_hour, date, source"
 
 
 def written(folder, text):
@@ -34,28 +37,15 @@ def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path):
         read_prices(strange, GPUS, ("t4",))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (HEAD.strip() + ",vat\n", f"{MUST} (got gpu,"),
-        (HEAD + "h200,,3,2026-11-01,x\nh20,,3,2026-11-01,x\n", "line 3: unknown GPU 'h20', did"),
-        (
-            HEAD + "h200,,-3,2026-11-01,x\n",
-            "line 2: euro_per_hour: must be greater than 0 (got '-3')",
-        ),
-        (
-            HEAD + "h200,cheap,,2026-11-01,x\n",
-            "line 2: euro: must be a valid number, unable to parse",
-        ),
-        (HEAD + "h200,inf,,2026-11-01,x\n", "line 2: euro: must be a finite number (got 'inf')"),
-        (HEAD + "h200,,,2026-11-01,x\n", "line 2: must state euro, euro_per_hour or both"),
-        (HEAD + "h200,,3,November,x\n", "line 2: date: must be a valid date"),
-        (HEAD + "h200,,3,2026-11-01, \n", "line 2: source: is missing"),
-        (HEAD + 2 * "h200,,3,2026-11-01,x\n", "line 3: h200 is given twice"),
-    ],
-)
-def test_a_mistake_is_one_line_with_its_place(tmp_path, text, message):
-    path = written(tmp_path, text)
+@pytest.mark.parametrize(("rows", "message"), CASES["prices"])
+def test_a_mistake_is_one_line_with_its_place(tmp_path, rows, message):
+    path = written(tmp_path, HEAD + rows)
     with pytest.raises(UserError) as caught:
         read_prices(path, GPUS)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_other_columns_are_refused(tmp_path):
+    path = written(tmp_path, HEAD.replace("source", "source,vat"))
+    with pytest.raises(UserError, match=r"csv: must have the columns gpu, .*source \(got gpu,"):
+        read_prices(path, GPUS)
