@@ -9,6 +9,7 @@ from samples import ROOT
 from test_check import DATA, written
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
@@ -20,6 +21,8 @@ from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.space import baseline, feasible
 from launchwise.workloads.spec import load_spec
+
+CASES = read_yaml(ROOT / "tests/cli/data/sizes.yaml")
 
 GUIDE = ROOT / "docs" / "how-to" / "add_a_kernel.md"
 SPEC = yaml.safe_load(DATA["bases"]["vec"]["spec.yaml"])
@@ -56,11 +59,12 @@ def chosen(spec, problem):
 
 
 def sizes(**limits):
-    """Integers between limits."""
-    return {
-        name: {"type": "integer", "minimum": low, "maximum": high}
-        for name, (low, high) in limits.items()
-    }
+    """Integers between limits, and parameters of other kinds as they are."""
+
+    def parameter(low, high):
+        return {"type": "integer", "minimum": low, "maximum": high}
+
+    return {name: own if isinstance(own, dict) else parameter(*own) for name, own in limits.items()}
 
 
 def tuned(folder, *words):
@@ -138,30 +142,9 @@ def test_sizes_without_constraints_are_drawn_as_ever(folder):
     assert corner_problems(spec) == [{"n": 1000}, {"n": 1048576}]
 
 
-@pytest.mark.parametrize(
-    ("problem", "constraints", "derived"),
-    [
-        (sizes(n=(1, 4096), k=(1, 64)), ["n % k == 0"], {}),
-        (sizes(n=(16, 4096), k=(16, 4096)), ["n * k % 1024 == 0"], {}),
-        (sizes(n=(1, 4096), k=(1, 4096)), ["n >= 2 * k + 8"], {}),
-        (sizes(n=(16, 4096), k=(3, 9)), ["log2(n) == log2(n) // 1", "k % 2 == 1"], {}),
-        (sizes(n=(1, 1 << 20)), ["n >= 5000", "(n - 2) % 128 == 0"], {}),
-        (sizes(n=(10, 4096), k=(10, 4096)), ["inner % 32 == 0"], {"inner": "(n - 2) * (k - 2)"}),
-        (sizes(n=(16, 512), k=(16, 512), m=(16, 512)), ["n % m == 0", "m % 8 == 0 and k <= m"], {}),
-        (
-            {**sizes(n=(1, 4096)), "k": {"type": "integer", "values": [3, 64, 100, 256]}},
-            ["n % k == 0 and k % 64 == 0"],
-            {},
-        ),
-        (
-            {**sizes(n=(1, 4096)), "t": {"type": "category", "values": ["float32", "float64"]}},
-            ["n % (4 if t == 'float32' else 2) == 0"],
-            {},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("problem", "constraints", "derived"), CASES["conditions"])
 def test_drawn_sizes_keep_conditions_of_every_kind(folder, problem, constraints, derived):
-    spec = write(folder, problem=problem, constraints=constraints, derived=derived)
+    spec = write(folder, problem=sizes(**problem), constraints=constraints, derived=derived)
     small = drawn(spec)
     swept = problems_in(derived_sweep(spec).problems)
     corners = corner_problems(spec)
