@@ -17,7 +17,7 @@ from typing import Any
 from harness.command_line import arguments, write_result
 from harness.needs import end
 from harness.projects import ROOT
-from recomputing import answers, front, gpus, health, judged, predicted, ratios
+from recomputing import answers, front, gpus, health, judged, ratios
 from recomputing.comparing import Ledger
 from recomputing.entries import entries, spread_of
 from recomputing.material import Material
@@ -64,17 +64,15 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
 
     power = gpus.power_of(materials, CARDS)
     page = read_page(folder, "gpus.html")
-    gpus.compare(page, folder, materials, found, spread, ledger)
+    gpus.compare(page, folder, materials, found, spread, power, ledger)
     ratios.compare_gpus(page, folder, materials, of_cards, ledger)
-    predicted.compare(page, materials, ledger)
     ledger.leave_unseen(page, UNCOVERED)
 
     page = read_page(folder, "health.html")
     run = read_json(folder / "data" / "provenance.json")
     ledger.table(page.path, "data/provenance.json").same("seed", run["seed"], settings.seed)
     health.compare(page, run, known, project, ledger)
-    health.compare_once(page, materials, ledger)
-    health.compare_contradictions(page, materials, found, power, ledger)
+    health.compare_contradictions(page, materials, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     return ledger
 

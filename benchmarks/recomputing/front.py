@@ -14,8 +14,8 @@ from recomputing.pages import ShownPage
 
 INTERVAL_SEED = 0
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
-ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
-RULES = {FIXED: "one fixed choice", "nearest_size": "the nearest size's choice"}
+ORACLE = "oracle"
+RULES = {"best_on_average": "one fixed choice", "nearest_size": "the nearest size's choice"}
 LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
 
 HARMED, WORTH = 1 / 1.02, 1.05
@@ -30,24 +30,15 @@ def compare(
     """Compare the tables of the front page but that of GPUs (:mod:`recomputing.ratios`)."""
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
-    name = "Gain from tuning"
-    ledger.beside(page, "Speed relative to the usual choice", ["study"], worth, name)
-    shown = (BEST, RECOMMENDED, "verdict")
     for each in page.tables_of("Is tuning worth it"):
         overview = ledger.table(page.path, each.caption)
         for title, row in each.rows_by(["kernel"]).items():
             if (cells := worth.get(title)) is not None:
-                overview.row(title, row, {column: cells[column] for column in shown})
+                overview.row(title, row, cells)
     tests = {
         (one.settings.title, row): cells for one in materials for row, cells in _blind(one).items()
     }
     ledger.beside(page, "Blind tests", ["study", "GPU"], tests, "Blind tests")
-    table = ledger.table(page.path, "Studies")
-    rows = page.tables_of("Studies")
-    order = [row["study"].text for each in rows for row in each.records()]
-    table.same("studies", order, list(titles))
-    studies = {title: _study(one) for title, one in titles.items()}
-    ledger.beside(page, rows, ["study"], studies, "Studies")
     _lead(page, materials, ledger.table(page.path, "sentences"))
 
 
@@ -82,7 +73,7 @@ def _pays(interval: Sequence[float], enough: str) -> str:
 
 
 def _worth(one: Material) -> dict[str, Cell] | None:
-    """Speeds relative to the usual choice, their intervals, problems, times in pairs, and the GPU.
+    """Speeds relative to the usual choice, their intervals, the verdict, problems and the GPU.
     Of the evaluation only what each method chose is taken. The speed of a choice is the judged time
     of the usual choice divided by its own, 0 without a time; means over the problems are
     geometric."""
@@ -92,49 +83,36 @@ def _worth(one: Material) -> dict[str, Cell] | None:
     if gpu is None or name is None:
         return None
 
-    def speeds(model: str) -> list[tuple[float, str]]:
+    def speeds(model: str) -> list[float]:
         own = rows[(rows["gpu"] == gpu) & (rows["model"] == model)].sort_values(one.problem)
         return [_speed(one, key) for key in own[one.spec.key_columns].itertuples(index=False)]
 
-    models = {
-        BEST: ORACLE,
-        RECOMMENDED: name,
-        "one fixed (× usual)": FIXED,
-        "baseline (× usual)": BASELINE,
-    }
-    found = {column: speeds(model) for column, model in models.items()}
+    found = {BEST: speeds(ORACLE), RECOMMENDED: speeds(name)}
     intervals = {
-        column: bootstrap(np.array([speed for speed, _ in found[column]]), INTERVAL_SEED) or ()
-        for column in (BEST, RECOMMENDED)
+        column: bootstrap(np.array(own), INTERVAL_SEED) or () for column, own in found.items()
     }
     enough = next((words for rule, words in RULES.items() if _ties(speeds(name), speeds(rule))), "")
-    paired = sum(basis == "pairs" for column in intervals for _, basis in found[column])
     problems = len(found[BEST])
+    said = f"{problems} problem{'s' * (problems != 1)}, {gpu}"
     return {
-        **{
-            column: Cell(geometric_mean([speed for speed, _ in own]), intervals.get(column))
-            for column, own in found.items()
-        },
-        "problems (count)": Cell(problems),
-        "GPU": Cell(gpu),
-        "in pairs (of best and recommended)": Cell([paired, 2 * problems]),
-        "verdict": Cell(_pays(intervals[BEST], enough)),
+        **{column: Cell(geometric_mean(own), intervals[column]) for column, own in found.items()},
+        "verdict": Cell(_pays(intervals[BEST], enough), said),
     }
 
 
-def _ties(own: Sequence[tuple[float, str]], other: Sequence[tuple[float, str]]) -> bool:
+def _ties(own: Sequence[float], other: Sequence[float]) -> bool:
     """Whether speeds are not surely above others of the same problems."""
     if len(own) != len(other):
         return False
-    speeds = [np.maximum([speed for speed, _ in each], 1e-6) for each in (own, other)]
+    speeds = [np.maximum(each, 1e-6) for each in (own, other)]
     limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED)
     return limits is not None and limits[0] <= 1
 
 
-def _speed(one: Material, key: tuple[object, ...]) -> tuple[float, str]:
+def _speed(one: Material, key: tuple[object, ...]) -> float:
     own = one.time_of.get(tuple(key))
     usual = one.usual_ms(tuple(key[: len(one.case)]))
-    return (0.0, "") if own is None or usual is None else (usual / own[0], own[1])
+    return 0.0 if own is None or usual is None else usual / own[0]
 
 
 def _best_model(rows: pd.DataFrame) -> str | None:
@@ -190,11 +168,3 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
         "90 % intervals: times covered (%)": Cell(covered("measured_ms", "expected_ms", every)),
         "commit and day (digest of the answers)": Cell(when, facts["digest"]),
     }
-
-
-def _study(one: Material) -> dict[str, Cell]:
-    *first, last = one.gpus
-    cells = {"question": Cell(one.settings.question), "measured (rows)": Cell(len(one.swept))}
-    if len(one.gpus) <= 14:
-        cells["GPUs"] = Cell(f"{', '.join(first)} and {last}" if first else last)
-    return cells

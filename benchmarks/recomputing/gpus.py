@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -62,12 +63,14 @@ def compare(
     materials: Sequence[Material],
     entries: Mapping[str, Sequence[Entry]],
     spread: tuple[float, int] | None,
+    power: Mapping[str, float],
     ledger: Ledger,
 ) -> None:
     """Compare the tables of GPUs, and the data of the comparison.
 
     ``folder``: the report's.
     ``spread``: of :func:`recomputing.entries.spread_of`.
+    ``power``: GPU to the thermal design power of its card, W.
     """
     measured = {gpu: one.profiles[gpu] for one in materials for gpu in one.gpus}
     described = {gpu: one.profiles[gpu] for one in materials for gpu in one.described}
@@ -88,7 +91,7 @@ def compare(
         if said.text.startswith("Hatched rows") and spread is not None:
             table = ledger.table(page.path, "sentences")
             table.said("intervals of predictions", said, [90, spread[1], spread[0]])
-    _comparisons(folder, materials, entries, ledger)
+    _comparisons(folder, materials, entries, power, ledger)
 
 
 def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
@@ -115,6 +118,7 @@ def _comparisons(
     folder: Path,
     materials: Sequence[Material],
     entries: Mapping[str, Sequence[Entry]],
+    power: Mapping[str, float],
     ledger: Ledger,
 ) -> None:
     for one in materials:
@@ -126,6 +130,16 @@ def _comparisons(
         }
         found = {(each.gpu, *each.problem): each for each in entries[one.name]}
         table.same("problems", sorted(map(str, shown)), sorted(map(str, found)))
+        above = [
+            (data["gpus"][gpu]["name"], *data["problems"][problem])
+            for gpu, problem in data["above"]
+        ]
+        hot = [
+            key
+            for key, each in found.items()
+            if 1e3 * (each.energy_j or 0.0) / each.best_ms > power.get(each.gpu, math.inf)
+        ]
+        table.same("energies above the limit", sorted(map(str, above)), sorted(map(str, hot)))
         for key, each in found.items():
             if key in shown:
                 gpu, numbers = shown[key]

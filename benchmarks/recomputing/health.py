@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from recomputing.comparing import Cell, Cells, Ledger, Wanted
-from recomputing.entries import Entry
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage, read_script
 from recomputing.sweeps import HUNG, Sweep
@@ -42,36 +41,6 @@ def compare(
     doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
     name = "What to measure again"
     ledger.beside(page, name, ["sweep", "GPU"], doubtful, name)
-
-
-def compare_once(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
-    """Compare how many rows of one launch are fastest, baseline, or chosen by a method."""
-    wanted = {}
-    for one in materials:
-        for gpu in dict.fromkeys(one.gpus):
-            if any(counts := _once(one, gpu)):
-                titles = (f"{title} (rows)" for title in ONCE)
-                wanted[one.name, gpu] = dict(zip(titles, counts, strict=True))
-    ledger.beside(page, "Figures that rest on one launch", ["study", "GPU"], wanted)
-
-
-ONCE = ("fastest of a problem", "baseline", "chosen by a method")
-
-
-def _once(one: Material, gpu: str) -> tuple[int, ...]:
-    rows = one.judged
-    rows = rows[(rows["gpu"] == gpu) & ~rows["blind"] & rows["time_ms"].notna()]
-    least = one.best[one.best["gpu"] == gpu]
-    tried = one.table(f"evaluation/{one.name}.parquet")
-    chosen = least.iloc[:0] if tried is None else tried[tried["gpu"] == gpu]
-    key = [*one.problem, *one.spec.tunable_columns]
-    parts = (least, rows[rows["is_baseline"]], chosen)
-    return tuple(
-        len(
-            part.loc[(part["status"] == "slow") & (part["basis"] != "pairs"), key].drop_duplicates()
-        )
-        for part in parts
-    )
 
 
 def _verdict(one: Sweep, run: Mapping[str, str], root: Path, row: Record) -> Cells:
@@ -159,18 +128,8 @@ def compare_doubts(
             table.same(f"{one.name}, {gpu}, problems", sorted(places), wanted)
 
 
-def compare_contradictions(
-    page: ShownPage,
-    materials: Sequence[Material],
-    entries: Mapping[str, Sequence[Entry]],
-    power: Mapping[str, float],
-    ledger: Ledger,
-) -> None:
-    """Compare the number of figures that contradict others, and how often energy over time is
-    above the limit of the card.
-
-    ``power``: GPU to the thermal design power of its card, W.
-    """
+def compare_contradictions(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
+    """Compare the number of figures that contradict others."""
     found = sum(sum(_contradictions(one)) for one in materials)
     table = ledger.table(page.path, "Contradictions")
     for section, said in page.sentences:
@@ -178,20 +137,6 @@ def compare_contradictions(
             begin = said.text.partition(" ")[0].replace("No", "0")
             said.seen = True
             table.numbers("figures that contradict others", begin, found)
-        if section == "invariants" and said.text.startswith("Energy is of"):
-            known = [
-                (each, power.get(each.gpu))
-                for one in materials
-                for each in entries[one.name]
-                if each.energy_j is not None
-            ]
-            above = {
-                (at, limit)
-                for at, (each, limit) in enumerate(known)
-                if limit and 1e3 * (each.energy_j or 0.0) / each.best_ms > limit
-            }
-            limits = sorted({limit for _, limit in above})
-            table.said("energies above the limit", said, [len(above), len(known), *limits])
 
 
 def _contradictions(one: Material) -> Iterator[int]:

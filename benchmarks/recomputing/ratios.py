@@ -196,21 +196,8 @@ def turned(found: Mapping[Key, Ratio], name: str, gpu: str, other: str) -> Ratio
 def compare_front(
     page: ShownPage, materials: Sequence[Material], found: Mapping[Key, Ratio], ledger: Ledger
 ) -> None:
-    """Compare the table of every kernel on every GPU, and the sentences above it."""
+    """Compare the ratios of the front page."""
     titles = {one.settings.title: one for one in materials}
-    table = ledger.table(page.path, "Every kernel on every GPU")
-    for shown in page.tables_of("Speed of every GPU"):
-        for at, heading in enumerate(shown.headings[1:], start=1):
-            one = titles[heading.text]
-            reference = one.whole[0]
-            table.same(f"{one.name}, heading", heading.detail, f"× {reference}")
-            for row in shown.rows:
-                gpu = row[0].text
-                ratio = turned(found, one.name, gpu, reference)
-                cell = Cell(1 if gpu == reference else None)
-                if ratio is not None:
-                    cell = Cell(ratio.numbers[0], ratio.detail)
-                table.row(one.name, {gpu: row[at]}, {gpu: cell})
     for shown in page.tables_of("Is tuning worth it"):
         table = ledger.table(page.path, shown.caption)
         for title, record in shown.rows_by(["kernel"]).items():

@@ -1,7 +1,6 @@
-"""The report: numbers from sweeps and evaluations, and the page that shows them.
+"""The report: numbers from sweeps and evaluations, and the pages that show them.
 
-``study`` gathers the tables of a study; ``numbers`` computes; ``wording`` names and rounds;
-``theme``, ``figures`` and ``maps`` draw; ``overview``, ``goals``, ``models``, ``sections`` and
-``outliers`` hold the parts that every study has, ``own_sections`` those that a study brings along;
-``assemble`` puts the parts in order and ``page`` writes the HTML file.
+What every page uses lies here: ``study`` gathers the tables of a study, ``numbers`` and ``scores``
+compute, ``wording`` names and rounds, ``blocks`` and ``fields`` say what a section holds. The
+sub-folders are pages; ``site`` reads the tables and writes the folder.
 """

@@ -5,17 +5,12 @@ import logging
 
 import pytest
 
-from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.report.blocks import Notice
 from launchwise.report.health.invariants import NONE, section, violations
 from tests.support.named_tables import named_table
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study
-from tests.support.samples import ROOT
-from tests.support.shown import notes
-
-CARDS = read_cards(ROOT / CARDS_FILE)
 
 
 def changed(**tables):
@@ -28,33 +23,14 @@ def spoilt_evaluation(column, value):
     return changed(evaluation=rows)
 
 
-def burning():
-    """An energy of 10 kW on a card of 700 W."""
-    made = study()
-    sweep = made.sweeps["big"]
-    profiles = {
-        gpu: one.model_copy(update={"device_name": "h200"}) for gpu, one in made.profiles.items()
-    }
-    sweeps = {**made.sweeps, "big": sweep.assign(energy_j=10.0 * sweep["time_ms"])}
-    return changed(sweeps=sweeps, profiles=profiles)
-
-
 def answered(**entry):
     known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}, "gain": 1.0}
     made = study()
     return changed(table=named_table([{**known, **entry}], Domain(made.spec, made.profiles), "x"))
 
 
-def test_energies_above_the_limit_are_counted_and_contradict_nothing():
-    made = burning()
-    assert violations([made]) == []
-    said = notes(section([made], CARDS))
-    assert any("at 2 of 2 times with an energy (limit: 700 W)" in text for text in said)
-    assert not any("with an energy" in text for text in notes(section([study()], CARDS)))
-
-
 def test_the_front_page_counts_contradictions():
-    front = pages([spoilt_evaluation("fraction", 1.02)], cards=CARDS)[0]
+    front = pages([spoilt_evaluation("fraction", 1.02)])[0]
     told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
     assert "1 figure contradicts another." in [each.text for each in told]
 
@@ -107,6 +83,6 @@ def test_a_planted_contradiction_is_told_with_its_row(make, rule, caplog):
     assert found
     assert all(rule in each.rule and each.row for each in found)
     with caplog.at_level(logging.WARNING, logger="launchwise"):
-        section([made], CARDS)
+        section([made])
     assert rule in caplog.text
     assert "big" in found[0].row

@@ -3,7 +3,7 @@
 import dataclasses
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.models.predicted_times import overall, predictions
+from launchwise.report.models.predicted_times import predictions
 from tests.support.report_study import study
 from tests.support.shown import rows_of, tables, texts
 
@@ -63,17 +63,8 @@ def test_gpus_and_other_splits_are_in_the_file():
     assert {tuple(row[:2]) for row in rows} >= {("sizes", "big"), ("other", "all")}
 
 
-def test_all_studies_stand_in_one_table_without_those_that_only_choose():
-    rows = texts(tables(overall([predicting(), predicting()]), folded=True)[0])
-    assert [row[2] for row in rows] == 2 * ["the roofline", "the cost model", "the trees"]
-    assert rows[0][:3] == ["tiny", "sizes", "the roofline"]
-
-
 def test_nothing_is_said_where_nothing_is_predicted():
     made = study()
     bare = dataclasses.replace(made, facts={**made.facts, "predictions": []})
     assert predictions(bare) is None
-    assert overall([bare]) is None
-    # Models that only choose are in the study's own section and not beside the predictors.
     assert predictions(made) is not None
-    assert overall([made]) is None

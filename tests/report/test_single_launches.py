@@ -1,4 +1,4 @@
-"""Rows of one launch on which figures rest, of sweeps that are known."""
+"""Rows of one launch, and settings that measure rows again."""
 
 import dataclasses
 
@@ -9,11 +9,9 @@ import yaml
 from launchwise.measuring.earlier_rows import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.health import health_section, sweep_health
-from launchwise.report.measure_again import anew_settings, listed, of_one_launch, used_rows
+from launchwise.report.measure_again import anew_settings, of_one_launch
 from launchwise.report.numbers import shown_problem
 from tests.support.report_study import study
-from tests.support.shown import tables
 
 
 def stopped(made, chosen, gpu="big"):
@@ -30,69 +28,10 @@ def made():
     return dataclasses.replace(found, evaluation=found.evaluation.iloc[:0], _known={})
 
 
-def is_fastest(rows):
-    """Rows with the least time of their problem."""
-    return rows["time_ms"] == rows.groupby(["n", "dtype", "order"])["time_ms"].transform("min")
-
-
 def test_rows_compared_in_pairs_are_not_of_one_launch():
     rows = pd.DataFrame({"status": ["ok", "slow", "slow"], "basis": ["sweep", "sweep", "pairs"]})
     assert of_one_launch(rows).tolist() == [False, True, False]
     assert of_one_launch(rows[["status"]]).tolist() == [False, True, True]
-
-
-def test_without_single_launches_there_is_nothing(made):
-    assert used_rows(made).empty
-    assert listed([made]) == []
-
-
-def test_the_fastest_row_of_a_problem_counts_and_a_slow_one_does_not(made):
-    rows = made.sweeps["big"]
-    fastest = is_fastest(rows) & (rows["n"] == rows["n"].min())
-    found = used_rows(stopped(made, fastest))
-    assert found["fastest"].tolist() == [True] * int(fastest.sum())
-    assert not found["chosen"].any()
-    far = rows["time_ms"] == rows["time_ms"].max()
-    base = used_rows(stopped(made, far))
-    assert not base["fastest"].any()
-
-
-def test_a_row_that_a_method_chose_counts(made):
-    rows = made.sweeps["big"]
-    columns = ["gpu", *made.problem_columns, *made.spec.tunable_columns, "time_ms"]
-    chosen = rows.loc[[rows["time_ms"].idxmax()], columns].assign(basis="sweep")
-    once = dataclasses.replace(made, evaluation=chosen.assign(status="slow"), _known={})
-    found = used_rows(once)
-    assert found["chosen"].tolist() == [True]
-    for other in ({"status": "ok"}, {"status": "slow", "basis": "pairs"}):
-        tried = dataclasses.replace(made, evaluation=chosen.assign(**other), _known={})
-        assert used_rows(tried).empty
-
-
-def test_the_settings_name_these_rows_alone(made):
-    rows = made.sweeps["big"]
-    changed = stopped(made, is_fastest(rows))
-    table, file = listed([changed])
-    assert [cell.text for cell in table.rows[0].cells[:4]] == [
-        made.name,
-        "big",
-        *[str(int(is_fastest(rows).sum()))] * 2,
-    ]
-    settings = yaml.safe_load(file.content)
-    assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
-    sweep = settings["sweeps"][made.spec.workload]
-    assert named(rows, sweep["anew"]).tolist() == is_fastest(rows).tolist()
-    assert "gpu" not in sweep["anew"][0]
-    assert sweep["slow_factor"] > 1000
-
-
-def test_the_page_of_health_lists_them(made):
-    at = "2026-06-15T12:00:00+00:00"
-    changed = stopped(made, is_fastest(made.sweeps["big"]))
-    for known, count in ((changed, 1), (made, 0)):
-        section = health_section.section([known], sweep_health.of_studies([known]), at)
-        captions = [one.caption for one in tables(section, folded=True)]
-        assert captions.count("Figures that rest on one launch") == count
 
 
 def test_rows_that_fill_a_product_share_an_entry():

@@ -1,4 +1,4 @@
-"""The gain from tuning: what is in pairs is counted, what others measured stands apart."""
+"""The gain from tuning: its verdict; what others measured stands apart."""
 
 import dataclasses
 
@@ -17,20 +17,6 @@ def imported():
         gpu: one.model_copy(update={"source": "described"}) for gpu, one in made.profiles.items()
     }
     return dataclasses.replace(made, profiles=profiles, _known={})
-
-
-def test_times_in_pairs_are_counted_row_by_row():
-    made = study()
-    found = tuning_gain.tuning_gain(made)
-    assert (found.paired, found.problems) == (0, 2)
-    rows = made.evaluation.copy()
-    rows.loc[(rows["model"] == "oracle") & (rows["gpu"] == "big"), "basis"] = "pairs"
-    found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
-    # The best of both problems, the recommended of none.
-    assert found.paired == 2
-    table = tuning_gain.table([dataclasses.replace(made, evaluation=rows, _known={})])
-    names = [column.title for column in table.columns]
-    assert table.rows[0].cells[names.index("in pairs")].text == "2 of 4"
 
 
 def overviews(*studies):
@@ -53,6 +39,7 @@ def test_the_overview_has_the_verdict_and_the_cards():
     ]  # fmt: skip
     (row,) = table.rows
     assert [cell.text for cell in row.cells][1:4] == ["2.00", "1.58", "too few problems to tell"]
+    assert row.cells[3].detail == "2 problems, big"
 
 
 @pytest.mark.parametrize(

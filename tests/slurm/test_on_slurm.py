@@ -263,7 +263,7 @@ def test_from_a_sweep_to_the_report(on_slurm):
     with on_slurm.start(*PROFILE) as run:
         assert run.wait(600) == 0, run.said()[-3000:]
     front = (on_slurm.results / "report" / "index.html").read_text(encoding="utf-8")
-    assert "Gain from tuning" in front
+    assert "Is tuning worth it" in front
     assert (on_slurm.results / "report.zip").stat().st_size > 100_000
 
 

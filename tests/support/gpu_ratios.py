@@ -79,7 +79,6 @@ def _of_table(table: ShownTable, page: str, study: str, gpus: set[str]) -> Itera
     for row in table.rows:
         for heading, cell in zip(table.headings[1:], row[1:], strict=True):
             numbers = tuple(NUMBER.findall(f"{cell.text} {cell.detail}"))
-            other = heading.detail.removeprefix("× ")
             if heading.detail.startswith("per run"):
                 continue  # energy or cost
             # Two cards are named above the table, above the column, or at the beginning of the row.
@@ -88,8 +87,6 @@ def _of_table(table: ShownTable, page: str, study: str, gpus: set[str]) -> Itera
             pair = next((one for one in pairs if one and gpus >= {*one.groups()}), None)
             if pair and numbers:
                 yield Statement(page, study, pair[1], pair[2], numbers)
-            elif row[0].text in gpus and other in gpus and row[0].text != other and numbers:
-                yield Statement(page, study, row[0].text, other, numbers)
 
 
 def wrong(folder: Path) -> list[Statement]:

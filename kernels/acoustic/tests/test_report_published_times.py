@@ -7,19 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Fold
-from launchwise.report.models import predicted_times
-from launchwise.report.models.published_times import (
-    FIGURES,
-    judged,
-    overall,
-    parts,
-    published_times,
-)
+from launchwise.report.models.published_times import FIGURES, judged, published_times
 from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from tests.support.report_study import study
-from tests.support.shown import blocks_of, statements, tables, texts
+from tests.support.shown import rows_of, statements
 
 KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
@@ -72,8 +64,6 @@ def test_the_figures_of_a_predictor():
 
 def test_without_a_number_of_runs_only_order_and_spread_are_judged():
     table = rows({"analytical": [0.01, 0.02, 0.08, 0.04]}, [10, 20, 40, 40], runs=0)
-    (name,) = parts(made(table))
-    assert name == "whole runs, their number unknown"
     one, texts = figures(table)
     assert texts[1] == "–"
     # One of four ratios is twice the others: the factor lies a quarter of the way to it.
@@ -82,29 +72,10 @@ def test_without_a_number_of_runs_only_order_and_spread_are_judged():
     assert texts[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
 
 
-def test_the_roofline_limits_an_unknown_number_of_runs():
-    times = {"analytical": [2.0, 2.0], "roofline": [0.1, 0.2]}
-    section = published_times(made(rows(times, [40, 30], runs=0)))
-    # 40 / 0.1 and 30 / 0.2.
-    (limit,) = [rest for _, rest in statements(section) if "roofline" in rest]
-    assert "at most 150 runs, if all cover as many (row 3, v100)" in limit
-    assert "takes 2.67 times its roofline" in limit
-
-
 def test_few_times_have_no_rank_correlation():
     one, texts = figures(rows({"learnt": [1, 2, 3]}, [2, 4, 6]))
     assert np.isnan(one["rho"])
     assert texts[3] == "–"
-
-
-def test_they_lead_the_section_on_predicted_times():
-    found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
-    lead, table, *_ = overall([found, study(kernel=KERNEL)])
-    assert lead.text.startswith("2 published times on 1 card judge the predictions")
-    assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
-    assert [row.cells[3].text for row in table.rows] == ["cost model + trees", "roofline"]
-    section = predicted_times.overall([study(kernel=KERNEL)], [lead])
-    assert section.blocks[0].blocks[0] is lead
 
 
 def test_the_study_has_every_time_what_it_means_and_what_is_left_out():
@@ -119,15 +90,15 @@ def test_the_study_has_every_time_what_it_means_and_what_is_left_out():
     assert any("unknown number of time steps" in each for each in found)
     assert "3 rows of the published table left out: a cell is empty there." in found
     assert "1 row without a prediction: no configuration fits the card." in found
-    (table,) = tables(blocks_of(section, Fold), folded=True)
-    assert [row[4:] for row in texts(table)] == [
-        ["2.000", "1.00", "0.100", "0.500", "0.0500"],
-        ["4.000", "3.00", "0.200", "0.750", "0.0500"],
+    assert [row[4:] for row in rows_of(section, "Every published time")] == [
+        ["2.000", "cost model", "1.000"],
+        ["4.000", "cost model", "3.000"],
+        ["2.000", "roofline", "0.1000"],
+        ["4.000", "roofline", "0.2000"],
     ]
 
 
 def test_without_published_times_there_is_nothing():
-    assert overall([study(kernel=KERNEL)]) == []
     assert published_times(study(kernel=KERNEL)) is None
     empty = rows({"learnt": [1.0]}, [1]).iloc[:0]
     assert published_times(made(empty)) is None

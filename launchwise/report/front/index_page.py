@@ -1,11 +1,10 @@
-"""The front page: lookup, gains, every kernel on every GPU, blind tests, links to studies."""
+"""The front page: lookup, every kernel's gain and its ratios of cards, blind tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from urllib.parse import urlencode
 
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text
@@ -13,33 +12,11 @@ from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.front import finder, tuning_gain
 from launchwise.report.gpus import card_ratios
 from launchwise.report.scores import AGAINST_USUAL, of_mean
-from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
-
-
-def _table(studies: Sequence[StudyData]) -> Table:
-    """A row per GPU."""
-    fields = [field("GPU", str)]
-    for study in studies:
-        unit = f"× {study.whole[0]}"
-        fields.append(field(study.settings.title, partial(_cell, study), unit=unit, number=True))
-    gpus = [gpu for study in studies for gpu in study.gpus]
-    return table_of("Speed of every GPU", fields, dict.fromkeys(gpus))
-
-
-def _cell(study: StudyData, gpu: str) -> Cell:
-    reference = study.whole[0]
-    one = card_ratios.of_study(study).get((gpu, reference))
-    if one is None:
-        return Cell("1" if gpu == reference else MISSING)
-    asked = {"study": study.name, "gpus": f"{reference},{gpu}", "beside": reference}
-    link = f"gpus.html#compare?{urlencode(asked, safe=',')}"
-    return Cell(one.number, detail=one.basis, link=link)
 
 
 def sections(
     studies: Sequence[StudyData],
-    missing: Sequence[MissingStudy] = (),
     notices: Sequence[Notice] = (),
     least_gain: float | None = None,
     settings_files: Sequence[str] = (),
@@ -55,25 +32,22 @@ def sections(
         found.append(Section("look-up", "Which configuration?", [*said, lookup]))
     elif notices:
         found.append(Section("not-here", "Missing from this report", notices))
-    return [*found, Section("kernels", "Every kernel", [*_kernels(studies, missing)])]
+    return [*found, Section("kernels", "Every kernel", [*_kernels(studies)])]
 
 
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
 
 
-def _kernels(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Iterator[Block]:
-    """What tuning gains and which card is faster; all else in folds."""
+def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
+    """What tuning gains and which card is faster; what others measured and blind tests in folds."""
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
     yield _overview(ours or theirs)
-    folds: dict[str, tuple[str, Sequence[Block]]] = {
-        "others": ("Measured by others", [_overview(theirs)] if ours and theirs else []),
-        "worth": ("Gain from tuning", _worth(studies)),
-        "kernels-by-gpu": ("Every kernel on every GPU", _by_gpu(ours, theirs)),
-        "blind": ("Blind tests", _blind_tests(studies)),
-        "studies": ("Studies", [_studies(studies, missing)]),
-    }
-    yield from (Fold(title, blocks, name) for name, (title, blocks) in folds.items() if blocks)
+    yield Text(tuning_gain.NOTE, "note")
+    if ours and theirs:
+        yield Fold("Measured by others", [_overview(theirs)], "others")
+    if tests := _blind_tests(studies):
+        yield Fold("Blind tests", tests, "blind")
 
 
 def _overview(studies: Sequence[StudyData]) -> Table:
@@ -96,7 +70,8 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         if one is None:
             return Cell(MISSING if study else "")
         if part == "verdict":
-            return Cell(one.verdict)
+            tried = wording.plural(one.problems, "problem")
+            return Cell(one.verdict, detail=f"{tried}, {one.gpu}")
         between = getattr(one, f"{part}_interval")
         detail = "" if between is None else wording.interval(between, 2)
         return Cell(wording.fixed(getattr(one, part), 2), detail=detail)
@@ -124,17 +99,6 @@ def _overview(studies: Sequence[StudyData]) -> Table:
     return table_of("Is tuning worth it, and which card is faster?", fields, [*whole, *studies])
 
 
-def _worth(studies: Sequence[StudyData]) -> list[Block]:
-    table = tuning_gain.table(studies)
-    return [table, Text(tuning_gain.NOTE, "note")] if table.rows else []
-
-
-def _by_gpu(ours: Sequence[StudyData], theirs: Sequence[StudyData]) -> list[Block]:
-    """How fast every measured GPU runs every kernel that ran on two of them."""
-    parts = ([study for study in part if len(study.gpus) > 1] for part in (ours, theirs))
-    return [_table(part) for part in parts if part]
-
-
 MOST_NAMED = 14  # GPUs that a line names; of more it says how many there are
 
 
@@ -143,30 +107,6 @@ def named_gpus(gpus: Sequence[str]) -> str:
     if len(gpus) <= MOST_NAMED:
         return wording.listed(gpus)
     return f"{', '.join(gpus[:3])} and {wording.count(len(gpus) - 3)} more"
-
-
-STUDIES = [
-    field("study", "title", detail=itemgetter("name"), link=itemgetter("link")),
-    field("question", "question"),
-    field("GPUs", "gpus"),
-    field("measured", "rows", unit="rows", number=True),
-]
-
-
-def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Table:
-    rows = [
-        {
-            "name": study.name,
-            "title": study.settings.title,
-            "link": f"#{study.name}-answer",
-            "question": study.settings.question,
-            "gpus": named_gpus(study.gpus),
-            "rows": wording.count(len(study.rows)),
-        }
-        for study in studies
-    ]
-    rows += [each.row for each in missing]
-    return table_of("Studies of this report", STUDIES, rows)
 
 
 BLIND_NOTE = (

@@ -6,21 +6,23 @@ answer of the lookup. The script keeps to problems that all shown GPUs have, but
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.gpus import card_ratios
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices, within
-from launchwise.report.numbers import records, winners
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.numbers import winners
+from launchwise.report.study import StudyData
+from launchwise.report.theme import rounded
 from launchwise.tables.measurements import fastest_in_pairs
-from launchwise.workloads.parts import Value
+from launchwise.tables.rows import row_numbers
 
 ENERGY = (
     "Energy is of sustained running, times are of single launches: where energy divided by time is "
@@ -28,104 +30,55 @@ ENERGY = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One problem on one GPU; times in ms, None where something is unknown."""
+GAINS = ("gain", "gain_low", "gain_high")
 
-    gpu: str
-    basis: str
-    problem: tuple[Value, ...]
-    best_ms: float
-    error: float | None  # relative standard error between visits; None of a predicted time
-    baseline_ms: float | None
-    least_ms: float  # the roofline
-    gain: float | None = None  # time of the usual choice / that of the fastest, in pairs
-    gain_low: float | None = None
-    gain_high: float | None = None
-    energy_j: float | None = None  # of one run; None where the sweep has none of just that row
-    baseline_energy_j: float | None = None
+NUMBERS = (
+    *("best_ms", "error", "baseline_ms", "least_ms", *GAINS),
+    *("energy_j", "baseline_energy_j"),
+)
+"""Columns of :func:`entries` that are numbers, in the order in which the script gets them."""
 
 
-NUMBERS = [field.name for field in fields(Entry) if field.name not in ("gpu", "basis", "problem")]
-"""Fields of an entry that are numbers, in the order in which the script gets them."""
+def entries(study: StudyData) -> pd.DataFrame:
+    """Every problem of a study on every GPU that has a time for it.
 
-
-@remembered
-def entries(study: StudyData) -> list[Entry]:
-    """Every problem of a study on every GPU that has a time for it."""
-    return [*_measured(study), *_predicted(study)]
-
-
-def _measured(study: StudyData) -> Iterator[Entry]:
-    columns = study.problem_columns
-    best = winners(study)
-    least = least_ms(best, study.spec, study.profiles)
-    gains = {
-        (gpu, *(row[name] for name in columns)): row
-        for gpu, pairs in study.pairs.items()
-        for row in records(fastest_in_pairs(pairs, study.problem_columns))
-    }
-    for row, shortest in zip(records(best), least.tolist(), strict=True):
-        problem = tuple(row[name] for name in columns)
-        key = (row["gpu"], *problem)
-        pair = gains.get(key, {})
-        yield Entry(
-            gpu=row["gpu"],
-            basis="measured",
-            problem=problem,
-            best_ms=row["best_ms"],
-            error=_known(row["best_error"]),
-            baseline_ms=_known(row["baseline_ms"]),
-            gain=_known(pair.get("gain")),
-            gain_low=_known(pair.get("gain_low")),
-            gain_high=_known(pair.get("gain_high")),
-            least_ms=shortest,
-            energy_j=_known(row.get("best_energy_j")),
-            baseline_energy_j=_known(row.get("baseline_energy_j")),
-        )
-
-
-def _predicted(study: StudyData) -> Iterator[Entry]:
-    for row in records(predicted_choices(study)):
-        time, shortest = row["predicted_ms"], row["roofline_ms"]
-        yield Entry(
-            gpu=row["gpu"],
-            basis="predicted",
-            problem=tuple(row[name] for name in study.problem_columns),
-            best_ms=time,
-            error=None,
-            baseline_ms=_known(row["baseline_ms"]),
-            least_ms=shortest,
-        )
-
-
-def _known(value: Any) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def above_limit(study: StudyData, cards: Mapping[str, Datasheet]) -> list[tuple[Entry, float]]:
-    """Entries whose energy divided by their time is above the power limit of the card, W."""
-    limits = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in study.profiles.items()}
-    with_energy = (each for each in entries(study) if each.energy_j is not None)
-    with_limit = ((each, limits.get(each.gpu)) for each in with_energy)
-    return [
-        (each, limit)
-        for each, limit in with_limit
-        if limit is not None and 1e3 * (each.energy_j or 0.0) / each.best_ms > limit
+    Returns a DataFrame: ``gpu``, ``basis`` (measured or predicted), columns of the problem, and
+    :data:`NUMBERS`, NaN where something is unknown: times in ms, ``least_ms`` that of the roofline;
+    ``error``, relative standard error between visits; the gain of the fastest over the usual choice
+    in pairs, with its interval; energies per run in J, of just the row that is named.
+    """
+    key, best = ["gpu", *study.problem_columns], winners(study)
+    named = {"best_error": "error", "best_energy_j": "energy_j"}
+    measured = best.drop(columns="gain").rename(columns=named).assign(
+        basis="measured", least_ms=least_ms(best, study.spec, study.profiles)
+    )  # fmt: skip
+    pairs = [fastest_in_pairs(one, study.problem_columns) for one in study.pairs.values()]
+    if pairs:
+        measured = measured.merge(pd.concat(pairs)[[*key, *GAINS]], on=key, how="left")
+    named = {"predicted_ms": "best_ms", "roofline_ms": "least_ms"}
+    predicted = predicted_choices(study).rename(columns=named).assign(basis="predicted")
+    parts = [
+        one.reindex(columns=[*key, "basis", *NUMBERS]) for one in (measured, predicted) if len(one)
     ]
+    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(NUMBERS, float))
 
 
 def data(
     study: StudyData, apart: Spread | None, cards: Mapping[str, Datasheet] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Data of a study for the script, as JSON values. ``entries`` hold the place of the GPU, that
-    of the problem, and :data:`NUMBERS`; ``above`` the two places of entries of
-    :func:`above_limit`. ``kind`` of a GPU: whole, slice or predicted."""
+    of the problem, and :data:`NUMBERS`; ``above`` the places of entries whose energy divided by
+    their time is above the power limit of the card. ``kind`` of a GPU: whole, slice or predicted.
+    """
     found = entries(study)
-    basis = {each.gpu: each.basis for each in found}
-    problems = list(dict.fromkeys(each.problem for each in found))
-    gpus = {gpu: place for place, gpu in enumerate(basis)}
-    places = {problem: place for place, problem in enumerate(problems)}
+    limits = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in study.profiles.items()}
+    above = 1e3 * found["energy_j"] / found["best_ms"] > found["gpu"].map(limits).astype(float)
+    place, gpus = pd.factorize(found["gpu"])
+    problem = row_numbers(found, study.problem_columns)
+    first = np.unique(problem, return_index=True)[1]
+    basis = dict(zip(found["gpu"], found["basis"], strict=True))
+    numbers = (rounded(found[name]) for name in NUMBERS)
+    places = list(zip(place.tolist(), problem.tolist(), strict=True))
     return {
         "parameters": [
             {"name": name, "unit": study.spec.problem[name].unit} for name in study.problem_columns
@@ -134,15 +87,22 @@ def data(
             {"name": gpu, "basis": basis[gpu], "kind": _kind(study, gpu, basis[gpu])}
             for gpu in gpus
         ],
-        "problems": [list(problem) for problem in problems],
-        "entries": [
-            [gpus[each.gpu], places[each.problem], *(_short(each, name) for name in NUMBERS)]
-            for each in found
+        "problems": [
+            list(values)
+            for values in found[study.problem_columns]
+            .iloc[first]
+            .itertuples(index=False, name=None)
         ],
-        "above": [[gpus[each.gpu], places[each.problem]] for each, _ in above_limit(study, cards)],
+        "entries": [[*both, *values] for both, *values in zip(places, *numbers, strict=True)],
+        "above": [each for each, is_above in zip(places, above, strict=True) if is_above],
         "ratios": [
-            [gpus[gpu], gpus[other], one.predicted, one.count, *one.numbers]
-            for (gpu, other), one in card_ratios.of_study(study).items()
+            [
+                *map(list(gpus).index, pair),
+                one.predicted,
+                one.count,
+                *one.numbers,
+            ]
+            for pair, one in card_ratios.of_study(study).items()
         ],
         "within": within(apart),
     }
@@ -152,11 +112,6 @@ def _kind(study: StudyData, gpu: str, basis: str) -> str:
     if basis == "predicted":
         return basis
     return "slice" if study.profiles[gpu].is_slice else "whole"
-
-
-def _short(entry: Entry, name: str) -> float | None:
-    value = getattr(entry, name)
-    return None if value is None else float(f"{value:.4g}")
 
 
 def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:

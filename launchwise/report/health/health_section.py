@@ -10,7 +10,7 @@ import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
-from launchwise.report import measure_again, wording
+from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, File, Fold, Section, Table, Text
 from launchwise.report.fields import Field, field, grouped, table_of
 from launchwise.report.health.sweep_health import (
@@ -48,8 +48,6 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     if again := [each for each in found if each.complaints]:
         fold = "What to measure again"
         blocks.append(Fold(fold, [_again(again, studies), _settings(again, studies)], "again"))
-    if once := measure_again.listed(studies):
-        blocks.append(Fold("Figures that rest on one launch", once))
     return Section("verdicts", "Verdicts", blocks)
 
 

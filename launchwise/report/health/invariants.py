@@ -14,11 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.gpus.datasheets import Datasheet
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Notice, Section, Text
 from launchwise.report.fields import field, table_of
-from launchwise.report.gpus import gpu_comparison
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import PAIRS
@@ -134,26 +132,13 @@ def notice(studies: Sequence[StudyData]) -> Notice | None:
     return Notice(f"{said} another.", "#invariants", "Which")
 
 
-def _energies(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Iterator[str]:
-    """How often energy over time is above the limit of the card: no contradiction, as both are of
-    different runs."""
-    known = [gpu_comparison.entries(study) for study in studies]
-    total = sum(each.energy_j is not None for own in known for each in own)
-    above = [one for study in studies for one in gpu_comparison.above_limit(study, cards)]
-    if above:
-        limits = wording.listed(f"{limit:g} W" for limit in sorted({limit for _, limit in above}))
-        counted = f"{len(above)} of {wording.plural(total, 'time')} with an energy"
-        yield f"{gpu_comparison.ENERGY} So it is at {counted} (limit: {limits})."
-
-
-def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Section:
+def section(studies: Sequence[StudyData]) -> Section:
     """What was checked, and what does not hold; each violation goes into the log, too."""
     found = violations(studies)
     for each in found[:MOST_SHOWN]:
         log.warning("%s: %s: %s", each.study, each.rule, each.row)
     named = [rule.__doc__ or "" for rule in RULES]
     blocks: list[Block] = [Text(f"Checked of every study: {' '.join(named)}", "note")]
-    blocks += map(Text, _energies(studies, cards))
     if not found:
         blocks.append(Text(NONE))
     else:

@@ -1,4 +1,4 @@
-"""Errors of predicted times: per study, and all studies side by side."""
+"""Errors of predicted times of a study."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 from launchwise.learning.prediction_errors import ALL
 from launchwise.report import scores, wording
-from launchwise.report.blocks import Block, Fold, Section, Text
+from launchwise.report.blocks import Block, Section, Text
 from launchwise.report.fields import Field, decimals, field, file_of, grouped, table_of
 from launchwise.report.study import StudyData
 
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
-
-PREDICTORS = ("roofline", "analytical", "learnt")
-"""Kinds that are made to predict times; the others are made to choose."""
 
 NOTE = (
     "The error of a row is |predicted / measured - 1|, over all candidates of the test problems "
@@ -81,23 +78,3 @@ def predictions(study: StudyData) -> Section | None:
 
 def _titled(study: StudyData) -> Field:
     return field("model", lambda one: study.title(one["model"]))
-
-
-def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
-    """The predictors of every study side by side, every split on all its GPUs. ``first`` leads the
-    section: predictions against published run times."""
-    rows = [
-        {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
-        for study in studies
-        for split in study.settings.splits
-        for whole in [{one["model"]: one for one in whole_split(study, split)}]
-        for name, entry in study.entries.items()
-        if entry.kind in PREDICTORS and name in whole
-    ]
-    if not rows and not first:
-        return None
-    caption = "Errors of predicted times on test problems, all GPUs of a study together"
-    named = [field(name, name) for name in ("study", "split", "predictor")]
-    own = [table_of(caption, [*named, *FIGURES], rows), Text(NOTE, "note")] if rows else []
-    fold = Fold("Errors of predicted times, per study", [*first, *own])
-    return Section("predicted", "Predicted run times", [fold])

@@ -97,9 +97,7 @@ def front_page(report: Report, said: Sequence[Notice]) -> Page:
     )
     title = "Launch parameters: measured, learnt, recommended"
     told = [*said, *_contradictions(studies)]
-    sections_ = index_page.sections(
-        studies, report.missing, told, run.least_gain, run.settings_files
-    )
+    sections_ = index_page.sections(studies, told, run.least_gain, run.settings_files)
     return Page(*FRONT, title, lead, sections_)
 
 
@@ -140,7 +138,6 @@ def gpus_page(report: Report) -> Page:
         made("card-ratios", "Ratios of cards", card_ratios.section, report.studies, report.prices),
         made("gpu-against-gpu", title, gpu_comparison.section, *asked),
         made("gpus", "GPUs", gpu_attributes.section, report.profiles, report.described),
-        made("predicted", "Predicted run times", _predicted, report.studies),
     )
     lead = "Best times per GPU, GPU attributes and measured ceilings."
     return Page(*GPUS, "GPUs", lead, compared)
@@ -152,15 +149,11 @@ def health_page(report: Report) -> Page:
         made(
             "verdicts", "Verdicts", health_section.section, studies, report.sweeps, run.written_at
         ),
-        made("invariants", "Contradictions", invariants.section, studies, report.cards),
+        made("invariants", "Contradictions", invariants.section, studies),
         health_section.provenance(run),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
-
-
-def _predicted(studies: Sequence[StudyData]) -> Section | None:
-    return predicted_times.overall(studies, published_times.overall(studies))
 
 
 def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:

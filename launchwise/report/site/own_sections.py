@@ -14,7 +14,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import Element, check_places, read_elements, read_tables
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
+from launchwise.report.blocks import MISSING, Fold, Section, Text
 from launchwise.report.fields import field, printed, table_of
 from launchwise.report.site.rendering import check_sections, parts_of
 from launchwise.report.study import StudyData
@@ -97,22 +97,5 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
         field("difference or reason", "reason", printed, number=False),
     ]
     listed = table_of("Elements of the paper, in its order", fields, found, "words")
-    blocks: list[Block] = [Text(_lead(found)), Fold("Every element", [listed])]
-    return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
-
-
-def _lead(found: Sequence[Element]) -> str:
-    placed = [element for element in found if element.is_here]
-    different = [element for element in placed if element.reason]
-    lead = (
-        f"The table has {wording.plural(len(found), 'element', 'elements')} of the paper, such as "
-        f"problems, variants, models, tables and claims. {_are(len(placed))} here, "
-        f"{len(different)} of them with a difference that the table names."
-    )
-    if missing := len(found) - len(placed):
-        lead += f" {_are(missing)} not here, for the reason in the table."
-    return lead
-
-
-def _are(count: int) -> str:
-    return f"{count} {'is' if count == 1 else 'are'}"
+    title = "Everything in the paper, and where it is"
+    return Section(f"{study.name}-elements", title, [Fold("Every element", [listed])])

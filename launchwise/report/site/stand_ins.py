@@ -48,12 +48,6 @@ class MissingStudy:
         path = f"{self.name}/index.html"
         return Page(path, "Answer", self.title, self.question, [self.section], self.name)
 
-    @property
-    def row(self) -> dict[str, str]:
-        """Its row among the studies of the front page."""
-        named = {"name": "", "title": self.title, "link": f"#{self.section.id}"}
-        return {**named, "question": self.question, "gpus": "", "rows": "not in this report"}
-
 
 def made(
     name: str, title: str, make: Callable[..., Section | None], *args: object

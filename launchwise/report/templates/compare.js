@@ -123,16 +123,10 @@
   const outcome = ([low, high]) => ({ tie: ", a tie", undecided: ", undecided" })[window.launchwiseOutcome(low, high)] ?? "";
   const between = ([low, high], digits_, percent) => low === null || high === null ? ""
     : `${number(low, digits_)} to ${number(high, digits_)} (${percent} %)${outcome([low, high])}`;
-  const energyDetail = (row) => {
-    const made = [];
-    if (row.jouleBeside !== null) made.push(`${number(row.jouleBeside)} × baseline`);
-    if (row.above) {
-      const link = element("a", `sustained running slower than the time at ${row.above === 1 ? "one problem" : `${row.above} problems`}`);
-      link.href = "health.html#invariants";
-      made.push(...(made.length ? ["; "] : []), link);
-    }
-    return made;
-  };
+  const energyDetail = (row) => [
+    row.jouleBeside === null ? "" : `${number(row.jouleBeside)} × baseline`,
+    row.above ? `sustained running slower than the time at ${row.above === 1 ? "one problem" : `${row.above} problems`}` : "",
+  ].filter(Boolean).join("; ");
   // Title, unit, text, field, second line.
   const COLUMNS = [
     // First: phones show two columns.
@@ -191,9 +185,9 @@
       for (const [title, , text, key, more] of columns) {
         const cell = element("td", text(row), key === "text" ? "text" : "");
         const second = more?.(row);
-        if (second?.length) {
+        if (second) {
           const detail = element("span", "", "detail");
-          detail.append(...[second].flat());
+          detail.append(second);
           cell.append(detail);
         }
         if (title === "speed") {
