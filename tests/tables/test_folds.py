@@ -13,7 +13,7 @@ from launchwise.tables.learning import (
     rows_of_fold,
 )
 
-NAMES = ["sizes/all", "gpus/h200.sm72", "gpus/h100"]
+NAMES = ["sizes/all", "gpus/h200.sm72", "gpus/h100", "gpu/h100"]
 
 
 def table(masks):
@@ -21,14 +21,20 @@ def table(masks):
     return pd.DataFrame({FOLDS: texts, "row": np.arange(len(texts))})
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30))
-def test_every_fold_gets_its_rows_back(inside):
+@given(st.lists(st.tuples(*[st.booleans()] * len(NAMES)), max_size=30))
+def test_folds_and_splits_get_their_own_rows_back(inside):
     matrix = np.array(inside, dtype=bool).reshape(-1, len(NAMES))
     masks = dict(zip(NAMES, matrix.T, strict=True))
     rows = table(masks)
     for name, mask in masks.items():
         split, fold = name.split("/")
         assert rows_of_fold(rows, split, fold)["row"].tolist() == np.flatnonzero(mask).tolist()
+    for split in ("sizes", "gpus", "gpu"):
+        own = [[name for name in NAMES if name.startswith(f"{split}/") and masks[name][row]]
+               for row in range(len(rows))]  # fmt: skip
+        found = of_split(rows, split)
+        assert found["row"].tolist() == [row for row, names in enumerate(own) if names]
+        assert found[FOLDS].tolist() == [" ".join(names) for names in own if names]
 
 
 @pytest.mark.parametrize(
@@ -37,18 +43,3 @@ def test_every_fold_gets_its_rows_back(inside):
 def test_a_fold_of_another_name_has_no_rows(split, fold):
     rows = table(dict.fromkeys(NAMES, np.array([True])))
     assert rows_of_fold(rows, split, fold).empty
-
-
-def test_a_split_keeps_its_own_folds_alone():
-    masks = dict(
-        zip(NAMES, np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]], bool), strict=True)
-    )
-    found = of_split(table(masks), "gpus")
-    assert found["row"].tolist() == [1, 2]
-    assert found[FOLDS].tolist() == ["gpus/h200.sm72 gpus/h100", "gpus/h200.sm72"]
-
-
-def test_a_split_learns_of_its_own_folds_alone():
-    rows = pd.DataFrame({FOLDS: ["a/1 ab/1", "ab/1", "a/2"], "x": [1, 2, 3]})
-    found = of_split(rows, "a")
-    assert (list(found[FOLDS]), list(found["x"])) == (["a/1", "a/2"], [1, 3])
