@@ -352,6 +352,7 @@ def test_wrong_ones_and_libraries_that_nobody_sees_take_no_part():
     found = paired(machine, more=libraries)
     statuses = [each["status"] for each in machine.entered]
     assert statuses == ["ok", "wrong", "ok", "failed", "wrong", "ok"]
+    assert "not work on the stream that is timed" in machine.entered[3]["reason"]
     assert {len(each["times_ms"]) for each in found} == {3}
     # What overwrites its input does not run back to back.
     assert [each["place"] for each in machine.said if each["event"] == "sustained"] == [0, 1]
