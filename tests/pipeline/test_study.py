@@ -9,7 +9,6 @@ import runpy
 import shutil
 import zlib
 
-import pandas as pd
 import pytest
 import yaml
 from benchmark_runs import run_script
@@ -134,26 +133,6 @@ def test_every_test_problem_is_judged_by_every_model(study, acoustic_spec):
     assert set(counts) == {len(GPUS) * len(TEST) * ORDERS}
     assert (paper.loc[paper["model"] == "oracle", "fraction"] == 1).all()
     assert (paper.loc[paper["model"] == "untuned", "improvement"] == 1).all()
-
-
-def test_the_best_time_is_the_sweeps_own(study):
-    sweep = pd.read_parquet(study.folder / "results/sweeps/h200/acoustic.parquet")
-    ok = sweep[(sweep["status"] == "ok") & (sweep["n"] == 550)]
-    expected = ok.groupby(["dtype", "order"])["time_ms"].min()
-    found = pd.read_parquet(study.folder / EVALUATION)
-    found = found[(found["model"] == "oracle") & (found["gpu"] == "h200") & (found["n"] == 550)]
-    found = found[found["split"] == "paper"].set_index(["dtype", "order"])["time_ms"]
-    assert found.to_dict() == pytest.approx(expected.to_dict())
-
-
-def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(study, acoustic_spec):
-    rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
-    chosen = rows[rows["model"] == "chosen"]
-    assert len(chosen) == (rows["model"] == "oracle").sum()
-    assert chosen["expected_gain"].notna().all()
-    assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
-    page = (study.folder / STUDY_PAGE).read_text(encoding="utf-8")
-    assert "Predicted and measured gains of chosen" in page
 
 
 def test_snakemake_packs_the_report_itself(study):
