@@ -119,6 +119,7 @@ def test_a_mistake_is_one_line(tmp_path, stencil_spec, changes, said):
         (",0.5,", ",nan,", "row 2.time_s: must be a number in s"),
         (',0.5,"a paper, table 1"', ",0.5,", "row 2.source: is empty"),
         (",0.5,", ",", "row 2: must have 5 fields"),
+        ("source", "page", "times.csv: source: is missing"),
     ],
 )
 def test_a_cell_that_does_not_fit_is_named(tmp_path, stencil_spec, old, new, said):

@@ -14,8 +14,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from launchwise.base.errors import UserError
-from launchwise.experiment.published import read_tables
 from launchwise.report import wording
 from launchwise.report.answer import study_answer
 from launchwise.report.gpus import card_ratios
@@ -256,13 +254,6 @@ def test_gpu_whose_baseline_failed():
     place = rows[0].split(",").index("gain (× baseline)")
     assert [row.split(",")[place] for row in rows[1:] if ",big," in row] == ["", ""]
     assert sum("block3d" in row for row in rows if ",big," in row) == 2
-
-
-def test_published_table_without_a_source_is_refused(tmp_path):
-    (tmp_path / "published").mkdir()
-    (tmp_path / "published" / "results.csv").write_text("gpu,model\nv100,knn\n")
-    with pytest.raises(UserError, match=r"results\.csv: source"):
-        read_tables(tmp_path)
 
 
 def test_summaries_hold_every_model_and_gpu():
