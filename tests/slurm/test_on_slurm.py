@@ -175,17 +175,6 @@ def test_what_slurm_refuses_is_one_line_before_any_job(name, slurm, on_slurm):
     assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
 
 
-def test_a_profile_for_a_partition_that_is_none_is_one_line(slurm, on_slurm):
-    defaults = ("slurm_partition=gpus", "runtime=5", "mem_mb=500")
-    with on_slurm.start(*PROFILE, "compile_stencil", "--default-resources", *defaults) as run:
-        assert run.wait(100) == 1
-    assert (
-        "launchwise: the profile: resources of compile: Slurm refuses --partition=gpus: error: "
-        in run.said()
-    )
-    assert "Traceback" not in run.said()
-
-
 @pytest.mark.slow
 def test_a_killed_workflow_a_requeued_and_a_cancelled_job(slurm, on_slurm, reference):
     with on_slurm.start(*PROFILE, "sweep_a100") as first:
