@@ -9,6 +9,7 @@ from scipy import stats
 from launchwise.report.blocks import Compared, Section
 from launchwise.report.gpus.card_ratios import mean_ratio
 from launchwise.report.site.rendering import render
+from tests.support.browsing import load
 
 rng = np.random.default_rng(1)
 PROBLEMS = 12
@@ -88,9 +89,6 @@ def page(tmp_path_factory):
     return folder / "gpus.html"
 
 
-OPENED = "launchwiseCompared.then(arguments[arguments.length - 1])"
-
-
 @pytest.fixture
 def opened(browser, page):
     """The page, freshly loaded, its comparison shown."""
@@ -98,10 +96,8 @@ def opened(browser, page):
 
 
 def at(browser, page, state=""):
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.get("about:blank")
-    browser.get(page.as_uri() + state)
-    browser.execute_async_script(OPENED)
+    load(browser, page.as_uri() + state)
+    browser.execute_async_script("launchwiseCompared.then(arguments[0])")
     return browser
 
 

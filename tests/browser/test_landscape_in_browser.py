@@ -2,18 +2,13 @@
 
 import pytest
 
+from tests.support.browsing import draw, load
+
 pytestmark = pytest.mark.browser
 
 CONTROLS, FIGURE = "tiny-explore", "fig-tiny-landscape"
 
 
-CHANGE = """
-    const [form, values, done] = arguments;
-    const fields = document.getElementById(form).elements;
-    for (const [name, value] of Object.entries(values)) fields[name].value = value;
-    fields[Object.keys(values)[0]].dispatchEvent(new Event('change', {bubbles: true}));
-    launchwiseLandscape.then(() => done());
-"""
 DRAWN = """
     const node = document.querySelector('#fig-tiny-landscape .plot');
     return [node.data.map(({type, mode, name, x, y, z}) => ({type, mode, name, x, y, z})),
@@ -27,12 +22,8 @@ def drawn(browser):
     return browser.execute_script(DRAWN)
 
 
-def choose(browser, **values):
-    browser.execute_async_script(CHANGE, CONTROLS, values)
-
-
 def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
-    choose(opened, across="bx")
+    draw(opened, across="bx")
     traces, x, y, caption, said = drawn(opened)
     assert (x, y) == ("bx (threads)", "time (ms)")
     points = {trace["name"]: dict(zip(trace["x"], trace["y"], strict=True)) for trace in traces}
@@ -51,18 +42,18 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
 
 
 def test_it_follows_the_problem_and_the_gpu(opened):
-    choose(opened, **{"p-n": "102"})
+    draw(opened, **{"p-n": "102"})
     *_, said = drawn(opened)
     assert said.startswith("n = 102, dtype = float32, order = 2, on big: 3 configurations, 1 more")
     assert "within 2 % of the best, block3d 32×4×1 row_padding=0" in said
-    choose(opened, gpu="big.sm4")
+    draw(opened, gpu="big.sm4")
     traces, *_, said = drawn(opened)
     assert "on big.sm4: 3 configurations" in said
     assert min(y for trace in traces for y in trace["y"]) == pytest.approx(2)
 
 
 def test_two_tunables_show_the_fastest_of_each_pair(opened):
-    choose(opened, across="bx", up="by")
+    draw(opened, across="bx", up="by")
     (trace,), x, y, *_ = drawn(opened)
     assert (trace["type"], x, y) == ("heatmap", "bx (threads)", "by (threads)")
     assert (trace["x"], trace["y"]) == (["32", "64"], ["2", "4"])
@@ -76,21 +67,19 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened):
 
 
 def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
-    choose(opened, **{"p-n": "102"})
-    choose(opened, across="by", up="share")
+    draw(opened, **{"p-n": "102"})
+    draw(opened, across="by", up="share")
     before = drawn(opened)
     address = opened.execute_script("return location.href")
     assert "p-n=102" in address
-    opened.get("about:blank")
-    opened.get(address)
+    load(opened, address)
     opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     assert drawn(opened) == before
     top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
     opened.execute_async_script("setTimeout(arguments[0], 700)")
     assert 0 <= opened.execute_script(top, CONTROLS) < 700
-    opened.get("about:blank")
     page = (folder / "tiny" / "index.html").as_uri()
-    opened.get(f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
+    load(opened, f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
     opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     said = drawn(opened)[-1]
     assert said.startswith(
@@ -103,9 +92,7 @@ def test_a_file_that_is_missing_is_named(opened, folder):
     text = rows.read_text(encoding="utf-8")
     rows.unlink()
     try:
-        choose(opened, gpu="big.sm4")
-        status = "return document.querySelector('.landscape-status').textContent"
-        assert opened.execute_script(status) == (
+        assert draw(opened, gpu="big.sm4") == (
             "The figure cannot be changed: the file data/rows/tiny/big.sm4.js is missing."
         )
     finally:

@@ -4,7 +4,7 @@ import pytest
 
 from launchwise.report.site.assemble import MOST_GPUS
 from launchwise.report.site.rendering import MOST_ROWS
-from tests.support.browsing import load
+from tests.support.browsing import choose, draw, load
 from tests.support.many_gpus import copied
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import study
@@ -47,15 +47,7 @@ def test_no_section_failed(made):
 
 def test_the_lookup_answers_for_the_last_gpu(browser, opened):
     opened("index.html")
-    ask = """
-        const form = document.querySelector('.finder');
-        form.elements.gpu.value = arguments[0];
-        form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));
-        setTimeout(arguments[1], 300);
-    """
-    browser.execute_async_script(ask, LAST)
-    said = browser.execute_script("return document.querySelector('.answer').innerText")
-    assert said.startswith("Use block3d")
+    assert choose(browser, "gpu", LAST).startswith("Use block3d")
     # Eight times as slow as the GPU whose rows it has.
     look = "launchwiseLook('one', arguments[0], [102, 'float32', 2]).then(arguments[1])"
     assert browser.execute_async_script(look, LAST)["entry"][5] == pytest.approx(16, rel=1e-3)
@@ -97,11 +89,4 @@ def test_a_study_shows_some_gpus_and_draws_any(browser, opened):
     opened("one/index.html")
     said = browser.execute_script("return document.getElementById('one-answer').innerText")
     assert f"This page shows {MOST_GPUS} of the study's {MANY} GPUs." in said
-    change = """
-        const field = document.getElementById('one-explore').elements.gpu;
-        field.value = arguments[0];
-        field.dispatchEvent(new Event('change', {bubbles: true}));
-        const said = () => document.querySelector('.landscape-status').textContent;
-        launchwiseLandscape.then(() => arguments[1](said()));
-    """
-    assert f"on {LAST}: 3 configurations" in browser.execute_async_script(change, LAST)
+    assert f"on {LAST}: 3 configurations" in draw(browser, gpu=LAST)

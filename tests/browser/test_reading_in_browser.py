@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.browsing import load
+from tests.support.browsing import load, media
 
 
 def test_arrow_keys_read_the_points_of_a_figure(opened):
@@ -34,8 +34,7 @@ def test_a_link_to_a_part_that_is_gone_says_so(browser, folder):
 
 def test_no_table_is_cut_on_paper(opened, folder):
     a4 = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    try:
-        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    with media(opened, "print"):
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", a4)
         for name in ("tiny/index.html", "index.html", "gpus.html", "health.html"):
             load(opened, folder / name, desktop=False)
@@ -45,5 +44,3 @@ def test_no_table_is_cut_on_paper(opened, folder):
                 "table.getBoundingClientRect().right > 719).map((table) => table.caption.innerText)"
             )
             assert cut == []
-    finally:
-        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -17,8 +17,7 @@ from launchwise.learning.recommenders import COMMITTEE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from tests.support.agreeing import changed
-from tests.support.axe import in_scheme, violations
-from tests.support.browsing import load, wait_for_answer
+from tests.support.browsing import choose, load, media, said, violations, wait_for_answer
 from tests.support.named_tables import named_table
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import KERNEL, settings, study
@@ -169,7 +168,7 @@ def test_every_plot_has_marks(opened, page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(opened, page, scheme):
-    with in_scheme(opened, scheme):
+    with media(opened, scheme=scheme):
         if scheme == "dark":
             load(opened, page)
         opened.execute_script("return window.launchwiseDrawAll()")
@@ -189,14 +188,11 @@ def test_nothing_sticks_out_on_a_phone(opened, page):
 
 
 def test_paper_keeps_what_was_asked(front):
-    front.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
+    with media(front, "print"):
         shown = front.execute_script(
             "return [...document.querySelectorAll('.finder :is(select, input)')]"
             ".filter((one) => one.offsetParent).map((one) => one.name)"
         )
-    finally:
-        front.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert {"study", "gpu", "p-n"} <= set(shown)
 
 
@@ -237,24 +233,6 @@ def test_kernel_gpu_and_size_go_along_to_the_next_page(front):
     """
     assert front.execute_script(asked) == [["big.sm4", "102"]] * 2
     assert "Use block3d 64×2×1" in said(front)
-
-
-def said(front):
-    """What the lookup says."""
-    return str(front.execute_script("return document.querySelector('.answer').innerText"))
-
-
-def choose(front, name, value):
-    """Change a field of the lookup; what it says then."""
-    script = """
-        const [name, value, done] = arguments;
-        const field = document.querySelector('.finder').elements[name];
-        field.value = value;
-        field.dispatchEvent(new Event('change', {bubbles: true}));
-        setTimeout(done, 50);
-    """
-    front.execute_async_script(script, name, value)
-    return said(front)
 
 
 def test_the_lookup_says_what_an_answer_rests_on(front):

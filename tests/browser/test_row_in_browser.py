@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.axe import violations
+from tests.support.browsing import draw, violations
 
 pytestmark = pytest.mark.browser
 
@@ -48,14 +48,7 @@ def test_a_click_on_the_landscape_shows_the_row(opened):
 
 
 def test_another_gpu_and_other_axes_show_their_own_rows(opened):
-    opened.execute_async_script("""
-        const [done] = arguments;
-        const form = document.querySelector('.landscape');
-        Object.assign(form.elements.gpu, {value: 'big.sm4'});
-        Object.assign(form.elements.across, {value: 'bx'});
-        form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));
-        launchwiseLandscape.then(() => done());
-    """)
+    draw(opened, gpu="big.sm4", across="bx")
     click(opened, "#fig-tiny-landscape .plot", 0)
     name, found, _ = row(opened)
     assert name == "block3d 64×2×1 row_padding=0"

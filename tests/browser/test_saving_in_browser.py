@@ -2,13 +2,13 @@
 
 import csv
 import struct
-import time
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.browsing import load
+from tests.support.browsing import load, media
 from tests.support.report_pages import RUN
+from tests.support.supervising import until
 
 pytestmark = pytest.mark.browser
 
@@ -26,8 +26,6 @@ def saved(opened, tmp_path):
 
 def press(browser, inside, kind, folder, end=None):
     """Save by keyboard; the file once it is whole."""
-    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    before = set(folder.iterdir())
     button = browser.execute_script(
         "const near = document.querySelector(arguments[0]);"
         "const box = near.closest('figure') ?? near.closest('.scroll').nextElementSibling;"
@@ -37,15 +35,21 @@ def press(browser, inside, kind, folder, end=None):
         inside,
         kind,
     )
+    return saved_by(browser, button, end or f".{kind.lower()}", folder)
+
+
+def saved_by(browser, button, end, folder):
+    """The file that a button saves."""
+    keys, before = pytest.importorskip("selenium.webdriver.common.keys").Keys, {*folder.iterdir()}
     button.send_keys(keys.ENTER)
     browser.execute_async_script("launchwiseSaved.then(() => arguments[0]())")
-    deadline = time.monotonic() + 20
-    while not (
-        new := {p for p in folder.iterdir() if p.suffix == (end or f".{kind.lower()}")} - before
-    ):
-        assert time.monotonic() < deadline, "no file was saved"
-        time.sleep(0.02)
-    return new.pop()
+
+    def new():
+        # It is empty until it is whole.
+        files = [path for path in folder.iterdir() if path.suffix == end and path not in before]
+        return [path for path in files if path.stat().st_size]
+
+    return until(new, "a saved file")[0]
 
 
 def rows_of(path):
@@ -80,13 +84,9 @@ def test_a_figure_is_saved_with_its_panels_and_its_legend(opened, saved):
 
 
 def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, saved):
-    try:
-        dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
+    with media(browser, scheme="dark"):
         load(browser, folder / "tiny" / "index.html")
         found = press(browser, ".drawing", "SVG", saved)
-    finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     root = ElementTree.parse(found).getroot()
     shown = browser.execute_script(
         "return [...document.querySelectorAll('.drawing text')].map((one) => one.textContent)"
@@ -127,12 +127,8 @@ def test_the_citation_is_saved_for_bibtex(opened, saved):
         "return [...document.querySelectorAll('footer button')]"
         ".find((one) => one.textContent === 'BibTeX')"
     )
-    button.send_keys(pytest.importorskip("selenium.webdriver.common.keys").Keys.ENTER)
-    opened.execute_async_script("launchwiseSaved.then(() => arguments[0]())")
-    deadline = time.monotonic() + 20
-    while not (found := saved / "launchwise.bib").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    found = saved_by(opened, button, ".bib", saved)
+    assert found.name == "launchwise.bib"
     assert found.read_text(encoding="utf-8") == RUN.bibtex
     assert RUN.bibtex.startswith("@software{launchwise2026,\n")
 
@@ -163,9 +159,6 @@ def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(browser, 
         wanted = ["SVG", "PNG"] * figures + ["CSV", "LaTeX"] * tables + ["BibTeX"]
         assert sorted(kinds) == sorted(wanted)
         assert all(len(label) > 8 for label in labels)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    shown = browser.execute_script(
-        "return [...document.querySelectorAll('.save')].filter((one) => one.offsetParent).length"
-    )
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    assert shown == 0
+    left = "return [...document.querySelectorAll('.save')].some((one) => one.offsetParent)"
+    with media(browser, "print"):
+        assert not browser.execute_script(left)
