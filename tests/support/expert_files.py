@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
-from samples import ROOT
+from guides import shown_files
 
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -60,8 +59,6 @@ def problem(tokens: int, **changed: int | str) -> dict[str, Any]:
     return {"tokens": tokens, **usual, **changed}
 
 
-def documented_mappings(page: str = "config_files") -> dict[str, str]:
+def documented_mappings() -> dict[str, str]:
     """Mappings that the guide shows, each by the name of its file."""
-    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
-    found = re.findall(r"^`([\w.]+)`\n\n```yaml\n(.*?)```", text, re.MULTILINE | re.DOTALL)
-    return dict(found)
+    return shown_files("config_files")

@@ -128,11 +128,11 @@ def t1(condition: str = "pad == 0 or block_size_x % 32 == 0") -> dict[str, Any]:
     }
 
 
-def ktt(unit: str = "Microseconds", to_unit: float = 1e3) -> dict[str, Any]:
+def ktt(unit: str = "Microseconds") -> dict[str, Any]:
     """The same sweep as KTT writes it."""
     results: list[dict[str, Any]] = []
     for x, y, pad in space():
-        words, time = failed(x, y, pad), time_of(x, y, pad) * to_unit
+        words, time = failed(x, y, pad), 1e3 * time_of(x, y, pad)
         compiled = {"RegistersCount": 16 + y, "LocalMemorySize": 512, "PrivateMemorySize": 0}
         run = {"CompilationData": compiled, "Duration": time, "KernelFunction": "Blur"}
         results.append(

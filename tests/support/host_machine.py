@@ -22,10 +22,10 @@ class HostMachine:
     """
 
     name = "device 0"
+    shared_limit = 232448
 
-    def __init__(self, device: HostDevice, shared_limit: int = 232448) -> None:
+    def __init__(self, device: HostDevice) -> None:
         self._device = device
-        self.shared_limit = shared_limit
         self.sms = device.sms
         self.queued: list[int] = []
         self.allocate = device.allocate

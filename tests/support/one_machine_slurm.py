@@ -54,8 +54,7 @@ class OneMachineSlurm:
     ``gpus``: kinds of GPU, each a node and a type of Slurm's; how many the node has.
     ``features``: what a constraint may ask of each node.
     ``partitions``: partition to its nodes; ``cpu``, the default, is one more.
-    ``kill_wait_s``: time between SIGTERM and SIGKILL at a time limit.
-    ``accounts``, ``qos``: with accounts Slurm keeps them in a database, and refuses others; of a
+    ``accounts``: with accounts Slurm keeps them in a database, and refuses others; of a
         job that names none, the first one pays.
     """
 
@@ -65,16 +64,13 @@ class OneMachineSlurm:
         gpus: dict[str, int],
         features: dict[str, str],
         partitions: dict[str, list[str]],
-        kill_wait_s: int = 10,
         accounts: Sequence[str] = (),
-        qos: str = "high",
     ) -> None:
         self.folder = folder
         self.gpus = gpus
         self._features = features
         self._partitions = {"cpu": ["cpu"], **partitions}
-        self._kill_wait_s = kill_wait_s
-        self._accounts, self._qos = accounts, qos
+        self._accounts = accounts
         # Of slurmctld, of each node, and of slurmdbd.
         self._ports = _free_ports(len(self.nodes) + 2)
         self._accounting = SlurmAccounting(folder, HOST, self._ports[-1], self._socket)
@@ -108,7 +104,7 @@ class OneMachineSlurm:
         self._run("slurmdbd", "slurmdbd", "-D", **self._accounting.environment)
         # Nothing else can be asked before the cluster is known.
         _wait("slurmdbd", lambda: "Cluster" in self.said("sacctmgr", "list", "cluster"))
-        self._accounting.add(self.do, self._accounts, self._qos)
+        self._accounting.add(self.do, self._accounts)
 
     def _idle(self) -> int:
         # A node has a line for each of its partitions.
@@ -265,7 +261,7 @@ class OneMachineSlurm:
             "ReturnToService=1",
             # Snakemake asks squeue: ended jobs must stay there for a while.
             "MinJobAge=3600",
-            f"KillWait={self._kill_wait_s}",
+            "KillWait=10",  # seconds from SIGTERM to SIGKILL at a time limit
             "GresTypes=gpu",
         ]
         for node, port in zip(self.nodes, self._ports[1:-1], strict=True):

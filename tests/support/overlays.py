@@ -41,9 +41,7 @@ ASKED: dict[str, Any] = {
 SWEPT = {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}
 
 
-def experiment(
-    *overlays: str | dict[str, Any], said: dict[str, Any] | None = None, home: Path | None = None
-) -> Experiment:
+def experiment(*overlays: str | dict[str, Any], said: dict[str, Any] | None = None) -> Experiment:
     """Settings as Snakemake merges them from config.yaml, overlays and ``--config``."""
     files = [Path("config.yaml")]
     config = copy.deepcopy(yaml.safe_load(files[0].read_text()))
@@ -53,7 +51,7 @@ def experiment(
         update_config(config, yaml.safe_load(path.read_text()))
         files.append(path)
     update_config(config, said or {})
-    return load_experiment(config, files, home or Path.cwd())
+    return load_experiment(config, files, Path.cwd())
 
 
 def line_of(*overlays: str | dict[str, Any], said: dict[str, Any] | None = None) -> str:

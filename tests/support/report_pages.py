@@ -18,19 +18,17 @@ RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy"
 
 def pages(
     studies: Sequence[StudyData],
-    missing: Sequence[MissingStudy] = (),
     cards: Mapping[str, Datasheet] = MappingProxyType({}),
 ) -> list[Page]:
     """Every page of the report, the first page first."""
-    report = assemble.Report(studies, RUN, cards, missing=missing)
+    report = assemble.Report(studies, RUN, cards)
     own = [page for study in studies for page in assemble.of_study(study)]
-    said = notices(missing, [section for section, _ in failed(own)])
+    said = notices((), [section for section, _ in failed(own)])
     return [
         assemble.front_page(report, said),
         assemble.gpus_page(report),
         assemble.health_page(report),
         *own,
-        *(each.page for each in missing),
     ]
 
 

@@ -15,7 +15,7 @@ import yaml
 from forks import forked, run_snakemake
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
+from launchwise.gpus.profile import GpuProfile, write_profile
 from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -37,13 +37,16 @@ STENCIL = ROOT / "tests" / "support" / "kernels" / "stencil"
 """The tests' own workload: variants, build and launch tunables, a cost model, made-up times."""
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""
+SAMPLES: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("samples.yaml").read_text()
+)
+"""Of a row, what is the same in all; a profile."""
 
 
 def measurements(
     spec: Spec,
     blocks: list[dict[str, list[Any]]] | None = None,
     gpu: str = "test",
-    seconds_per_point: float = 1e-10,
 ) -> pd.DataFrame:
     """A valid sweep: every configuration of every problem, times made up and all different.
 
@@ -53,84 +56,22 @@ def measurements(
     for problem in space.problems(spec, blocks or SMALL):
         points = spec.value(spec.work.items, problem)
         for place, configuration in enumerate(space.configurations(spec, problem)):
-            time_ms = points * seconds_per_point * 1e3 * (1.0 + (37 * place % 1009) / 500)
-            rows.append(
-                {
-                    **problem,
-                    **configuration,
-                    # Of metrics that no sample has, nothing is known.
-                    **absent(SWEEP),
-                    "gpu": gpu,
-                    "workload": spec.workload,
-                    "status": "ok",
-                    "reason": "",
-                    "time_ms": time_ms,
-                    "times_ms": np.array([time_ms, 0.99 * time_ms, 1.01 * time_ms]),
-                    "repeats": 3,
-                    "spread_ms": 0.005 * time_ms,
-                    "relative_error": 0.003,
-                    "outlier_repeats": 0,
-                    "timer": "events",
-                    "launches_per_repeat": 1,
-                    "first_ms": 1.2 * time_ms,
-                    "l2": "cold",
-                    "max_error": 1e-7,
-                    "tolerance": 1e-5,
-                    "registers": 32,
-                    "spill_bytes": 0,
-                    "shared_bytes": 0,
-                    "occupancy": 0.75,
-                    "bandwidth_gbs": 100.0,
-                    "flop_rate_gflops": 50.0,
-                    "sm_clock_mhz": 1980.0,
-                    "memory_clock_mhz": 3201.0,
-                    "temperature_c": 40.0,
-                    "power_w": 300.0,
-                    "energy_j": float("nan"),
-                    "throttle": "",
-                    "control_ratio": 1.001,
-                    "attempt": 1,
-                    "card": "0" * 16,
-                    "driver": "580.0",
-                    "toolkit": "13.0",
-                    "backend": "made up",
-                    "commit": "none",
-                    "seed": 7,
-                    "measured_at": "2026-01-01T00:00:00+00:00",
-                }
-            )
+            time_ms = points * 1e-10 * 1e3 * (1.0 + (37 * place % 1009) / 500)
+            times = {
+                "time_ms": time_ms,
+                "times_ms": np.array([time_ms, 0.99 * time_ms, 1.01 * time_ms]),
+                "spread_ms": 0.005 * time_ms,
+                "first_ms": 1.2 * time_ms,
+            }
+            # Of metrics that no sample has, nothing is known.
+            known = {**absent(SWEEP), **SAMPLES["row"], "gpu": gpu, "workload": spec.workload}
+            rows.append({**problem, **configuration, **known, **times})
     return pd.DataFrame(rows)
 
 
 def profile(name: str = "test", **changes: Any) -> GpuProfile:
     """A valid profile of a made-up GPU."""
-    facts: dict[str, Any] = {
-        "name": name,
-        "device_name": "Made-up GPU",
-        "card": "0" * 16,
-        "whole_card_sms": 132,
-        "compute_capability": (9, 0),
-        "arch": "sm_90",
-        "sms": 132,
-        "cores": 16896,
-        "clock_mhz": 1980.0,
-        "memory_clock_mhz": 3201.0,
-        "memory_bus_bits": 6144,
-        "memory_bytes": 150_000_000_000,
-        "memory_bandwidth_gbs": 4900.0,
-        "l2_bytes": 60_000_000,
-        "shared_per_sm_bytes": 233_472,
-        "shared_per_block_bytes": 232_448,
-        "registers_per_sm": 65_536,
-        "max_threads_per_sm": 2048,
-        "max_threads_per_block": 1024,
-        "driver": "580.0",
-        "toolkit": "13.0",
-        "commit": "none",
-        "measured_at": "2026-01-01T00:00:00+00:00",
-        "ceilings": Ceilings(copy_bandwidth_gbs=4300.0, launch_overhead_us=2.0),
-    }
-    return GpuProfile(**{**facts, **changes})
+    return GpuProfile.model_validate({**SAMPLES["profile"], "name": name, **changes})
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 PROGRAMS = ("mariadb-install-db", "mariadbd", "slurmdbd", "sacctmgr")
 CLUSTER = "launchwise"
+QOS = "high"
 
 
 def lacking() -> str | None:
@@ -81,12 +82,12 @@ class SlurmAccounting:
             "AccountingStorageEnforce=associations,qos",
         ]
 
-    def add(self, do: Callable[..., None], accounts: Sequence[str], qos: str) -> None:
+    def add(self, do: Callable[..., None], accounts: Sequence[str]) -> None:
         """Give root some accounts, the first one as the default, and one QOS beside ``normal``."""
         do("sacctmgr", "-i", "add", "cluster", CLUSTER)
-        do("sacctmgr", "-i", "add", "qos", qos)
+        do("sacctmgr", "-i", "add", "qos", QOS)
         for name in accounts:
             do("sacctmgr", "-i", "add", "account", name, f"Cluster={CLUSTER}")
-            do("sacctmgr", "-i", "add", "user", "root", f"Account={name}", f"QOS=normal,{qos}")
+            do("sacctmgr", "-i", "add", "user", "root", f"Account={name}", f"QOS=normal,{QOS}")
         # Root has an account of its own, which would be the default.
         do("sacctmgr", "-i", "modify", "user", "root", "set", f"DefaultAccount={accounts[0]}")

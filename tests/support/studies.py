@@ -76,7 +76,6 @@ def fit_product(
     sweeps: Mapping[str, pd.DataFrame],
     model: ModelEntry,
     times: Mapping[str, pd.DataFrame] | None = None,
-    sources: Sequence[Path] = (),
     seed: int = 1,
     **asked: Any,
 ) -> Final:
@@ -84,7 +83,7 @@ def fit_product(
     those of the sweeps where none are given."""
     if times is None:
         times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
-    known = (domain, sweeps, times, sources, seed, folder)
+    known = (domain, sweeps, times, (), seed, folder)
     return fit_final(study(model.title, **asked), model.title, model, *known)
 
 

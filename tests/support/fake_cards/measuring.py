@@ -13,11 +13,14 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
+import yaml
 from host_device import HostDevice
 from made_up import visible
 
 import launchwise
 from launchwise.workloads.spec import load_spec
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples.yaml"
 
 _real = importlib.util.spec_from_file_location(
     "real_child", Path(launchwise.__file__).parent / "cuda" / "child.py"
@@ -58,24 +61,18 @@ class MadeUpCard(HostDevice):
 def attributes_of(device):
     """What a driver would know of it."""
     card = visible()
+    known = yaml.safe_load(SAMPLES.read_text())["profile"]
+    for name in ("card", "driver", "toolkit", "commit", "measured_at", "ceilings"):
+        del known[name]
     return {
+        **known,
         "device_name": card["name"],
         "arch": card["arch"],
         "compute_capability": divmod(int(card["arch"].removeprefix("sm_")), 10),
         "sms": device.sms,
         "whole_card_sms": card["sms"],
         "cores": 128 * device.sms,
-        "clock_mhz": 1980.0,
-        "memory_clock_mhz": 3201.0,
-        "memory_bus_bits": 6144,
-        "memory_bytes": 150_000_000_000,
         "memory_bandwidth_gbs": 100.0 * card["rate"],
-        "l2_bytes": 60_000_000,
-        "shared_per_sm_bytes": 233_472,
-        "shared_per_block_bytes": 232_448,
-        "registers_per_sm": 65_536,
-        "max_threads_per_sm": 2048,
-        "max_threads_per_block": 1024,
     }
 
 
