@@ -49,15 +49,6 @@ class Launch:
     node: Node
 
 
-@dataclass(frozen=True)
-class _Set:
-    """A place where host code gives a name a value: ``=``, ``+=``, or ``(`` for a constructor."""
-
-    place: int
-    operator: str
-    values: tuple[str, ...]
-
-
 class HostCode:
     def __init__(self, root: Node, items: Sequence[Item]) -> None:
         self._root, self._items = root, items
@@ -104,38 +95,26 @@ class HostCode:
                 own, place = item.declarator.name, names.index(name)
                 calls = [_named(each) for each in walk(self._root, "template_function")]
                 return [each[place] for one, each in calls if one == own and place < len(each)]
-        return self.value(name, node.start_byte) or [name]
+        return [*self.value(name, node.start_byte)] or [name]
 
     @cached_property
-    def _sets(self) -> dict[str, list[_Set]]:
-        found: dict[str, list[_Set]] = {}
+    def _sets(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
+        """Names to the places that set them and to what: one text, or those of a constructor. None
+        where a value is added to the one before."""
+        found: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
         for node in walk(self._root, "init_declarator", "assignment_expression", "declaration"):
-            for name, one in _values(node):
-                found.setdefault(name, []).append(one)
+            for name, values in _values(node):
+                found.setdefault(name, []).append((node.start_byte, values))
         return found
 
-    def value(self, name: str, before: int) -> list[str]:
-        """Texts that add up to a variable where it is set before a place; none where it is not."""
-        found: list[str] = []
-        for one in self._sets.get(name, ()):
-            if one.place < before and (one.operator in ("=", "+=") or len(one.values) == 1):
-                begins = one.operator != "+=" or found in ([], ["0"])
-                found = [*([] if begins else found), *one.values]
-        return found
+    def value(self, name: str, before: int) -> tuple[str, ...]:
+        """Texts to which a variable is set before a place; none where nothing says them."""
+        earlier = [values for place, values in self._sets.get(name, ()) if place < before]
+        return earlier[-1] if earlier else ()
 
-    def sides(self, node: Node, before: int) -> list[str]:
+    def sides(self, node: Node, before: int) -> tuple[str, ...]:
         """Sizes in x, y and z of an expression: a number, a ``dim3``, or the name of one."""
-        text = plain(node)
-        earlier = [one for one in self._sets.get(text, ()) if one.place < before]
-        if not earlier or earlier[-1].operator != "(":
-            return _constructed(node) or [text]
-        if earlier[-1].values:
-            return list(earlier[-1].values)
-        # A `dim3` that is set member by member: `block.x = 32;`.
-        members = [" + ".join(self.value(f"{text}.{axis}", before)) for axis in "xyz"]
-        while members and not members[-1]:
-            members.pop()
-        return [each or "1" for each in members]
+        return _constructed(node) or self.value(plain(node), before) or (plain(node),)
 
 
 def _named(node: Node | None) -> tuple[str, tuple[str, ...]]:
@@ -151,28 +130,27 @@ def _listed(node: Node | None) -> tuple[str, ...]:
     return tuple(plain(each) for each in node.named_children) if node is not None else ()
 
 
-def _constructed(node: Node | None) -> list[str]:
+def _constructed(node: Node | None) -> tuple[str, ...]:
     """Parts of ``dim3(a, b)``, ``dim3{a, b}`` or ``{a, b}``; none of anything else."""
     if node is not None and node.type in ("initializer_list", "argument_list"):
-        return list(_listed(node))
+        return _listed(node)
     if text_of(child(node, "function") or child(node, "type")) == "dim3":
-        return list(_listed(child(node, "arguments") or child(node, "value")))
-    return []
+        return _listed(child(node, "arguments") or child(node, "value"))
+    return ()
 
 
-def _values(node: Node) -> Iterator[tuple[str, _Set]]:
+def _values(node: Node) -> Iterator[tuple[str, tuple[str, ...]]]:
     if node.type != "declaration":
         value = child(node, "right") or child(node, "value")
-        parts = tuple(_constructed(value))
-        operator = "(" if parts else text_of(child(node, "operator")) or "="
+        is_set = text_of(child(node, "operator")) in ("", "=")
         name = plain(child(node, "left")) or declarator(node).name
-        yield name, _Set(node.start_byte, operator, parts or (plain(value),))
+        yield name, (_constructed(value) or (plain(value),)) if is_set else ()
     elif text_of(child(node, "type")) == "dim3":
         # `dim3 block(A, B);` reads like a function that takes types.
         nodes = node.children_by_field_name("declarator")
         for part, one in zip(nodes, declarators(node), strict=True):
             if part.type != "init_declarator":
-                yield one.name, _Set(node.start_byte, "(", _listed(one.arguments))
+                yield one.name, _listed(one.arguments)
 
 
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -67,8 +68,9 @@ def test_one_problem_from_an_empty_folder_to_the_answer(tune, snakemake, workloa
 @pytest.mark.triton
 def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(tune, tmp_path):
     folder = tmp_path / "mine" / "vector_add"
-    source = ROOT / "tests" / "cli" / "data" / "triton" / "vector_add.py"
-    assert main(["new", str(folder), "--from", str(source)]) == 0
+    data = ROOT / "tests" / "cli" / "data"
+    assert main(["new", str(folder), "--from", str(data / "triton" / "vector_add.py")]) == 0
+    shutil.copy(data / "triton_references" / "vector_add.py", folder / "reference.py")
     narrowed(folder, BLOCK_SIZE=[512, 1024], num_warps=[2, 4])
     done = tune.ok(folder, "n_elements=1500,3000,6000")
     assert done.stdout.count("  rows     4 ok") == 3

@@ -245,8 +245,9 @@ def test_a_limit_of_registers_may_be_none(folder, compiled):
 def test_a_build_may_need_more_shared_memory_than_a_card_has(tmp_path, compiled):
     # It is no refusal: the launch on a card of that size is a row that failed.
     folder = tmp_path / "matmul"
-    kernel = ROOT / "tests" / "cli" / "data" / "triton" / "matmul.py"
-    assert main(["new", str(folder), "--from", str(kernel)]) == 0
+    data = ROOT / "tests" / "cli" / "data"
+    assert main(["new", str(folder), "--from", str(data / "triton" / "matmul.py")]) == 0
+    shutil.copy(data / "triton_references" / "matmul.py", folder / "reference.py")
     spec = load_spec(folder)
     large = {**spec.baseline, "BLOCK_SIZE_K": 64, "num_stages": 5}
     build = load_workload(folder, spec).build({"M": 512, "N": 512, "K": 512}, large)

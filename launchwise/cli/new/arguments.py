@@ -162,12 +162,11 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
     place = one.node.start_byte
     _, block, *more = one.configuration
     shared = plain(more[0]) if more else ""
-    if shared.isidentifier():
-        shared = " + ".join(host.value(shared, place)) or shared
+    shared = next(iter(host.value(shared, place)), shared)
 
     def expand(node: Node, _: bool) -> Polynomial | None:
-        values = [str(fixed.get(text_of(node), ""))]
-        values = values if values != [""] else host.value(text_of(node), place)
+        name = text_of(node)
+        values = (str(fixed[name]),) if name in fixed else host.value(name, place)
         return {(): int(values[0])} if len(values) == 1 and values[0].isdecimal() else None
 
     numbers = [read(expression(text), expand) for text in host.sides(block, place)]

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
-from launchwise.cli.new.headers import extension_remark, remarks
+from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.python.draft import Draft
-from launchwise.cli.new.python.facts import Code, Facts
+from launchwise.cli.new.python.facts import Code
 from launchwise.cli.new.python.reading import facts_of, raw_codes
 from launchwise.cli.new.python.writing import remarks as triton_remarks
-from launchwise.cli.new.python.writing import spec_of_triton, usual_of_triton
+from launchwise.cli.new.python.writing import spec_of_triton
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES, cpu_limit
-from launchwise.workloads.usual import USUAL_FILE
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
@@ -42,8 +40,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     _write(folder, made)
     questions = sum(QUESTION in line for line in made.spec.splitlines())
     asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
-    usual = [f"{folder / USUAL_FILE}: what the file's users run, as it says"] if made.usual else []
-    return [*made.lines, *usual, asked]
+    return [*made.lines, asked]
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,6 @@ class _Made:
     contents: Mapping[Path, bytes]  # of the files that are copied
     origins: Mapping[Path, str]  # where each of them comes from, for messages
     lines: list[str]  # what is said of it
-    usual: str = ""  # text of ``usual.yaml``; empty for none
 
 
 def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
@@ -75,7 +71,6 @@ def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
         {source: facts.copied.encode() or read_bytes(file, MOST_BYTES)},
         {source: file.name},
         [*lines, *triton_remarks(draft)],
-        usual_of_triton(draft),
     )
 
 
@@ -103,7 +98,6 @@ def _drafted(
         *_listed(listed, kernel.name),
         *(f"{header}: copied, too" for header in own),
         *remarks(headers, copy.name, str(folder)),
-        *extension_remark(content.decode("utf-8", "replace"), copy),
     ]
     return _Made(
         spec_text(folder.resolve().name, copy.name, source, kernel, options),
@@ -124,10 +118,9 @@ def _listed(kernels: Sequence[tuple[str, str]], chosen: str) -> list[str]:
 
 
 def _write(folder: Path, made: _Made) -> None:
-    spec, usual = folder / SPEC_FILE, folder / USUAL_FILE
-    for path in [spec, *([usual] if made.usual else [])]:
-        if path.exists():
-            raise UserError(path, "", "exists; remove it first, or name another folder")
+    spec = folder / SPEC_FILE
+    if spec.exists():
+        raise UserError(spec, "", "exists; remove it first, or name another folder")
     for copy, content in made.contents.items():
         if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
             raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
@@ -138,8 +131,6 @@ def _write(folder: Path, made: _Made) -> None:
     for copy, content in made.contents.items():
         if not copy.exists():
             write_bytes(copy, content)
-    if made.usual:
-        write_text(usual, made.usual)
     write_text(spec, made.spec)
 
 
@@ -147,51 +138,44 @@ def _write(folder: Path, made: _Made) -> None:
 
 
 def _of_cupy(folder: Path, file: Path, name: str | None) -> _Made:
-    found = raw_codes(file)
-    if not found.codes:
+    codes = raw_codes(file)
+    if not codes:
         message = "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"
         raise UserError(file, "", message)
-    known = list(_kernels(file, found))
-    named = [one for one in known if name in (None, one[0].name)]
-    names = tuple(kernel for kernel, _, _ in known if kernel.name)
-    if not named:
-        raise UserError(file, "--kernel", unknown("kernel", name, {one.name for one in names}))
+    known: dict[str, tuple[Kernel, Code, Source | None]] = {}
+    for code in codes:
+        for kernel, source in _kernels(file, code):
+            if kernel.name not in known or known[kernel.name][0].refused:
+                known[kernel.name] = kernel, code, source
+    if name not in (None, *known):
+        raise UserError(file, "--kernel", unknown("kernel", name, {*known} - {""}))
+    named = [known[name]] if name is not None else [*known.values()]
     kernel, code, source = next((one for one in named if not one[0].refused), named[0])
     if kernel.refused or source is None:
         raise UserError(file, f"line {code.line}", kernel.refused)
     place = f"{file.name}, line {code.line}"
     content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{_cuda_text(code)}".encode()
     copy = folder / f"{file.stem}.cu"
-    return _drafted(copy, place, content, source, kernel, names, code.options)
+    kernels = [one for one, _, _ in known.values() if one.name]
+    return _drafted(copy, place, content, source, kernel, kernels, code.options)
 
 
-def _kernels(file: Path, found: Facts) -> Iterator[tuple[Kernel, Code, Source | None]]:
-    """Kernels with the call that has their text and what it says, those first that a call names."""
-    sources: dict[str, Source] = {}
-    every: list[tuple[bool, Kernel, Code, Source | None]] = []
-    for code in found.codes:
-        names = list(dict.fromkeys(each.partition("<")[0] for each in code.names))
-        if code.refused:
-            refused = (Kernel(one, (), (), code.refused) for one in names or [""])
-            every += [(True, one, code, None) for one in refused]
-            continue
-        text = _cuda_text(code)
-        if text not in sources:
-            try:
-                sources[text] = read_source(file, text + _host_code(code, found))
-            except UserError as error:
-                place = ": ".join(filter(None, [f"line {code.line}", error.key]))
-                raise UserError(error.where, place, error.message) from error
-        every += [(one.name in names, one, code, sources[text]) for one in sources[text].kernels]
-    texts: dict[str, str] = {}
-    for _, one, code, source in sorted(every, key=lambda each: not each[0]):
-        if one.name not in texts:
-            yield one, code, source
-        elif code.text != texts[one.name]:
-            twice = "an earlier call has another kernel of that name: rename one"
-            yield replace(one, refused=twice), code, source
-        if not one.refused:
-            texts.setdefault(one.name, code.text)
+def _kernels(file: Path, code: Code) -> Iterator[tuple[Kernel, Source | None]]:
+    """Kernels of the text of a call: those that it names, else all."""
+    names = {each.partition("<")[0] for each in code.names}
+    if code.refused:
+        yield from ((Kernel(one, (), (), code.refused), None) for one in sorted(names) or [""])
+        return
+    # A launch says the arguments of a template; no draft has this line.
+    launches = (f"{one}<<<1, threads_per_block>>>();" for one in code.names if "<" in one)
+    try:
+        text = f"{_cuda_text(code)}void launches() {{ {' '.join(launches)} }}\n"
+        source = read_source(file, text)
+    except UserError as error:
+        place = ": ".join(filter(None, [f"line {code.line}", error.key]))
+        raise UserError(error.where, place, error.message) from error
+    found = [one for one in source.kernels if one.name in names] or source.kernels
+    yield from ((one, source) for one in found)
 
 
 def _cuda_text(code: Code) -> str:
@@ -200,16 +184,3 @@ def _cuda_text(code: Code) -> str:
         f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in code.macros.items()
     )
     return "".join(macros) + code.text.strip("\n") + "\n"
-
-
-def _host_code(code: Code, found: Facts) -> str:
-    """Launches of the Python file as a CUDA file has them: the draft alone reads them."""
-    sizes = dict.fromkeys((one for one in code.names if "<" in one), "1, threads_per_block")
-    for name, (block, shared) in found.launches.items():
-        sizes[name] = f"1, dim3({', '.join(map(str, block))}), {shared}"
-    lines = [
-        f"{name}<<<{given}>>>();"
-        for name, given in sizes.items()
-        if re.fullmatch(r"[\w:]+(<[\w:, ]+>)?", name)
-    ]
-    return f"void launches() {{ {' '.join(lines)} }}\n" if lines else ""

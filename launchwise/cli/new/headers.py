@@ -102,19 +102,6 @@ def _find(name: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
-_EXTENSION = re.compile(r"\s*#\s*include\s*[<\"](torch|ATen|c10|pybind11)/")
-
-
-def extension_remark(text: str, file: Path) -> list[str]:
-    """What a person must cut of an extension of PyTorch, by its text and the place of its copy."""
-    lines = [at for at, line in enumerate(text.splitlines(), 1) if _EXTENSION.match(line)]
-    if not lines:
-        return []
-    where = f"line{'s' if lines[1:] else ''} {', '.join(map(str, lines))}"
-    cut = f"cut {where} and the host code that names torch::, at:: or PYBIND11_MODULE"
-    return [f"{file} is an extension of PyTorch, whose headers a build does not find: {cut}"]
-
-
 def remarks(headers: Sequence[Header], file: str, folder: str) -> list[str]:
     """What a person must do about headers that are not copied to a folder; one line each."""
     found = []

@@ -159,20 +159,11 @@ def draft_grid(indices: Indices, launch: Launch, sizes: Sizes) -> tuple[list[str
             grid.append("1")
             continue
         length, question = _length(indices, axis, launch, sizes)
-        multiple = _as_multiple(length, extent) if question == _UNBOUNDED else ""
         grid.append(length if extent == "1" else f"ceil_div({length}, {extent})")
-        questions.append(f"{axis}: {question}{multiple}" if question else "")
+        questions.append(f"{axis}: {question}" if question else "")
     if not any(extent != "0" for extent in launch.extent):
         questions.append("blockIdx is not read")
     return grid, "; ".join(filter(None, questions))
-
-
-def _as_multiple(length: str, extent: str) -> str:
-    """What to do about a kernel that has no bound where blocks have several elements."""
-    if extent == "1":
-        return ""
-    size, block = (text if re.fullmatch(r"\w+", text) else f"({text})" for text in (length, extent))
-    return f'; where sizes must fit, constraints: ["{size} % {block} == 0"]'
 
 
 def _length(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from launchwise.base.expressions import names_in
 from launchwise.cli.new.accesses import Access, Accesses
 from launchwise.cli.new.body import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.indices import AXES, Indices
@@ -248,27 +247,8 @@ def length_of(bound: Polynomial, sizes: Sizes) -> str:
     """A bound as an expression over problem parameters; '' where it reads other names."""
     found: Polynomial = {}
     for term, factor in bound.items():
-        names = tuple(_over_sizes(name, sizes) for name in term)
+        names = tuple(sizes.renamed.get(name, "") for name in term)
         if "" in names:
             return ""
         found = add(found, {names: factor})
-    text = written(found) if found else ""
-    text = re.sub(r"^\(([^()]*)\)$", r"\1", text)
-    try:
-        return text if text and names_in(text) else ""
-    except ValueError:
-        return ""
-
-
-def _over_sizes(name: str, sizes: Sizes) -> str:
-    if not name.startswith("? "):
-        return sizes.renamed.get(name, "")
-    # `n / 4` and `(n + 3) / 4`
-    match = re.fullmatch(r"\? ([\w +*-]+) / (\w+)", name)
-    parts = match.groups() if match else ()
-    texts = [" ".join(sizes.renamed.get(word, word) for word in part.split()) for part in parts]
-    words = [word for text in texts for word in text.split()]
-    if not texts or any(word[0].isalpha() and word not in sizes.names for word in words):
-        return ""
-    inside = texts[0] if texts[0].isidentifier() else f"({texts[0]})"
-    return f"({inside} // {texts[1]})"
+    return written(found) if names_of(found) else ""

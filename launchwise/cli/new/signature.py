@@ -149,7 +149,7 @@ def _read(
     except ExpandsTooFar as error:
         raise UserError(path, "", str(error)) from error
     _check_depth(made.text, path)
-    root = parse(_without_groups(made.text))
+    root = parse(made.text)
     every, names = items(root), type_names(root)
     kernels = [
         _kernel(item, names)
@@ -158,37 +158,6 @@ def _read(
     ]
     known = tuple(one for one in headers if one.path or one.name.replace(" ", "_") in made.missing)
     return Source(root, made, tuple(_merged(kernels)), known, defined, tuple(every), names)
-
-
-_GROUPS = {
-    r"\w+": {
-        **{"thread_index": "threadIdx", "group_index": "blockIdx", "block_index": "blockIdx"},
-        **{"group_dim": "blockDim", "dim_threads": "blockDim", "dim_blocks": "gridDim"},
-    },
-    "this_grid": {
-        "thread_rank": "(blockIdx.x * blockDim.x + threadIdx.x)",
-        **dict.fromkeys(("size", "num_threads"), "(gridDim.x * blockDim.x)"),
-        "block_rank": "blockIdx.x",
-    },
-    "this_thread_block": {
-        "thread_rank": "threadIdx.x",
-        **dict.fromkeys(("size", "num_threads"), "blockDim.x"),
-    },
-}
-"""Functions that give a group of threads, or any group, to what its members give, ranks and sizes
-where there is one dimension."""
-
-
-def _without_groups(text: str) -> str:
-    """A text with built-in variables in the place of members of cooperative groups."""
-    for function, members in _GROUPS.items():
-        call = rf"(?:\w+::)*{function}\s*\(\s*\)"
-        names = re.findall(rf"\b(\w+)\s*[=({{]\s*{call}", text)
-        group = "|".join([call, *names, *([function] if function == r"\w+" else [])])
-        for member, meant in members.items():
-            if member in text:
-                text = re.sub(rf"\b(?:{group})\s*\.\s*{member}\s*\(\s*\)", meant, text)
-    return text
 
 
 def _check_depth(text: str, path: Path) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tree_sitter import Node
 
 from launchwise.base.literals import whole
-from launchwise.cli.new.body import names_of
-from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cuda_text.declarations import (
     Item,
@@ -176,18 +174,7 @@ def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
 def fixed_numbers(source: Source) -> dict[str, int]:
     """Macros that the file sets to an integer without ``#ifndef``, and constants of its scope. Of
     enumerators, those in capitals: others may be short, and variables may hide them."""
-    named = {
-        name: one
-        for name, (one, is_variable) in constants(source).items()
-        if is_variable or name.isupper()
-    }
-    return {**named, **source.expanded.numbers}
-
-
-def constants(source: Source) -> dict[str, tuple[int, bool]]:
-    """Constants of integers in the scope of a file, and whether each is a variable. Those are
-    ``const`` and ``constexpr``; others are enumerators."""
-    found: dict[str, tuple[int, bool]] = {}
+    found: dict[str, int] = {}
     for item in source.items:
         if not item.is_constant or item.is_function:
             continue
@@ -196,9 +183,9 @@ def constants(source: Source) -> dict[str, tuple[int, bool]]:
         for node in walk(item.inner, "init_declarator", *([] if scoped else ["enumerator"])):
             number = _integer(text_of(child(node, "value")))
             name = declarator(node).name or text_of(child(node, "name"))
-            if number is not None:
-                found.setdefault(name, (number, node.type == "init_declarator"))
-    return found
+            if number is not None and (node.type == "init_declarator" or name.isupper()):
+                found.setdefault(name, number)
+    return {**found, **source.expanded.numbers}
 
 
 def _integer(text: str) -> int | None:
@@ -214,14 +201,8 @@ _NO_BLOCK = re.compile(
 )
 _SIZE = re.compile(r"width|height|depth|radius|border|filter|^n[xyz]$|^n_")
 """Names of sides of the block, and of sizes that are no tunables, lower case."""
-_HOW = re.compile(
-    r"unroll|prefetch|pad|read_only|vec|shared|smem|cache|ldg|texture|^use_|^with_|_enabled$|align|fast"
-    r"|coalesc|buffer|async"
-)
-"""Names of flags that say how a kernel computes, not what."""
 _CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"
 _AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
-_SMALLEST, _LARGEST = 2, 4096  # Numbers beyond are no sides of blocks and no tiles
 
 
 @dataclass(frozen=True)
@@ -288,7 +269,7 @@ def _tunable(need: Need, several: bool) -> Tunable:
     elif need.is_flag or need.only_read_by_if:
         usual = (0, 1) if len(compared) < 2 else ()
         values, first = sorted({*compared, *usual}), min((*compared, *usual))
-        role, question = "flag", "" if _HOW.search(need.name.lower()) else _CHANGES
+        role, question = "flag", _CHANGES
     elif len(need.launched) > 1:
         own, values, first = need.launched[0], [*need.launched], need.launched[0]
         role, question = "other", _CHANGES
@@ -316,30 +297,3 @@ def as_block(one: Tunable, axis: str, several: bool, square: bool = False) -> Tu
     if one.given:
         values, start = sorted({*values, one.start}), one.start
     return replace(one, role="block", axis=axis, values=values, start=start, question="")
-
-
-# What a file fixes
-
-
-def tuning_hints(
-    source: Source, kernel: Kernel, indices: Indices, fixed: Mapping[str, int]
-) -> list[str]:
-    """One line per macro or constant of a kernel that is like a tunable but cannot be set. Its name
-    says so, or it is a side of an array in shared memory, or a step between blocks. ``fixed`` is
-    what the file sets to integers; in ``indices`` its names stand for themselves."""
-    used = identifiers(needed_nodes(source, kernel))
-    sides = identifiers(size for _, sizes, _ in indices.body.shared_arrays() for size in sizes)
-    sides |= indices.pitches() | {
-        name for step in indices.steps.values() for name in names_of(step)
-    }
-    declared = {name: number for name, (number, _) in constants(source).items()}
-    hints = []
-    for name, number in {**declared, **fixed}.items():
-        if name not in used or name in FIXED or not (is_block(name) or name in sides):
-            continue
-        if name in source.expanded.numbers:
-            hints.append(f"To tune {name}, write #ifndef {name} before its #define.")
-        elif name in declared and _SMALLEST <= number <= _LARGEST:
-            lines = f"#ifndef {name}, #define {name} {number} and #endif"
-            hints.append(f"To tune {name}, write {lines} in the place of its declaration.")
-    return hints

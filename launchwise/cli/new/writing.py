@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
@@ -26,7 +24,6 @@ from launchwise.cli.new.tunables import (
     needed_items,
     needed_macros,
     needed_nodes,
-    tuning_hints,
 )
 from launchwise.cli.new.yaml_lines import QUESTION, Line, head, lines_of, spec_of
 from launchwise.cuda_text.declarations import on_device
@@ -75,7 +72,6 @@ class _Draft:
         texts = {name: str(number) for name, number in fixed.items()}
         texts |= {one.name: one.name for one in tunables}
         self.shared = shared_bytes(source, kernel, host, self.launch.block, texts)
-        self.hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
 
 
 def spec_text(
@@ -111,12 +107,12 @@ def spec_text(
         "tunables": (values, "build tunables become macros of the same name"),
         "macros": (macros, "of every build"),
         "arguments": (draft.arguments, "in the order of the kernel's parameters"),
-        "reference": (_reference(f"{Path(file).stem} {kernel.name}".lower(), draft.arguments), ""),
+        "reference": (reference_lines(draft.arguments), ""),
     }
     below = lines_of([Line("compiler_options", list(asked))] if asked else [])
     return spec_of(
         workload,
-        [*notes, *_undefined(every), *draft.hints],
+        [*notes, *_undefined(every)],
         parts,
         Line(name, _variant(file, kernel, draft)),
         {one.name: one.start for one in tunables},
@@ -228,46 +224,21 @@ def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
 # Reference
 
 
-TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
-_SMALL_ARRAY = re.compile(r"filter|weight|coef|mask|stencil|taps")
+_TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
 
 
-def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
-    outputs = [line.value["type"] for line in arguments if "role" in line.value]
-    kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
-    tolerance = [] if kind.startswith("dtype") else [Line("tolerance", TOLERANCE.get(kind, 0))]
-    inputs = [line.key for line in arguments if "fill" in line.value]
-    changed = any(line.value.get("role") == "inout" for line in arguments)
-    return [*reference_lines(draft_reference(title, inputs, changed)), *tolerance]
-
-
-def draft_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
-    """Function that computes the expected result, by the names of file and kernel, lower case.
-    ``inputs`` are arrays that the kernel reads; ``changed`` says that it changes one of them."""
-    small = [each for each in inputs if _SMALL_ARRAY.search(each.lower())]
-    large = [each for each in inputs if each not in small]
-    found: dict[str, Any] = {"file": "reference.py:expected"}
-    if re.search(r"convol|correl", title) and small and large:
-        found = {"call": "scipy.signal.correlate2d", "given": [large[0], small[0], "'valid'"]}
-    elif "transpos" in title and large:
-        found = {"call": "numpy.transpose", "given": large[:1]}
-    elif re.search(r"gemm|matmul|matrix_?mul|(^|[_ ])mm($|[_ ])", title) and len(large) > 1:
-        found = {"call": "numpy.matmul", "given": large[:2]}
-    elif re.search(r"(^|[_ ])add($|[_ ])", title) and len(large) > 1 and not changed:
-        found = {"call": "numpy.add", "given": large[:2]}
-    elif re.search(r"(^|[_ ])(sum|reduce|reduction)($|[_ ])", title) and large:
-        found = {"call": "numpy.sum", "given": large[:1]}
-    return found
-
-
-def reference_lines(value: Mapping[str, Any]) -> list[Line]:
-    """Lines of a drafted reference; the first one asks what is computed."""
-    first, *rest = value
-    others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
-    if first == "call":
-        others = "`file: reference.py:expected`, or `variant: NAME`"
-    asked = Line(first, value[first], f"what is computed? Or {others}")
-    return [asked, *(Line(key, value[key]) for key in rest)]
+def reference_lines(arguments: Sequence[Line]) -> list[Line]:
+    """What computes the expected result: a function that a person writes. Its tolerance is the
+    widest of the outputs' types, and left out where a problem parameter chooses them."""
+    kinds: set[str] = set()
+    for one in (line.value["type"] for line in arguments if "role" in line.value):
+        kinds |= {*one.values()} if isinstance(one, dict) else {one}
+    question = "what is computed? Or `variant: NAME`, or `call:` a function of NumPy or SciPy"
+    lines = [Line("file", "reference.py:expected", question)]
+    if any(kind.startswith("dtype") for kind in kinds):
+        return lines
+    tolerance = max((_TOLERANCE.get(kind, 0) for kind in kinds), default=1e-5)
+    return [*lines, Line("tolerance", tolerance)]
 
 
 # Variant

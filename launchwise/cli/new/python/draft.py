@@ -47,7 +47,6 @@ class Draft:
         # Name to values, the first choice, and a question.
         self.tunables: dict[str, tuple[list[Value], Value, str]] = {}
         self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
-        self.usual: dict[str, str] = {}  # Option of the compiler to the host's expression.
         self.notes = [*self._needs(facts), *self.tuning.notes]  # What a person must do, with lines.
         self.values: dict[str, str] = {}  # Arguments to expressions.
         self.heads: set[str] = set()  # Problem parameters that have builds of their own,
@@ -306,12 +305,13 @@ class Draft:
         if is_computed or isinstance(literal, int) or (is_usual and not self.tuning.configs):
             known = None if is_computed else literal
             values, start = _first_values(option, known, self.reading)
+            question = "values"
             if is_computed:
-                self.usual[option] = self._over_sizes(str(text))
+                question = f"values; the file takes {self._over_sizes(str(text))}"
                 numbers = [int(one) for one in re.findall(r"(?<![\w.])\d+\b", str(text))]
                 warps = [one for one in numbers if one in (1, 2, 4, 8, 16, 32)]
                 values = sorted({*values, *(warps if option == "num_warps" else [])})
-            self.tunables[option] = (values, start, "values")
+            self.tunables[option] = (values, start, question)
 
     def _grid(self) -> tuple[list[str], str]:
         """Program instances per axis, and a question."""

@@ -151,5 +151,3 @@ class Facts:
     modules: list[str] = field(default_factory=list)  # files beside it that must be copied, too,
     missing: list[str] = field(default_factory=list)  # and what the copy reads and nothing defines.
     codes: list[Code] = field(default_factory=list)
-    # Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch.
-    launches: dict[str, tuple[list[int], int]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Facts
+from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Code, Facts
 from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
 from launchwise.workloads.sources import source_text
@@ -70,11 +70,11 @@ def _facts_of(path: Path, text: str, kernel: str | None) -> Facts:
     raise UserError(path, read["key"], read["failed"])
 
 
-def raw_codes(path: Path) -> Facts:
-    """CUDA texts that a Python file gives to CuPy, and launches of their kernels. Raises UserError
-    when the file cannot be read, is no Python, or cannot be run."""
-    found = facts_of(path, None)
-    for code in found.codes:
+def raw_codes(path: Path) -> list[Code]:
+    """CUDA texts that a Python file gives to CuPy. Raises UserError when it cannot be read, is no
+    Python, or cannot be run."""
+    codes = facts_of(path, None).codes
+    for code in codes:
         options, code.options = code.options, []
         try:
             for option in options:
@@ -86,4 +86,4 @@ def raw_codes(path: Path) -> Facts:
             code.refused = code.refused or str(error)
         if "__global__" not in code.text:
             code.refused = code.refused or "code has no kernel: no function is __global__"
-    return found
+    return codes

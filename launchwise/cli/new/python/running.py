@@ -31,7 +31,6 @@ from launchwise.cli.new.python.stand_ins import (
     BUILTINS,
     CODES,
     LAUNCHES,
-    RAW_LAUNCHES,
     WANTED,
     Kernel,
 )
@@ -184,7 +183,6 @@ def _facts(request: dict[str, Any]) -> facts.Facts:
         raw = [one for calls, one in file.failures if calls & {"RawKernel", "RawModule"}]
         failed = [facts.Code(one.line, refused=str(one)) for one in raw]
         found.codes = sorted([*CODES, *failed], key=lambda one: one.line)
-        found.launches = RAW_LAUNCHES
         return found
     if not file.kernels:
         raise UserError(path, "", "has no @triton.jit function that runs")

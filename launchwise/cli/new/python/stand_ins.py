@@ -121,33 +121,6 @@ def _is_constexpr(annotation: Any) -> bool:
 
 CODES: list[Code] = []  # CUDA texts in the order in which they are given
 
-RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
-"""Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
-
-
-class _Raw:
-    """A kernel of CuPy, or a module of several."""
-
-    def __init__(self, name: str = "") -> None:
-        self._name = name
-
-    def get_function(self, name: Any) -> _Raw:
-        return _Raw(str(name))
-
-    def __call__(
-        self, grid: Any, block: Any, *given: Any, shared_mem: Any = 0, **named: Any
-    ) -> None:
-        try:
-            *sizes, shared = (int.__index__(_known(one)) for one in (*block, shared_mem))
-        except TypeError:
-            return
-        if 1 <= len(sizes) <= 3 and all(0 <= one < 1 << 31 for one in (*sizes, shared)):
-            RAW_LAUNCHES.setdefault(self._name, (sizes, shared))
-
-
-def _known(value: Any) -> Any:
-    return value._known if isinstance(value, Value) else value
-
 
 def _text(value: Any, what: str) -> str:
     if isinstance(value, Value):
@@ -185,12 +158,12 @@ def _raw_kernel(
     owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
 ) -> Any:
     _keep(code, [name], options, named)
-    return _Raw(str(name))
+    return NotImplemented
 
 
 def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
     _keep(code, named.get("name_expressions"), named.get("options"), named)
-    return _Raw()
+    return NotImplemented
 
 
 # Calls

@@ -1,17 +1,14 @@
-"""Text of ``spec.yaml`` and ``usual.yaml`` for a function of Triton."""
+"""Text of ``spec.yaml`` for a function of Triton."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from launchwise.base.expressions import names_in
-from launchwise.cli.new import writing as drafts
 from launchwise.cli.new.python.draft import Draft
-from launchwise.cli.new.writing import TOLERANCE, reference_lines
-from launchwise.cli.new.yaml_lines import Line, head, lines_of, spec_of, written_as
+from launchwise.cli.new.writing import reference_lines
+from launchwise.cli.new.yaml_lines import Line, head, spec_of
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
 
@@ -44,13 +41,12 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         for name, (values, _, question) in draft.tunables.items()
     ]
     macros = [Line(name, text, question) for name, (text, question) in draft.macros.items()]
-    reference = _reference(f"{Path(file).stem} {kernel}".lower(), draft)
     parts: dict[str, tuple[Sequence[Line], str]] = {
         "problem": (_problem(draft), ""),
         "tunables": (tunables, "constexprs, and options of Triton's compiler"),
         "macros": (macros, "constexprs that follow from others"),
         "arguments": (draft.arguments, "in the order of the function's parameters"),
-        "reference": (reference, ""),
+        "reference": (reference_lines(draft.arguments), ""),
     }
     notes = head(said, [name for name in draft.kernels if name != kernel], remarks(draft))
     own = Line(_variant_name(draft), variant)
@@ -85,53 +81,6 @@ def _size(name: str, draft: Draft, number: int) -> Line:
     return Line(name, {"type": "integer", "minimum": least, "maximum": most}, "range")
 
 
-def usual_of_triton(draft: Draft) -> str:
-    """Content of ``usual.yaml``; '' where the file lists no configurations. The first configuration
-    whose blocks the problem fills is taken, else the one with the smallest blocks: whoever does not
-    measure takes the first that is listed, but no block that is mostly masked."""
-    configs, name = draft.tuning.configs, draft.path.name
-    blocks = _blocks(draft)
-    filled: list[tuple[dict[str, int], Mapping[str, Value]]] = []
-    for config in configs if blocks else []:
-        own: dict[str, int] = {}
-        for block, size in blocks.items():
-            own[size] = max(own.get(size, 0), int(config[block]))
-        # One before it is taken wherever it is as large in nothing.
-        if not any(all(each[size] <= own[size] for size in own) for each, _ in filled):
-            filled.append((own, config))
-    rules: list[str] = []
-    for own, chosen in filled if len(filled) > 1 else []:
-        when = " and ".join(f"{size} >= {number}" for size, number in own.items())
-        rules += _rule(draft, chosen, f"the first of {name} whose blocks the problem fills", when)
-    if rules:
-        least = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
-        rules += _rule(draft, least, f"the smallest blocks of {name}: no block is filled")
-    elif configs:
-        rules += _rule(draft, configs[0], f"the first configuration of {name}")
-    elif draft.usual:
-        rules += _rule(draft, {}, f"what {name} takes")
-    return "\n".join(["choices:", *rules]) + "\n" if rules else ""
-
-
-def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = "") -> Iterator[str]:
-    first, *rest = [*([Line("when", when)] if when else []), Line("reason", reason)]
-    # What a configuration leaves out has the function's default, as the baseline has.
-    values = {"variant": _variant_name(draft), **_starts(draft), **config, **draft.usual}
-    yield f"  - {first.key}: {written_as(first.value)}"
-    yield from lines_of([*rest, Line("configuration", values)], 4)
-
-
-def _blocks(draft: Draft) -> dict[str, str]:
-    """Tunables to the sizes that the grid divides by them."""
-    sizes = {line.key for line in _problem(draft)}
-    pairs = [pair for text in draft.grid for pair in re.findall(r"ceil_div\((\w+), (\w+)\)", text)]
-    return {
-        block: size
-        for size, block in pairs
-        if size in sizes and all(isinstance(one.get(block), int) for one in draft.tuning.configs)
-    }
-
-
 def _starts(draft: Draft) -> dict[str, Value]:
     return {name: start for name, (_, start, _) in draft.tunables.items()}
 
@@ -160,19 +109,3 @@ def _listed(draft: Draft) -> list[str]:
     condition = f"({', '.join(tuning.axes)}) in ({rows.strip()})"
     number = f"{len(tuning.configs)} configurations of the file"
     return [f"{known} To measure only the {number}:", f'    # constraints: ["{condition}"]']
-
-
-def _reference(title: str, draft: Draft) -> list[Line]:
-    inputs = [line.key for line in draft.arguments if "fill" in line.value]
-    outputs = [line for line in draft.arguments if "role" in line.value]
-    indexed = any(use.indexes for use in draft.reading.uses.values())
-    changed = any(line.value["role"] == "inout" for line in outputs)
-    if indexed or changed or len(outputs) != 1:
-        value: dict[str, Any] = {"file": "reference.py:expected"}
-    elif "softmax" in title and len(inputs) == 1:
-        value = {"call": "scipy.special.softmax", "given": [*inputs, "-1"]}
-    else:
-        value = drafts.draft_reference(title, inputs)
-    kinds = [line.value["type"] for line in outputs]
-    tolerance = max((TOLERANCE.get(kind, 0) for kind in kinds), default=0)
-    return [*reference_lines(value), Line("tolerance", tolerance)]

@@ -1,0 +1,2 @@
+def expected(x_ptr, y_ptr):
+    return x_ptr + y_ptr
