@@ -20,7 +20,7 @@ from tests.support.spec_changes import with_changes
 
 GEMM = ROOT / "tests" / "workloads" / "data" / "gemm"
 SOURCE = (GEMM / "gemm.cu").read_text()
-SPEC = yaml.safe_load((GEMM / "spec.yaml").read_text())
+SPEC, CASES = (yaml.safe_load((GEMM / f"{name}.yaml").read_text()) for name in ("spec", "cases"))
 PROBLEM = {"n": 256, "dtype": "float64"}
 CHOICE = {"variant": "tiled", "BM": 64, "BN": 8, "UNROLL": 4, "OTHER": 1, "threads": 64}
 
@@ -36,53 +36,13 @@ def loaded(tmp_path, kernel, source=SOURCE, changes=None):
     return folder, load_spec(folder)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "expected"),
-    [
-        ("gemm<BM, BN, dtype>", "gemm<64, 8, double>"),
-        ("gemm< BM / BN,BM-BN , REAL,false >", "gemm<8, 56, double, false>"),
-        (
-            "gemm<ROWS, TILE, const unsigned char, BM == 64>",
-            "gemm<128, 512, const unsigned char, true>",
-        ),
-        ("gemm<ceil_div(BM, 7), 'c', float16>", "gemm<10, 'c', __half>"),
-        ("gemm<fast, Mode::slow, Plus, (BM > BN)>", "gemm<fast, Mode::slow, Plus, true>"),
-        (
-            "gemm<BM * sizeof(dtype), 1, std::complex<dtype>>",
-            "gemm<64 * sizeof(double), 1, std::complex<double>>",
-        ),
-        ("gemm<'(', ',', float4>", "gemm<'(', ',', float4>"),
-        ("gemm<0x10, -1, dtype*>", "gemm<0x10, -1, double*>"),
-        ("gemm<1, 2, Pair<int, dtype>>", "gemm<1, 2, Pair<int, double>>"),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "expected"), CASES["resolved"].items())
 def test_template_arguments_are_resolved(tmp_path, kernel, expected):
     _, spec = loaded(tmp_path, kernel)
     assert resolved_kernel(spec, kernel, PROBLEM, CHOICE) == expected
 
 
-@pytest.mark.parametrize(
-    ("kernel", "said"),
-    [
-        ("gemm<threads, BN, dtype>", "threads is a launch tunable; a template argument needs"),
-        ("gemm<BM, n, dtype>", "n has no listed values, and each value needs a compilation"),
-        ("gemm<BM, half_n, dtype>", "half_n reads n, which is not fixed by a build"),
-        ("gemm<BM, OTHER, dtype>", "OTHER is no tunable of this variant: add it to its tunables"),
-        (
-            "gemm<BK, BN, dtype>",
-            "unknown template argument 'BK'; allowed: build tunables (BM, BN, "
-            "UNROLL), listed problem values (dtype), macros (REAL, ROWS), numbers, true, false, "
-            "characters, types of C++",
-        ),
-        ("gemm<SAFE>", "unknown template argument 'SAFE'"),
-        ("gemm<BM, BN", "is no name with template arguments"),
-        ("gemm<BM,, dtype>", "a template argument is empty"),
-        ("gemm<(BM, BN>", "brackets do not match"),
-        ("gemm", "gemm is a template: name its arguments, such as gemm<64, float>"),
-        ("plain<BM>", "plain is no template: name it without arguments"),
-        ("gemm2<BM>", "gemm.cu: unknown kernel 'gemm2'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kernel", "said"), CASES["refused"].items())
 def test_what_is_no_template_argument_is_one_line(tmp_path, kernel, said):
     with pytest.raises(UserError) as caught:
         loaded(tmp_path, kernel)
@@ -130,35 +90,7 @@ def test_the_symbol_of_an_instantiation_has_the_name_of_its_template():
     assert two.kernel_of(f"_ZN22build_{two.key}4gemmILi64EEEvPT0_") is None
 
 
-DEFINES = "defines UNROLL whatever the tunable is"
-DECLARES = "declares the constant UNROLL, but a build"
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("#define UNROLL 8", DEFINES),
-        ("#ifndef GEMM_H\n#define GEMM_H\n#define UNROLL 8\n#endif", DEFINES),
-        ("#undef UNROLL\n#define UNROLL 8", DEFINES),
-        ("#ifndef UNROLL\n#define UNROLL 8\n#endif", ""),
-        ("#if !defined(UNROLL)\n#  define UNROLL 8\n#endif", ""),
-        ("// #define UNROLL 8", ""),
-        ("#define UNROLLED 8", ""),
-        ("static constexpr int UNROLL = 8;", DECLARES),
-        ("const int A = 3, UNROLL = 8;", DECLARES),
-        ("const unsigned\n    UNROLL{8};", DECLARES),
-        ("enum { A = 1, UNROLL = 8 };", DECLARES),
-        ("enum Sizes : int { UNROLL };", DECLARES),
-        ("__constant__ const int UNROLL = 8;", DECLARES),
-        ("#ifndef UNROLL\nconstexpr int UNROLL = 8;\n#endif", ""),
-        ("#ifdef OTHER\nenum { UNROLL = 8 };\n#endif", ""),
-        ("// constexpr int UNROLL = 8;", ""),
-        ("constexpr int UNROLLED = 8;", ""),
-        ("constexpr int TWICE = 2 * UNROLL;", ""),
-        ("enum { A = UNROLL };", ""),
-        ("constexpr int f() { return UNROLL; }", ""),
-    ],
-)
+@pytest.mark.parametrize(("line", "told"), CASES["overriding"].items())
 def test_what_overrides_a_tunable_is_told(tmp_path, line, told):
     source = f"// J\xfcrgen\n{line}\n{SOURCE}"
     if not told:
@@ -168,15 +100,7 @@ def test_what_overrides_a_tunable_is_told(tmp_path, line, told):
         loaded(tmp_path, "gemm<BM, BN, dtype>", source)
 
 
-FITTING = [
-    "T *c, T const *__restrict__ a, const T b[], unsigned n",
-    "real *c, const void *a, const Matrix *b, index n",
-    "std::complex<T> &c, T *a, const T *b, const int32_t n",
-    "T *__restrict__ c, const volatile T *a, const Pair<T, 2> *b, int",
-]
-
-
-@pytest.mark.parametrize("parameters", FITTING)
+@pytest.mark.parametrize("parameters", CASES["fitting"])
 def test_arguments_that_fit_a_template_are_no_complaint(tmp_path, parameters):
     head = "typedef unsigned int index; using real = REAL; struct Matrix { };\n"
     source = head + SOURCE.replace("T *c, const T *a, const T *b, int n", parameters)
@@ -184,21 +108,7 @@ def test_arguments_that_fit_a_template_are_no_complaint(tmp_path, parameters):
     check_signatures(folder, spec)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("const T *b", "const float *b", "arguments.b: is float64, the kernel takes float"),
-        ("int n", "size_t n", "arguments.n: is int32, the kernel takes size_t"),
-        ("int n", "float n", "arguments.n: is int32, the kernel takes float"),
-        ("int n", "int2 n", "arguments.n: is int32, the kernel takes int2"),
-        ("int n", "index n", "arguments.n: is int32, the kernel takes index"),
-        ("T *c", "T const *c", "arguments.c: is output, the kernel takes it as const"),
-        ("int n", "const int *n", "arguments.n: is a number, the kernel takes an array"),
-        ("const T *b", "float b", "arguments.b: is an array, the kernel takes a number"),
-        ("const T *a", "const __half *a", "arguments.a: is float32, the kernel takes __half"),
-        ("const T *b, ", "", "variants.tiled.arguments: gemm takes 3 (c, a, n), 4 are given"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), CASES["misfits"])
 def test_arguments_that_do_not_fit_a_template_are_told(tmp_path, old, new, said):
     declared = "T *c, const T *a, const T *b, int n"
     source = SOURCE.replace(declared, declared.replace(old, new, 1))
