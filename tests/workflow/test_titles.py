@@ -1,45 +1,17 @@
 """Titles and descriptions are no reason to rerun a stage; everything else of a spec is."""
 
 import pytest
+import yaml
 
 from launchwise.experiment.study import Study
 from launchwise.workflow.studies import spec_digest, untitled_study
+from tests.support.samples import ROOT
 
-SPEC = """
-title: A vector
-description: Adds.
-problem: {n: {values: [1, 2], description: size}, dtype: {values: [float32]}}
-tunables: {block: {values: [32, 64], description: threads}}
-constraints: [n > 0]
-variants: {plain: {source: plain.cu, title: plain}}
-arguments: {x: {type: float, description: input}}
-"""
-CHANGES = [
-    ("A vector", "Vectors", False),
-    ("Adds.", "Adds numbers.", False),
-    ("description: size", "description: length", False),
-    ("description: threads", "description: threads per block", False),
-    ("title: plain", "title: simple", False),
-    ("description: input", "description: what is added", False),
-    ("title: A vector\n", "# A comment\n\ntitle: A vector\n", False),
-    (", description: size", "", False),
-    ("[1, 2]", "[1, 3]", True),
-    ("[1, 2]", "[2, 1]", True),
-    ("[1, 2]", "[1, 2.0]", True),
-    ("n > 0", "n > 1", True),
-    ("plain.cu", "other.cu", True),
-    ("{plain: ", "{description: ", True),
-    (
-        "{n: {values: [1, 2], description: size}, dtype: {values: [float32]}}",
-        "{dtype: {values: [float32]}, n: {values: [1, 2], description: size}}",
-        True,
-    ),
-    ("block: {", "title: {", True),
-]
-"""A passage of the spec, another in its place, and whether that counts."""
+CASES = yaml.safe_load((ROOT / "tests/workflow/data/titles.yaml").read_text())
+SPEC = CASES["spec"]
 
 
-@pytest.mark.parametrize(("old", "new", "counts"), CHANGES)
+@pytest.mark.parametrize(("old", "new", "counts"), CASES["changes"])
 def test_texts_of_a_spec_do_not_count_and_everything_else_does(tmp_path, old, new, counts):
     assert old in SPEC
     path, digests = tmp_path / "spec.yaml", set()
