@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from launchwise.base.errors import UserError
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
 from launchwise.gpus.profile import Ceilings, write_profile
@@ -105,29 +104,6 @@ def test_a_gpu_that_says_nothing_has_what_the_profile_says():
         "qos": "high",
         "slurm_account": "1234",
     }
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("partition", "a b", "must match pattern"),
-        ("reservation", "lab;ls", "must match pattern"),
-        ("modules", ["cuda 13"], "must match pattern"),
-        ("extra", "--exclusive", "must be a valid list"),
-        ("extra", ["exclusive"], "'exclusive' is no option of sbatch in one word, such as"),
-        ("extra", ["--exclude=a b"], "'--exclude=a b' is no option of sbatch in one word"),
-        ("extra", ["--acc=x"], "--acc has a key of its own: account"),
-        ("extra", ["--gpus=2"], "--gpus has a key of its own: gres"),
-        ("extra", ["--time=5"], "--time is Snakemake's: remove it, or see the profile"),
-    ],
-)
-def test_what_slurm_or_a_shell_would_misread_is_refused(key, value, said):
-    with pytest.raises(UserError) as caught:
-        cluster(slurm={"partition": "p", key: value})
-    line = str(caught.value)
-    assert f": gpus.a.slurm.{key}" in line
-    assert said in line
-    assert "\n" not in line
 
 
 def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec):

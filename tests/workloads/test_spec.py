@@ -5,11 +5,14 @@ import shutil
 import pytest
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import MEASURED_COLUMNS
 from launchwise.workloads.spec import load_spec
-from tests.support.samples import STENCIL
+from tests.support.samples import ROOT, STENCIL
 from tests.support.spec_changes import MISTAKES, changed
+
+FILES = read_yaml(ROOT / "tests" / "workloads" / "data" / "files.yaml")
 
 
 @pytest.fixture
@@ -43,21 +46,7 @@ def test_features_stand_in_one_file_and_are_checked_there(folder):
         load_spec(folder)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("a: 1\nb: 2\na: 3\n", "line 3: 'a' is given twice"),
-        ("problem:\n  n: {type: integer}\n  n: {}\n", "line 3: 'n' is given twice"),
-        ("a: [1\n", "line 2: not valid YAML: did not find expected ',' or ']'"),
-        ("a: \x07\n", "not valid YAML: unacceptable character"),
-        ("? [a, b]\n: 1\n", "line 1: a key must be a name"),
-        ("", "is empty"),
-        ("- 1\n", "must be a mapping"),
-        ("text\n", "must be a mapping"),
-        ("workload: \xff\n", "is not UTF-8 text"),
-        (None, "cannot be read: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("content", "said"), FILES["no mapping"])
 def test_a_file_that_is_no_mapping_is_one_line(folder, content, said):
     (folder / "spec.yaml").unlink()
     if content is not None:
@@ -97,22 +86,7 @@ def test_what_may_be_recommended_is_what_is_verified(folder):
     assert list(narrowed.recommendable.variants) == ["linear"]
 
 
-@pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        ({"n": 64, "dtype": "float32", "order": 2}, None),
-        ({"n": 64, "dtype": "float32"}, "order is missing"),
-        ({"n": 64, "dtype": "float32", "order": 2, "m": 1}, "unknown problem parameter 'm'"),
-        ({"n": 19, "dtype": "float32", "order": 2}, "n: 19 is below the minimum 20"),
-        ({"n": 2049, "dtype": "float32", "order": 2}, "n: 2049 is above the maximum 2048"),
-        ({"n": 64, "dtype": "float16", "order": 2}, "dtype: 'float16' is not among"),
-        ({"n": 64, "dtype": "float32", "order": 4}, "order: 4 is not among 2, 8, 16"),
-        ({"n": "64", "dtype": "float32", "order": 2}, "n: must be of type integer"),
-        ({"n": True, "dtype": "float32", "order": 2}, "n: must be of type integer"),
-        ({"n": 64.0, "dtype": "float32", "order": 2}, "n: must be of type integer"),
-        ({"n": 64, "dtype": 4, "order": 2}, "dtype: must be of type category"),
-    ],
-)
+@pytest.mark.parametrize(("problem", "said"), FILES["problem"])
 def test_a_problem_is_checked_parameter_by_parameter(stencil_spec, problem, said):
     found = stencil_spec.check_problem(problem)
     assert found is None if said is None else said in str(found)

@@ -22,6 +22,8 @@ from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import Usual, usual_configuration
 
+FILES = read_yaml(ROOT / "tests" / "workloads" / "data" / "files.yaml")
+
 SPEC = made(
     {"width": [1, 2, 4, 8], "height": [1, 2, 4]},
     {"plain": ([], []), "tiled": (["width", "height"], [])},
@@ -74,18 +76,7 @@ def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(us
     assert beside["usual_ms"].tolist() == [default_ms]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[]", "choices: must have at least 1 item"),
-        ("[{configuration: {variant: block3d}}]", "reason: is missing"),
-        ("[{reason: r, configuration: {variant: blok3d}}]", "configuration: unknown"),
-        ("[{reason: r, configuration: {variant: linear, bx: 32}}]", "configuration: unkn"),
-        ("[{reason: r, configuration: {variant: block3d, bx: 33}}]", "configuration.bx: 33"),
-        ("[{reason: r, configuration: {variant: block3d, bx: m + 1}}]", "configuration.bx: "),
-        ("[{reason: r, when: m > 1, configuration: {variant: block3d}}]", "when: unknown"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), FILES["usual"])
 def test_a_broken_file_is_one_line_with_the_key(tmp_path, text, said):
     folder = tmp_path / "stencil"
     shutil.copytree(STENCIL, folder)
