@@ -107,6 +107,12 @@ def _shape_and_named(variant: str, spec: Spec) -> tuple[list[str], list[str]]:
     return (launch, build) if _is_shape(launch, spec) else ([], [*launch, *build])
 
 
+def forms(spec: Spec) -> dict[str, tuple[list[str], list[str]]]:
+    """Variant to the tunables of its shape and those shown by name: what :func:`configuration`
+    writes in order."""
+    return {variant: _shape_and_named(variant, spec) for variant in spec.variants}
+
+
 def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
     """Name of a configuration: ``block3d 64×4×1 row_padding=0``, or ``smem threads=64``.
 
@@ -120,14 +126,11 @@ def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
 
 def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
     """:func:`configuration` of one workload, for many rows: the form of a variant is found once."""
-    forms: dict[str, tuple[list[str], list[str]]] = {}
-    quoted = cache(shlex.quote)
+    known, quoted = forms(spec), cache(shlex.quote)
 
     def name(values: Mapping[Any, Any]) -> str:
         variant = str(values["variant"])
-        if variant not in forms:
-            forms[variant] = _shape_and_named(variant, spec)
-        shape, named = forms[variant]
+        shape, named = known[variant]
         parts = [variant]
         if shape:
             parts.append("×".join(str(values[one]) for one in shape))
@@ -141,8 +144,8 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
     """Explanation of :func:`configuration`: (form, meaning) of every variant and switch. A form
     names the tunables in the order of the values: ``block3d bx×by×bz row_padding=…``."""
     found = []
-    for name, variant in spec.variants.items():
-        shape, named = _shape_and_named(name, spec)
+    for name, (shape, named) in forms(spec).items():
+        variant = spec.variants[name]
         title = variant.title if variant.verified else f"{variant.title} ({NEVER_CHOSEN})"
         words = [name, *(["×".join(shape)] if shape else []), *(f"{one}=…" for one in named)]
         found.append((" ".join(words), title))

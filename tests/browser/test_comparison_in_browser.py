@@ -1,7 +1,5 @@
 """GPU comparison in Chromium: its figures beside NumPy and SciPy's, links, bad links."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,9 @@ from scipy import stats
 from launchwise.report.blocks import Compared, Section
 from launchwise.report.gpus.card_ratios import mean_ratio
 from launchwise.report.site.rendering import render
+from launchwise.report.site.writing import script
 from tests.support.browsing import load
+from tests.support.report_pages import write
 
 rng = np.random.default_rng(1)
 PROBLEMS = 12
@@ -83,9 +83,7 @@ def page(tmp_path_factory):
     )
     text = render("GPUs", "", [Section("gpu-against-gpu", "GPU comparison", [block])])
     (folder / "gpus.html").write_text(text, encoding="utf-8")
-    (folder / "data").mkdir()
-    script = f"(window.launchwiseComparisons ??= {{}})['constructor'] = {json.dumps(comparison())};"
-    (folder / "data" / "constructor.gpus.js").write_text(script)
+    write(script("data/constructor.gpus.js", comparison()), folder)
     return folder / "gpus.html"
 
 

@@ -19,7 +19,7 @@ from launchwise.workloads.spec import load_spec
 from tests.support.agreeing import changed
 from tests.support.browsing import choose, load, media, said, violations, wait_for_answer
 from tests.support.named_tables import named_table
-from tests.support.report_pages import files_of, write
+from tests.support.report_pages import files_of, repacked, write
 from tests.support.report_study import KERNEL, settings, study
 
 pytestmark = pytest.mark.browser
@@ -395,12 +395,19 @@ def test_macros_are_those_of_a_build_where_there_is_no_host_code(front, folder):
     data = folder / "data" / "acoustic_tile.js"
     text = data.read_text()
     macros = '[["REAL","float"],["RADIUS",["//",["name","order"],2]]]'
-    declared = text.replace('"hosted":true', '"hosted":false')
-    declared = declared.replace('"macros":[]', f'"macros":{macros}')
-    assert len(declared) == len(text) + 1 + len(macros) - 2
-    template = '"kernel":["k",["name","bx"],"float"]'
-    assert '"kernel":""' in declared
-    data.write_text(declared.replace('"kernel":""', template))
+    changes = {
+        '"hosted":true': '"hosted":false',
+        '"macros":[]': f'"macros":{macros}',
+        '"kernel":""': '"kernel":["k",["name","bx"],"float"]',
+    }
+
+    def declared(text):
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        return text
+
+    data.write_text(repacked(text, declared))
     try:
         front.refresh()
         wait_for_answer(front)

@@ -1,19 +1,19 @@
 """A whole study through the command line, on a small part of the recorded sweeps."""
 
-import base64
 import html
 import json
 import os
 import re
 import runpy
 import shutil
-import zlib
+from functools import partial
 
 import pytest
 import yaml
 from benchmark_runs import run_script
 from command_line import launchwise
 from forks import forked
+from report_pages import repacked
 from samples import ROOT, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
@@ -318,12 +318,5 @@ def with_a_wrong_number_in_each_table(page, compared):
 
 
 def with_a_wrong_number_in_a_script(path):
-    head, _, tail = path.read_text(encoding="utf-8").partition("] = ")
-    value = json.loads(tail.strip().removesuffix(";"))
-    packed = isinstance(value, str)
-    if packed:
-        value = json.loads(zlib.decompress(base64.b64decode(value)))
-    text = re.sub(r"(\d\.\d*)\d(?=[,\]}])", r"\g<1>55", json.dumps(value), count=1)
-    if packed:
-        text = json.dumps(base64.b64encode(zlib.compress(text.encode())).decode())
-    path.write_text(f"{head}] = {text};\n", encoding="utf-8")
+    change = partial(re.sub, r"(\d\.\d*)\d(?=[,\]}])", r"\g<1>55", count=1)
+    path.write_text(repacked(path.read_text(encoding="utf-8"), change), encoding="utf-8")

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from recomputing.pages import unpacked
 
 from launchwise.report.sweep_page import answers_page
 from launchwise.tables.rows import answers, is_baseline
@@ -18,7 +19,7 @@ def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec):
     text = answers_page(stencil_spec, profile("test"), rows, answers(rows, stencil_spec))
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text)
     assert found
-    every, default = json.loads(found[1])["plot-every-0"]["data"]
+    every, default = unpacked(json.loads(found[1])["plots"])["plot-every-0"]["data"]
     assert every["x"] == list(range(1, len(rows) + 1))
     assert every["y"] == sorted(every["y"])
     own = rows[is_baseline(rows, stencil_spec)]["time_ms"].item()

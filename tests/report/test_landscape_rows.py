@@ -5,7 +5,17 @@ import math
 import pytest
 
 from launchwise.report.answer import landscape
+from launchwise.report.site import rendering
 from tests.support.report_study import TIMES_MS, study
+
+
+def steps_of(found):
+    """Of each problem, by configuration, steps above the least time; -1 without a time."""
+    places = [[rendering.DIGITS.index(ord(one)) for one in text] for text in found["times"]]
+    every = zip(*places, strict=True)
+    steps = [sum(64**place * digit for place, digit in enumerate(each)) - 1 for each in every]
+    count = len(found["configurations"][0])
+    return [steps[at : at + count] for at in range(0, len(steps), count)]
 
 
 def unpacked(found, place):
@@ -13,7 +23,7 @@ def unpacked(found, place):
     best = found["best_ms"][place]
     return [
         None if steps < 0 else best * math.exp(steps / landscape.STEPS)
-        for steps in found["times"][place]
+        for steps in steps_of(found)[place]
     ]
 
 
@@ -22,7 +32,9 @@ def test_the_rows_come_back_within_a_quarter_per_mille(gpu):
     found = landscape.data(study(), gpu)
     assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
     assert found["baseline"] == 0
-    assert found["names"][1:] == ["block3d 32×4×1 row_padding=0", "block3d 64×2×1 row_padding=0"]
+    variants = dict(zip(found["tunables"], found["configurations"], strict=True))["variant"]
+    assert variants == ["linear", "block3d", "block3d"]
+    assert found["forms"]["block3d"] == (["bx", "by", "bz"], ["row_padding"])
     for place, n in enumerate((102, 202)):
         assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=2.5e-4)
     # A launch of the smaller size failed.
@@ -60,14 +72,15 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time():
     # By problem, then by configuration, rows without a time left out.
     order = [
         (place, at)
-        for place, times in enumerate(found["times"])
+        for place, times in enumerate(steps_of(found))
         for at, steps in enumerate(times)
         if steps >= 0
     ]
     assert len(order) == len(timed)
     for number, (place, at) in enumerate(order):
         n, _, _ = found["problems"][place]
-        values = dict(zip(found["tunables"], found["configurations"][at], strict=True))
+        columns = zip(found["tunables"], found["configurations"], strict=True)
+        values = {name: column[at] for name, column in columns}
         own = timed[timed["n"] == int(n)]
         for name, value in values.items():
             own = own[own[name] == value]

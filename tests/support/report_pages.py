@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+
+from recomputing.pages import unpacked
 
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.report.blocks import Page
 from launchwise.report.site import assemble, writing
+from launchwise.report.site.rendering import embedded, packed
 from launchwise.report.site.stand_ins import MissingStudy, failed, notices
 from launchwise.report.study import Run, StudyData
 
@@ -43,6 +47,13 @@ def write(files: Mapping[str, str], folder: Path) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder
+
+
+def repacked(script: str, change: Callable[[str], str]) -> str:
+    """A data script of the pages whose JSON is changed, compact and with sorted keys."""
+    head, _, tail = script.partition("] = ")
+    text = embedded(unpacked(json.loads(tail.strip().removesuffix(";"))))
+    return f"{head}] = {embedded(packed(change(text)))};\n"
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

@@ -22,6 +22,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.measure_again import of_one_launch
 from launchwise.report.numbers import configuration_names, records, shown_problem
+from launchwise.report.site import rendering
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import row_of
 from launchwise.tables.rows import IMPORTED, fastest_rows, is_baseline, row_numbers, selected
@@ -52,11 +53,12 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
     """Rows of a GPU as JSON values.
 
     Returns ``problems``: values of each problem, as text; ``tunables``: names; ``configurations``:
-    values of each, in the order of ``tunables``; ``names``: their names; ``baseline``: place of the
-    baseline among them, or None; ``best_ms``: least time of each problem; ``times``: of each
-    problem, by configuration, the logarithm of time divided by the least time in steps of 1 /
-    ``steps``, -1 where there is no time; ``untimed``: rows of each problem that have no time;
-    ``known``: see :func:`_known`.
+    per tunable the value of each; ``forms``: see :func:`launchwise.report.wording.forms`;
+    ``baseline``: place of the baseline among configurations, or None; ``best_ms``: least time of
+    each problem; ``times``: one after the other of all problems, by configuration, the logarithm of
+    time divided by the least time in steps of 1 / ``steps``, plus 1, 0 where there is no time:
+    digits of base 64, the last first, a text per place; ``untimed``: rows of each problem that
+    have no time; ``known``: see :func:`_known`.
     """
     spec = study.spec
     every, rows = (
@@ -76,7 +78,7 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
     best = times.min(axis=1, initial=np.inf)
     with np.errstate(invalid="ignore"):
         steps = np.round(STEPS * np.log(times / best[:, None]))
-    steps = np.where(np.isfinite(steps), steps, -1).astype(int)
+    steps = np.where(np.isfinite(steps), steps + 1, 0).astype(int).ravel()
     start = np.flatnonzero(is_baseline(first, spec))
     imported = bool((study.sweeps[gpu]["backend"] == IMPORTED).all())
     timed = np.bincount(lines, minlength=len(of_problem))
@@ -86,18 +88,20 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
             for row in of_problem[spec.problem_columns].itertuples(index=False, name=None)
         ],
         "tunables": spec.tunable_columns,
-        "configurations": [
-            list(row)
-            for row in zip(*(first[name].tolist() for name in spec.tunable_columns), strict=True)
-        ],
-        "names": configuration_names(first, spec),
+        "configurations": [first[name].tolist() for name in spec.tunable_columns],
+        "forms": wording.forms(spec),
         "baseline": int(start[0]) if len(start) else None,
         "best_ms": [float(f"{one:.4g}") if np.isfinite(one) else None for one in best],
-        "times": steps.tolist(),
+        "times": [_digits(steps // 64**place % 64) for place in range(3)],
         "steps": STEPS,
         "untimed": (np.bincount(problems) - timed).tolist(),
         "known": _known(rows.iloc[np.lexsort((configurations, lines))], imported),
     }
+
+
+def _digits(values: np.ndarray) -> str:
+    """A text with a digit of base 64 per value: digits of one place are alike, and deflate well."""
+    return np.frombuffer(rendering.DIGITS[:64], np.uint8)[values].tobytes().decode()
 
 
 def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from launchwise.base.nested import is_simple, nested
 from launchwise.exporting.entries import Device
-from launchwise.exporting.lookup import SQUARINGS
+from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
@@ -199,9 +199,24 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
 
 
 def judges(table: AnswerTable, gpus: Mapping[str, int]) -> list[Any]:
-    """Trees of each GPU: roots; feature, threshold, children and value of the nodes; None without
-    any."""
-    return [one.judge and list(vars(one.judge).values()) for one in _in_order(table, gpus)]
+    """Trees of each GPU (:func:`preorder`); None without any."""
+    return [one.judge and preorder(one.judge) for one in _in_order(table, gpus)]
+
+
+def preorder(judge: Judge) -> tuple[list[int], list[float], list[float]]:
+    """Trees one after the other, each node before what is left of it, then right of it: its
+    feature, or -1 of a leaf; thresholds, and values of leaves, in the order of their nodes."""
+    features, thresholds, leaves = [], [], []
+    waiting = list(reversed(judge.starts))
+    while waiting:
+        node = waiting.pop()
+        features.append(judge.feature[node])
+        if features[-1] < 0:
+            leaves.append(judge.value[node])
+        else:
+            thresholds.append(judge.threshold[node])
+            waiting += (judge.right[node], judge.left[node])
+    return features, thresholds, leaves
 
 
 def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:

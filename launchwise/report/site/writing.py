@@ -88,12 +88,10 @@ def _of_study(study: StudyData, report: Report) -> Part:
         known = finder.data(study, report.apart, report.sweeps)
         texts |= answer_files(study.name, known)
     compared = gpu_comparison.data(study, report.apart, report.cards)
-    path = COMPARISON.format(study=study.name)
-    texts[path] = _script("launchwiseComparisons", study.name, compared)
+    texts |= script(COMPARISON.format(study=study.name), compared)
     for gpu in study.gpus:
         path = landscape.FILE.format(study=study.name, gpu=gpu)
-        drawn = packed(embedded(landscape.data(study, gpu)), FAST)
-        texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
+        texts |= script(path, landscape.data(study, gpu))
     return Part(texts, list(failed(own)))
 
 
@@ -148,7 +146,6 @@ ENTRIES = "data/answers/{study}/{gpu}.js"
 """Answers of one GPU, which the lookup reads when they are asked for."""
 
 COMPARISON = "data/{study}.gpus.js"  # Data of a study for the GPU comparison
-FAST = 6  # Level of deflating answers and rows: 9 takes three times as long for 1 % less
 OVERVIEW = "overview"  # Name of pages that are about all studies
 
 
@@ -173,19 +170,20 @@ def html(
 def answer_files(study: str, data: Mapping[str, Any]) -> dict[str, str]:
     """Files of the lookup: path to text; ``data`` as :func:`.finder.data` gives it."""
     head = {name: part for name, part in data.items() if name not in ("entries", "judges")}
-    found = {DATA.format(study=study): _script("launchwiseAnswers", study, head)}
+    found = script(DATA.format(study=study), head)
     of_gpu: dict[str, list[Any]] = {gpu: [] for gpu in data["gpus"]}
     for entry in data["entries"]:
         of_gpu[data["gpus"][entry[0]]].append(entry)
     for (gpu, entries), judge in zip(of_gpu.items(), data["judges"], strict=True):
-        own = {"entries": entries, "judge": judge}
-        name, text = f"{study}/{gpu}", packed(embedded(own), FAST)
-        found[ENTRIES.format(study=study, gpu=gpu)] = _script("launchwiseEntries", name, text)
+        path = ENTRIES.format(study=study, gpu=gpu)
+        found |= script(path, {"entries": entries, "judge": judge})
     return found
 
 
-def _script(name: str, study: str, value: Any) -> str:
-    return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
+def script(path: str, value: Any) -> dict[str, str]:
+    """A file that pages read as a script: its path below the folder, and its text."""
+    text = embedded(packed(embedded(value)))
+    return {path: f"(window.launchwiseData ??= {{}})[{embedded(path)}] = {text};\n"}
 
 
 def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], run: Run) -> Frame:

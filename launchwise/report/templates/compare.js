@@ -8,14 +8,7 @@
   const element = window.launchwiseElement;
   const [GPU, PROBLEM, BEST, ERROR, , LEAST, GAIN, , , JOULE, BASELINE_JOULE] = [...Array(11).keys()];
 
-  const loaded = { __proto__: null };
-  const load = (study) => loaded[study] ??= new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = `data/${encodeURIComponent(study)}.gpus.js`;
-    script.onload = () => done(window.launchwiseComparisons[study]);
-    script.onerror = () => failed(new Error(`the file data/${study}.gpus.js is missing`));
-    document.head.append(script);
-  });
+  const load = (study) => window.launchwiseRead("", `data/${study}.gpus.js`);
 
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const mean = (values) => values.length && values.every((value) => value !== null && value > 0)

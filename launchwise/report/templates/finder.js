@@ -8,27 +8,23 @@
   const { PROBLEM, BASIS, CHOICE, TIME, look, distance, problemOf } = window.launchwiseLookup;
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
-  // Answers of a study are loaded on demand, by a script: pages may be plain files.
-  const loaded = { __proto__: null };
-  const read = (path, found) => loaded[path] ??= new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = root + path;
-    script.onload = () => done(found());
-    script.onerror = () => failed(new Error(`the file ${decodeURIComponent(path)} is missing`));
-    document.head.append(script);
-  });
-  const load = (study) => read(`data/${encodeURIComponent(study)}.js`, () => window.launchwiseAnswers[study]);
+  // Trees in preorder: a node's feature, -1 of a leaf; thresholds and leaves in the order of their nodes.
+  const trees = ([features, thresholds, leaves]) => {
+    let [at, inner, outer] = [0, 0, 0];
+    const node = () => {
+      const feature = features[at++];
+      return feature < 0 ? leaves[outer++] : { feature, threshold: thresholds[inner++], left: node(), right: node() };
+    };
+    const found = [];
+    while (at < features.length) found.push(node());
+    return found;
+  };
+  const load = (study) => window.launchwiseRead(root, `data/${study}.js`);
   // A study's answers on one GPU; none where the study does not know it.
   const loadFor = (study, gpu) => load(study).then((data) => !data.gpus.includes(gpu) ? { ...data, entries: [] }
-    : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
-      .then((packed) => window.launchwiseInflate(packed)).then(JSON.parse).then(({ entries, judge }) => ({ ...data, judge, entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]) })));
-
-  // Every measured row of a GPU, for gains over a configuration of the reader's.
-  const unpacked = { __proto__: null };
-  const loadRows = (study, gpu) => unpacked[`${study}/${gpu}`] ??= read(
-    `data/rows/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`,
-    () => window.launchwiseRows[`${study}/${gpu}`],
-  ).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
+    : window.launchwiseRead(root, `data/answers/${study}/${gpu}.js`).then(({ entries, judge }) => ({
+      ...data, judge: judge && trees(judge), entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]),
+    })));
 
   const broken = (data, asked) => {
     const names = problemOf(data, asked);
@@ -83,7 +79,7 @@
   };
   const withRows = (data) => form.elements.beside.value !== "own" ? data
     : data.entries.some((entry) => data.bases[entry[BASIS]] !== data.bases.at(-1))
-      ? loadRows(form.elements.study.value, form.elements.gpu.value).then((rows) => ({ ...data, rows })) : data;
+      ? window.launchwiseReadRows(root, form.elements.study.value, form.elements.gpu.value).then((rows) => ({ ...data, rows })) : data;
   const fields = () => [...form.querySelectorAll(".parameters [name]")];
   const asked = (data) => fields().map((field, k) => (
     typeof data.parameters[k].values[0] === "string" ? field.value : Number(field.value)

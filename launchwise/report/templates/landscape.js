@@ -17,16 +17,8 @@
   };
   named(first.gpu, first.problem);
 
-  // Rows of a GPU are loaded on demand, by a script: pages may be plain files.
-  const loaded = { __proto__: null };
-  const load = (gpu) => loaded[gpu] ??= new Promise((done, failed) => {
-    const path = `data/rows/${encodeURIComponent(first.study)}/${encodeURIComponent(gpu)}.js`;
-    const script = document.createElement("script");
-    script.src = first.root + path;
-    script.onload = () => done(window.launchwiseRows[`${first.study}/${gpu}`]);
-    script.onerror = () => failed(new Error(`the file ${path} is missing`));
-    document.head.append(script);
-  }).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
+  const load = (gpu) => window.launchwiseReadRows(first.root, first.study, gpu);
+  let like;
 
   const number = window.launchwiseNumber;
   const compared = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
@@ -39,8 +31,7 @@
     // What is known of rows stands by problem, then by configuration.
     let order = data.times.slice(0, place).reduce((sum, one) => sum + one.filter((steps) => steps >= 0).length, 0);
     const rows = data.times[place].flatMap((steps, at) => steps < 0 ? [] : [{
-      at, steps, order: order++, name: data.names[at], variant: data.configurations[at][data.tunables.indexOf("variant")],
-      values: Object.fromEntries(data.tunables.map((name, k) => [name, data.configurations[at][k]])),
+      at, steps, order: order++, name: data.names[at], variant: data.configurations[at].variant, values: data.configurations[at],
       time: best * Math.exp(steps / first.steps), share: 100 * Math.exp(-steps / first.steps),
     }]).sort((a, b) => a.steps - b.steps || a.at - b.at);
     rows.forEach((row, rank) => { row.place = rank + 1; });
@@ -79,7 +70,6 @@
       const row = best.get(`${column}|${line}`);
       return row ? read(row) : null;
     }));
-    const like = page[node.id].layout;
     return {
       data: [{
         type: "heatmap", x: columns.map(String), y: lines.map(String), z: cells((row) => Number(row.share.toFixed(1))),
@@ -120,13 +110,13 @@
         line: { ...ink, dash: "dash" }, hovertemplate: "baseline %{y:.4~g}<extra></extra>",
       });
     }
-    const like = page[node.id].layout;
     return { data: traces, layout: { ...like, xaxis: scaled(rows, across, like.xaxis, layout[0]), yaxis: scaled(rows, up, like.yaxis, layout[1]) }, drawn: drawn.size };
   };
 
   const chosen = () => asked.map((one) => one.value);
   const notice = (text) => { status.textContent = text; };
-  const show = (remember) => load(field("gpu").value).then((data) => {
+  const show = (remember) => Promise.all([load(field("gpu").value), window.launchwisePanels()]).then(([data, panels]) => {
+    like ??= panels[node.id].layout;
     const problem = chosen();
     const words = asked.map((one) => `${nameOf(one)} = ${one.value}`).join(", ");
     const gpu = field("gpu").value;

@@ -95,12 +95,11 @@
   const loss = (data, chosen, problem, facts) => {
     const names = named(data.rule, { ...problem, ...chosen, ...facts });
     const values = data.rule.features.map(([over, under]) => Number(value(over, names)) / (Number(value(under, names)) || 1));
-    const [roots, feature, threshold, left, right, leaf] = data.judge;
     let found = 0;
-    for (const root of roots) {
-      let node = root;
-      while (feature[node] >= 0) node = (values[feature[node]] <= threshold[node] ? left : right)[node];
-      found += leaf[node];
+    for (const tree of data.judge) {
+      let node = tree;
+      while (typeof node === "object") node = values[node.feature] <= node.threshold ? node.left : node.right;
+      found += node;
     }
     return found;
   };

@@ -1,15 +1,6 @@
 (() => {
   "use strict";
   const held = document.getElementById("page-data");
-  const page = window.launchwiseParsed(held.textContent);
-  // The texts of a plot's points are held once.
-  for (const { data, texts } of Object.values(page)) {
-    if (texts) {
-      for (const trace of data) {
-        if (Array.isArray(trace.text)) trace.text = trace.text.map((text) => texts[text] ?? text);
-      }
-    }
-  }
   const options = { responsive: true, displayModeBar: false, displaylogo: false };
 
   // What the layouts of all figures share.
@@ -48,14 +39,63 @@
     document.head.append(script);
     if (!script.src) done();
   });
+  // Digits of base 85, as launchwise/report/site/rendering.py has them.
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%.()*+-;,=>?@^_:{|}~";
+  const digitOf = new Uint8Array(128);
+  [...DIGITS].forEach((letter, digit) => { digitOf[letter.charCodeAt(0)] = digit; });
+  const digits = (text) => Uint8Array.from(text, (letter) => digitOf[letter.charCodeAt(0)]);
   const inflate = async (text) => {
-    const letters = atob(text);
-    const packed = new Uint8Array(letters.length);
-    for (let place = 0; place < letters.length; place += 1) packed[place] = letters.charCodeAt(place);
+    const given = digits(text);
+    const words = new DataView(new ArrayBuffer(Math.ceil(given.length / 5) * 4));
+    for (let at = 0; at < given.length; at += 5) {
+      let word = 0;
+      for (let place = at; place < at + 5; place += 1) word = 85 * word + (given[place] ?? 84);
+      words.setUint32(at / 5 * 4, word);
+    }
+    const packed = new Uint8Array(words.buffer, 0, Math.floor(given.length * 4 / 5));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).text();
   };
-  window.launchwiseInflate = inflate;
+
+  // Data beside the page is loaded on demand, by a script: pages may be plain files.
+  const loaded = { __proto__: null };
+  const read = (root, path) => loaded[path] ??= appended((script) => {
+    script.src = root + path.split("/").map(encodeURIComponent).join("/");
+  }).catch(() => { throw new Error(`the file ${path} is missing`); })
+    .then(() => inflate(window.launchwiseData[path])).then(JSON.parse);
+  window.launchwiseRead = read;
+  // Every measured row of a GPU; names of configurations as launchwise/report/wording.py writes them.
+  const rowsRead = { __proto__: null };
+  window.launchwiseReadRows = (root, study, gpu) => rowsRead[`${study}/${gpu}`] ??= read(root, `data/rows/${study}/${gpu}.js`).then((data) => {
+    const { tunables, forms } = data;
+    const configurations = data.configurations[0].map((_, at) => Object.fromEntries(tunables.map((name, k) => [name, data.configurations[k][at]])));
+    const names = configurations.map((values) => {
+      const [shape, named] = forms[values.variant];
+      const sides = shape.map((name) => values[name]).join("×");
+      return [values.variant, ...(sides ? [sides] : []), ...named.map((name) => `${name}=${window.launchwiseWord(String(values[name]))}`)].join(" ");
+    });
+    const places = data.times.map(digits);
+    const count = configurations.length;
+    const times = data.problems.map((_, at) => configurations.map((_, k) => (
+      places.reduceRight((sum, place) => 64 * sum + place[at * count + k], 0) - 1)));
+    return { ...data, configurations, names, times };
+  });
+
+  // Panels of the page's figures; the texts of a plot's points are held once.
+  let figures;
+  let known;
+  const panels = () => known ??= inflate(window.launchwiseParsed(held.textContent).plots).then((text) => {
+    figures = JSON.parse(text);
+    for (const { data, texts } of Object.values(figures)) {
+      if (texts) {
+        for (const trace of data) {
+          if (Array.isArray(trace.text)) trace.text = trace.text.map((one) => texts[one] ?? one);
+        }
+      }
+    }
+    return figures;
+  });
+  window.launchwisePanels = panels;
 
   // What the scripts of several blocks make.
   window.launchwiseElement = (tag, text = "", kind = "") => {
@@ -89,10 +129,10 @@
     await appended((script) => { script.textContent = source; });
   };
   let library;
-  const ready = () => (library ??= inflated());
+  const ready = () => Promise.all([panels(), library ??= inflated()]);
 
   const plain = (node) => {
-    const { data, layout } = page[node.id];
+    const { data, layout } = figures[node.id];
     return { data, layout: { ...shared, ...layout } };
   };
   // A plot's figure as on a light page, with the library loaded.
@@ -100,7 +140,7 @@
 
   // Pages whose points stand for configurations show their rows.
   const clicked = (node, { curveNumber, pointNumber }) => (
-    window.launchwiseClicked?.(node, page[node.id].data[curveNumber], pointNumber));
+    window.launchwiseClicked?.(node, figures[node.id].data[curveNumber], pointNumber));
 
   const drawings = new Map();
   const drawn = async (node) => {
@@ -122,11 +162,11 @@
     return drawings.get(node);
   };
   // Another figure in the place of one.
-  window.launchwiseRedraw = (node, figure) => {
-    page[node.id] = figure;
+  window.launchwiseRedraw = (node, figure) => panels().then(() => {
+    figures[node.id] = figure;
     drawings.delete(node);
     return draw(node);
-  };
+  });
   const plots = [...document.querySelectorAll(".plot")];
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {

@@ -3,7 +3,6 @@
   // A click on a point that stands for a configuration, or Enter, shows its whole row.
   // landscape.js of a study's first page has the rows.
   const rows = () => window.launchwiseRowsOf;
-  const page = window.launchwiseParsed(document.getElementById("page-data").textContent);
   const element = window.launchwiseElement;
 
   // The problem of a point: its size is the one on the axis.
@@ -77,10 +76,13 @@
     }).catch((error) => show(element("p", `The row cannot be shown: ${error.message}.`, "row")));
     return window.launchwiseRow;
   };
-  for (const figure of document.querySelectorAll("figure:has(.plot)")) {
-    const plots = [...figure.querySelectorAll(".plot")];
-    if (plots.some((node) => page[node.id].data.some((trace) => trace.meta))) {
-      figure.querySelector("figcaption").before(element("p", "Click a point for its whole row; with the keyboard: arrow keys, then Enter.", "hint"));
-    }
+  const figures = [...document.querySelectorAll("figure:has(.plot)")];
+  if (figures.length) {
+    window.launchwisePanels().then((panels) => figures.forEach((figure) => {
+      const plots = [...figure.querySelectorAll(".plot")];
+      if (plots.some((node) => panels[node.id].data.some((trace) => trace.meta))) {
+        figure.querySelector("figcaption").before(element("p", "Click a point for its whole row; with the keyboard: arrow keys, then Enter.", "hint"));
+      }
+    })).catch(() => {});
   }
 })();
