@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from launchwise.experiment.checking import check_space
 from launchwise.workloads import space
+from tests.support.samples import profile
 from tests.support.spaces import made
 
 CONSTRAINTS = {
@@ -69,6 +70,8 @@ def test_a_smaller_gpu_leaves_fewer_configurations(stencil_spec):
         if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256
     ]
     assert 0 < len(found) < len(every)
+    facts = space.gpu_facts(profile(compute_capability=(8, 6)).model_dump())
+    assert facts["gpu_compute_capability"] == 86
 
 
 @pytest.mark.parametrize("order", [2, 8, 16])
