@@ -7,12 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from supervising import rows_of, sweep
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
-from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.sweep import measure_shard
+from launchwise.measuring.journal import read_journal
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
@@ -52,9 +52,8 @@ class Late:
 def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, stencil_copy, tmp_path):
     late = Late(stencil_copy, tmp_path / "j")
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=late)
-    with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
-        measure_shard(shard, journal)
-        rows = journal.rows
+    sweep(shard, tmp_path / "j")
+    rows = rows_of(tmp_path / "j")
     assert late.seen == [{"float64"}]
     assert {row["dtype"] for row in rows} == {"float32", "float64"}
     assert {row["status"] for row in rows} == {"ok"}
@@ -65,11 +64,8 @@ def test_tasks_without_kernels_end_the_sweep(make_shard, stencil_copy, tmp_path)
     keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
     parts = SimpleNamespace(seconds=0.0, ready=lambda: iter([Part(Path("one"), keys)]))
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
-    with (
-        Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
-        pytest.raises(RuntimeError, match=r"no kernels were compiled for 1 tasks: .*float64"),
-    ):
-        measure_shard(shard, journal)
+    with pytest.raises(RuntimeError, match=r"no kernels were compiled for 1 tasks: .*float64"):
+        sweep(shard, tmp_path / "j")
 
 
 def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_shard, tmp_path):
@@ -78,11 +74,8 @@ def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_
 
     parts = SimpleNamespace(seconds=0.0, ready=ready)
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
-    with (
-        Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
-        pytest.raises(UserError, match="nvcc failed: expected a ';'"),
-    ):
-        measure_shard(shard, journal)
+    with pytest.raises(UserError, match="nvcc failed: expected a ';'"):
+        sweep(shard, tmp_path / "j")
 
 
 @pytest.mark.nvcc

@@ -2,11 +2,9 @@
 
 from collections import Counter
 
-from supervising import expected_keys, names
+from supervising import expected_keys, names, rows_of, sweep
 
-from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 
@@ -15,9 +13,8 @@ PROBLEMS = [{"n": 20, "dtype": "float32", "order": 2}, {"n": 21, "dtype": "float
 
 def run(shard, path):
     """Measure a shard and read its journal back."""
-    with Journal(path, "print", shard.spec.key_columns) as journal:
-        measure_shard(shard, journal)
-    return read_journal(path)[1]
+    sweep(shard, path)
+    return rows_of(path)
 
 
 def test_a_sweep_measures_every_configuration_once(make_shard, tmp_path):

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from mistakes import planted
+from supervising import rows_of, sweep
 
 from launchwise.cli.app import main
 from launchwise.cli.check import cpu_runs
-from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.spec import load_spec
 from tests.measuring import test_triton as compiling
 from tests.measuring.conftest import MISTAKES
@@ -70,9 +69,8 @@ def test_a_sweep_measures_it_beside_cuda(folder, make_shard):
     usual = make_shard([{"n": 300, "dtype": "float16"}])
     shard = replace(usual, spec=load_spec(folder), folder=folder)
     path = folder.parent / "journal.jsonl"
-    with Journal(path, "print", shard.spec.key_columns) as journal:
-        measure_shard(shard, journal)
-    rows = read_journal(path)[1]
+    sweep(shard, path)
+    rows = rows_of(path)
     assert Counter((row["variant"], row["status"]) for row in rows) == {
         ("cuda", "ok"): 1,
         ("triton", "ok"): 4,

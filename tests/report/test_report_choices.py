@@ -19,6 +19,15 @@ def lines_of(made):
     return {trace["name"]: trace["y"] for trace in figure.panels[0].data}
 
 
+def with_usual(made, times_ms):
+    """The study with times of the usual choice at both sizes, by the workload's rule 32 x 8
+    threads, on the whole card."""
+    rows = made.sweeps["big"]
+    usual = rows.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=times_ms)
+    sweeps = {**made.sweeps, "big": pd.concat([rows, usual], ignore_index=True)}
+    return dataclasses.replace(made, sweeps=sweeps, _known={})
+
+
 def test_choices_against_size_are_those_of_their_gpu():
     # The usual choice was not measured. Baseline, NARROW and WIDE take 2, 1, 1.6 and 8, 5, 4 ms.
     assert lines_of(study()) == {
@@ -30,12 +39,8 @@ def test_choices_against_size_are_those_of_their_gpu():
 
 
 def test_the_table_says_up_to_which_size_a_choice_costs_little():
-    made = study()
-    rows = made.sweeps["big"]
     # 3 % above the fastest at the smaller size, 60 % at the larger.
-    usual = rows.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.03, 6.4])
-    sweeps = {**made.sweeps, "big": pd.concat([rows, usual], ignore_index=True)}
-    (table,) = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
+    (table,) = tables(cost.cost(with_usual(study(), [1.03, 6.4])))
     assert table.caption == "Time that the usual choice loses over the fastest"
     ((kind, mean, most, up_to),) = [row.cells for row in table.rows]
     assert (kind.text, mean.text) == ("float32, order=2", "28")
@@ -66,10 +71,4 @@ def test_without_a_model_one_configuration_stands_for_the_answers():
 
 
 def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():
-    made = study()
-    sweep = made.sweeps["big"]
-    # What is usual by the workload's rule: 32 x 8 threads.
-    usual = sweep.iloc[[2, 5]].assign(bx=32, by=8, bz=1, time_ms=[1.25, 8.0])
-    sweeps = {**made.sweeps, "big": pd.concat([sweep, usual], ignore_index=True)}
-    made = dataclasses.replace(made, sweeps=sweeps, _known={})
-    assert lines_of(made)["usual choice"] == [25, 100]
+    assert lines_of(with_usual(study(), [1.25, 8.0]))["usual choice"] == [25, 100]
