@@ -49,7 +49,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     settings = experiment.settings
     spread = spread_of(materials)
     found = {one.name: entries(one) for one in materials}
-    of_cards = ratios.ratios(materials, found)
+    of_cards = ratios.ratios(materials)
     known = sweeps(materials)
     judged.compare(materials, ledger)
 

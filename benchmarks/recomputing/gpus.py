@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from launchwise.gpus.profile import GpuProfile
+from launchwise.gpus.profile import WITH_HOST, GpuProfile
 from recomputing.comparing import Cell, Cells, Figure, Ledger
 from recomputing.entries import NUMBERS, Entry
 from recomputing.material import Material
@@ -36,7 +36,6 @@ def _attributes(one: GpuProfile) -> Cells:
         **_of_card(one),
         "memory bandwidth, theoretical (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
         "copy bandwidth, measured (GB/s)": Cell(_measured(one, "copy_bandwidth_gbs"), digits=4),
-        "launch overhead, measured (µs)": Cell(_measured(one, "launch_overhead_us"), digits=3),
         "shared memory per SM (KB)": Cell(one.shared_per_sm_bytes / 2**10, digits=3),
         "registers per SM": one.registers_per_sm,
     }
@@ -100,7 +99,8 @@ def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
         title, _, end = name.rpartition("_")
         (unit, factor), value = UNITS[end], _measured(one, name)
         scaled = None if value is None else value / factor
-        found[f"{title.replace('_', ' ')} ({unit})"] = Cell(scaled, digits=4)
+        words = title.replace("_", " ") + (", of GPU and host" if name in WITH_HOST else "")
+        found[f"{words} ({unit})"] = Cell(scaled, digits=4)
     return found
 
 

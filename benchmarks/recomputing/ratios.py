@@ -17,7 +17,6 @@ from scipy import stats
 
 from launchwise.workloads.space import feasible, gpu_facts
 from recomputing.comparing import Cell, Ledger, Table, Wanted
-from recomputing.entries import Entry
 from recomputing.material import Material, records, unbeaten
 from recomputing.pages import ShownPage, read_script
 
@@ -25,8 +24,7 @@ ALL = "all kernels"
 FEWEST = 5  # problems, or kernels, of an interval; of one problem the errors of its times
 DIGITS = 4  # significant digits that data scripts keep at least
 
-Side = tuple[float, float | None, bool, float]
-"""Time (ms), its error, whether the host's clock took it, J of the fastest's run (NaN: unknown)."""
+Side = tuple[float, float | None]  # time (ms), its error
 
 
 @dataclass(frozen=True)
@@ -35,19 +33,7 @@ class Ratio:
 
     count: int
     numbers: tuple[float, float | None, float | None]
-    by_host: int
     predicted: bool
-    energy: float = math.nan  # of a run on the first GPU over that on the second
-
-    @property
-    def counts(self) -> list[float]:
-        """Problems or kernels, and how many of them hosts had a part in, if any."""
-        return [self.count, *([self.by_host] if self.by_host else [])]
-
-    @property
-    def detail(self) -> list[float]:
-        """Numbers of the small print."""
-        return [*(end for end in self.numbers[1:] if end is not None), *self.counts]
 
 
 Key = tuple[str, str, str]  # study, workload or ALL; the GPU, and the one that it is compared with
@@ -65,37 +51,32 @@ def _mean(logs: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
     return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)
 
 
-def _sides(one: Material, own_entries: Sequence[Entry]) -> dict[str, dict[tuple[Any, ...], Side]]:
+def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
     """GPU to its problems: the time of the candidate whose time and 1.96 errors are the least, or
-    the predicted one."""
+    the predicted one. Problems that a host's clock timed on any GPU are left out."""
     timed = pd.DataFrame(
         [row for _, own in one.timed.groupby(one.case) for row in unbeaten(records(own))]
     )
     upper = np.log(timed["time_ms"]) + 1.96 * timed["error"]
     surest = timed.loc[upper.sort_values(kind="stable").index].drop_duplicates(one.case)
-    energies = {
-        (each.gpu, *each.problem): each.energy_j
-        for each in own_entries
-        if each.energy_j is not None
-    }
     found: dict[str, dict[tuple[Any, ...], Side]] = {}
+    of_hosts: set[tuple[Any, ...]] = set()
     for gpu in one.gpus:
         path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
         timers = pd.read_parquet(path, columns=["timer"])["timer"].tolist()
         own = found.setdefault(gpu, {})
         for row in records(surest[surest["gpu"] == gpu]):
             problem = tuple(row[name] for name in one.problem)
-            energy = energies.get((gpu, *problem), math.nan)
-            own[problem] = (
-                row["time_ms"],
-                row["error"],
-                timers[row["sweep_row"]] == "host",
-                energy,
-            )
+            own[problem] = (row["time_ms"], row["error"])
+            if timers[row["sweep_row"]] == "host":
+                of_hosts.add(problem)
     for (gpu, *key), answer in one.answers.items():
         if gpu in one.described and answer["time_ms"] is not None:
-            found.setdefault(gpu, {})[tuple(key)] = (answer["time_ms"], None, False, math.nan)
-    return found
+            found.setdefault(gpu, {})[tuple(key)] = (answer["time_ms"], None)
+    return {
+        gpu: {problem: side for problem, side in own.items() if problem not in of_hosts}
+        for gpu, own in found.items()
+    }
 
 
 def _is_whole(
@@ -113,10 +94,8 @@ def _is_whole(
     return True
 
 
-def _pairs(
-    one: Material, own_entries: Sequence[Entry]
-) -> Iterator[tuple[str, str, tuple[Any, ...], Side, Side]]:
-    sides = _sides(one, own_entries)
+def _pairs(one: Material) -> Iterator[tuple[str, str, tuple[Any, ...], Side, Side]]:
+    sides = _sides(one)
     sets: dict[Any, set[Any]] = {}
     rows = one.judged[~one.judged["blind"]]
     values = rows[one.spec.tunable_columns].itertuples(index=False, name=None)
@@ -136,26 +115,17 @@ def _ratio(rows: Sequence[tuple[Side, Side]]) -> Ratio:
     errors = [math.hypot(own[1] or 0.0, other[1] or 0.0) for own, other in rows]
     middle, low, high = _mean(logs, errors)
     limits = (None, None) if predicted or math.isnan(low) else (low, high)
-    by_host = sum(own[2] or other[2] for own, other in rows)
-    energy = _mean_energy([own[3] / other[3] for own, other in rows])
-    return Ratio(len(rows), (middle, *limits), by_host, predicted, energy)
+    return Ratio(len(rows), (middle, *limits), predicted)
 
 
-def _mean_energy(values: Sequence[float]) -> float:
-    known = [math.log(value) for value in values if not math.isnan(value)]
-    return math.exp(sum(known) / len(known)) if known else math.nan
-
-
-def ratios(
-    materials: Sequence[Material], every_entry: Mapping[str, Sequence[Entry]]
-) -> dict[Key, Ratio]:
+def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
     """Of each study; of each workload, over the different problems of its studies, each with the
     fastest of any; and over all workloads, each of which counts once."""
     found: dict[Key, Ratio] = {}
     kernels: dict[str, dict[tuple[str, str], dict[Any, list[tuple[Side, Side]]]]] = {}
     for one in materials:
         own: dict[tuple[str, str], list[tuple[Side, Side]]] = {}
-        for gpu, other, problem, *sides in _pairs(one, every_entry[one.name]):
+        for gpu, other, problem, *sides in _pairs(one):
             own.setdefault((gpu, other), []).append((sides[0], sides[1]))
             if gpu in one.gpus and other in one.gpus:
                 of = kernels.setdefault(one.spec.workload, {}).setdefault((gpu, other), {})
@@ -175,9 +145,7 @@ def ratios(
             logs = [math.log(one.numbers[0]) for one in own_ratios]
             middle, low, high = _mean(logs, [0.0] * len(logs))
             limits = (None, None) if math.isnan(low) else (low, high)
-            hosted = sum(one.by_host > 0 for one in own_ratios)
-            energy = _mean_energy([one.energy for one in own_ratios])
-            found[(ALL, *pair)] = Ratio(len(logs), (middle, *limits), hosted, False, energy)
+            found[(ALL, *pair)] = Ratio(len(logs), (middle, *limits), False)
     return found
 
 
@@ -190,7 +158,7 @@ def turned(found: Mapping[Key, Ratio], name: str, gpu: str, other: str) -> Ratio
         return None
     middle, low, high = (None if end is None else 1 / end for end in one.numbers)
     assert middle is not None
-    return Ratio(one.count, (middle, high, low), one.by_host, one.predicted, 1 / one.energy)
+    return Ratio(one.count, (middle, high, low), one.predicted)
 
 
 def compare_front(
@@ -230,8 +198,7 @@ def compare_gpus(
                 cells: dict[str, Wanted | Cell] = {
                     "ratio": each.numbers[0],
                     "95 % interval": each.numbers[1:],
-                    "of": each.counts,
-                    "energy (per run, ×)": each.energy,
+                    "of": each.count,
                 }
                 table.row(title, row, cells)
     table = ledger.table(page.path, "data/card_ratios.csv")
@@ -240,8 +207,6 @@ def compare_gpus(
     table.same("rows", sorted(listed), sorted(found))
     for key, line in listed.items():
         _numbers(table, " ".join(key), [line[name] or None for name in NUMBERS], found[key])
-        energy = float(line["energy"]) if line["energy"] else None
-        table.rounded(f"{' '.join(key)}, energy", [energy], [found[key].energy], DIGITS)
     for one in materials:
         path = f"data/{one.name}.gpus.js"
         data = read_script(folder / path)

@@ -108,6 +108,14 @@ class Ceilings(Strict):
         return math.nan if found is None else float(found)
 
 
+WITH_HOST = (
+    *("launch_overhead_us", "host_synchronize_us", "copy_overhead_us", "stream_creation_us"),
+    *("to_device_gbs", "to_host_gbs", "pageable_to_device_gbs", "pageable_to_host_gbs"),
+    "host_solve_ns",
+)
+"""Ceilings of a GPU with its host: beside another host the same card has others."""
+
+
 MEASURED_ONLY: dict[str, Any] = {
     "card": "",
     "memory_clock_mhz": 0.0,

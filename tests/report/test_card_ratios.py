@@ -9,6 +9,8 @@ import pytest
 from scipy import stats
 
 from launchwise.gpus.datasheets import Price
+from launchwise.report.blocks import MISSING
+from launchwise.report.front.index_page import sections
 from launchwise.report.gpus import card_ratios
 from launchwise.report.gpus.card_ratios import ALL, KERNEL, mean_ratio, of_kernels, of_study
 from launchwise.report.numbers import winners
@@ -147,11 +149,21 @@ def test_a_kernel_counts_once_whatever_number_of_studies_it_has():
     assert every.interval is None
 
 
-def test_what_hosts_have_a_part_in_is_marked():
-    assert of_study(cards())["new", "old"].by_host == 0
-    found = of_study(cards(timer="host"))["new", "old"]
-    assert found.by_host == 6
-    assert "6 problems, 6 with their hosts" in found.said
+def test_what_a_host_timed_on_one_gpu_gives_no_ratio_of_cards():
+    sweeps = sweeps_of(GAINS)
+    of_host = np.where(sweeps["old"]["n"] == 202, "host", "events")
+    sweeps["old"] = sweeps["old"].assign(timer=of_host)
+    found = of_study(cards(sweeps=sweeps))
+    logs = np.log([gain for n, gain in GAINS.items() if n != 202])
+    assert found["new", "old"].count == 5
+    assert found["new", "old"].ratio == pytest.approx(np.exp(logs.mean()))
+    # Nor to the GPUs that events timed.
+    assert found["new", "new.sm4"].count == 2
+    hosted = cards(timer="host")
+    assert of_study(hosted) == {}
+    (front,) = (one for one in tables(*sections([cards("other"), hosted])) if "card" in one.caption)
+    shown = [row.cells[-1] for row in front.rows]
+    assert [cell.detail for cell in shown if cell.text == MISSING] == ["times hold the host's"]
 
 
 def columns_of(made, prices):
@@ -162,17 +174,6 @@ def columns_of(made, prices):
         (column.title, column.unit): cell.text
         for column, cell in zip(table.columns, table.rows[0].cells, strict=True)
     }
-
-
-def test_energy_is_of_the_problems_that_both_have_one_of():
-    sweeps = sweeps_of(GAINS)
-    sweeps["new"] = sweeps["new"].assign(energy_j=3.0)
-    sweeps["old"] = sweeps["old"].assign(energy_j=np.where(sweeps["old"]["n"] > 200, 4.0, np.nan))
-    made = cards(sweeps=sweeps)
-    assert of_study(made)["new", "old"].energy == pytest.approx(0.75)
-    assert of_study(made)["old", "new"].energy == pytest.approx(4 / 3)
-    assert columns_of(made, {})["energy", "per run, ×"] == "0.75"
-    assert np.isnan(of_study(cards())["new", "old"].energy)
 
 
 def test_a_run_costs_what_the_hours_cost_and_without_prices_no_heading_says_so():
@@ -202,8 +203,9 @@ def folder(tmp_path_factory):
 def test_every_page_gives_the_same_ratio_of_two_gpus(folder):
     found = list(statements(folder))
     pages = {each.page for each in found}
-    assert {"index.html", "gpus.html", "tiny/index.html", "other/index.html"} < pages
+    assert {"index.html", "gpus.html", "tiny/index.html", "third/index.html"} < pages
     assert {"tiny.gpus.js", "third.gpus.js"} < pages
+    assert not {"other/index.html", "other.gpus.js"} & pages
     assert wrong(folder) == []
 
 

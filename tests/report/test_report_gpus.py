@@ -26,7 +26,7 @@ def test_micro_benchmarks_stand_beside_each_other_in_units_to_read():
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in (r.cells for r in shown.rows)}
     assert rows == {
         "copy bandwidth (GB/s)": ["1000", "1000"],
-        "launch overhead (µs)": ["5.000", "5.000"],
+        "launch overhead, of GPU and host (µs)": ["5.000", "5.000"],
         "float32 (TFLOP/s)": ["62.84", "–"],
         "l2 latency (ns)": ["142.0", "–"],
     }

@@ -80,7 +80,7 @@ def _of_table(table: ShownTable, page: str, study: str, gpus: set[str]) -> Itera
         for heading, cell in zip(table.headings[1:], row[1:], strict=True):
             numbers = tuple(NUMBER.findall(f"{cell.text} {cell.detail}"))
             if heading.detail.startswith("per run"):
-                continue  # energy or cost
+                continue  # cost
             # Two cards are named above the table, above the column, or at the beginning of the row.
             named = [(table.caption, "over"), (heading.text, "/"), (row[0].text, "over")]
             pairs = (re.fullmatch(rf"(\S+) {sign} (\S+)", text) for text, sign in named)

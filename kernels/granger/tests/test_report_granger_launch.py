@@ -117,7 +117,7 @@ def test_claims_are_judged(published):
     assert found["threads that work"] == ["160", "800", "no"]
     assert holds["bytes from device memory"] == "no"
     # 2 us of the profile; .9 ms of the sweep, and 36.74 us by the formula.
-    assert found["time of a launch by the host"] == ["5 µs", "2.00 µs on one", "no"]
+    assert found["time of a launch by the host"] == ["5 µs", "2.00 µs by that of one", "no"]
     assert found["a launch is small beside the rest"] == [
         *("5.0 to 9.3 % of the predicted times", "0.22 % of the measured times", "yes")
     ]
@@ -146,7 +146,7 @@ def test_a_claim_may_hold_on_some_gpus(published):
     }
     (table,) = tables(own(dataclasses.replace(known, profiles=profiles), published)[-1])
     assert cells(table)["time of a launch by the host"] == [
-        *("2 µs", "2.00 µs on one and 3.00 µs on two", "on 1 of 2 GPUs")
+        *("2 µs", "2.00 µs by that of one and 3.00 µs by that of two", "on 1 of 2 hosts")
     ]
 
 

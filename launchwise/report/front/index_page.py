@@ -11,6 +11,7 @@ from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section
 from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.front import finder, tuning_gain
 from launchwise.report.gpus import card_ratios
+from launchwise.report.numbers import winners
 from launchwise.report.scores import AGAINST_USUAL, of_mean
 from launchwise.report.study import StudyData
 
@@ -61,7 +62,8 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         over, name = (card_ratios.STUDY, study.name) if study else (card_ratios.ALL,) * 2
         one = ratios.get((over, name, *pair))
         if one is None:
-            return Cell(MISSING)
+            hosted = study is not None and winners(study)["by_host"].any()
+            return Cell(MISSING, detail="times hold the host's" if hosted else "")
         between = "" if one.interval is None else wording.interval(one.interval, 2)
         return Cell(one.number, detail=f"{between}{one.verdict}")
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from math import isfinite, nan
 
 import numpy as np
 import pandas as pd
@@ -35,8 +34,8 @@ TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's
 WORDS = (
     "Ratio: geometric mean over the problems that both GPUs measured whole, each GPU with the "
     "configuration that is most surely fast. Intervals hold how problems differ and the errors of "
-    "times between visits; of all kernels, each of which counts once, how kernels differ. With "
-    "their hosts: timed by the host's clock."
+    "times between visits; of all kernels, each of which counts once, how kernels differ. Problems "
+    "that the host's clock timed do not count: another host of the same card takes another time."
 )
 
 STUDY, KERNEL, ALL = "study", "kernel", "all kernels"
@@ -56,22 +55,18 @@ class CardRatio:
     count: int  # problems, or kernels
     ratio: float
     interval: Interval  # 95 %; None for two to four, and for predicted times
-    by_host: int  # of the problems, those that the host's clock timed: hosts count in their times
     predicted: bool = False  # whether one of both is known from its datasheet alone
-    energy: float = nan  # of a run on ``gpu`` / that on ``other``; NaN where none has both
 
     def turned(self) -> CardRatio:
         """The same, of ``other`` over ``gpu``."""
         limits = self.interval and (1 / self.interval[1], 1 / self.interval[0])
         gpu, other = self.other, self.gpu
-        ratio, energy = 1 / self.ratio, 1 / self.energy
-        return replace(self, gpu=gpu, other=other, ratio=ratio, interval=limits, energy=energy)
+        return replace(self, gpu=gpu, other=other, ratio=1 / self.ratio, interval=limits)
 
     @property
     def counted(self) -> str:
-        """``66 problems``; how many of them hosts had a part in."""
-        said = wording.plural(self.count, "kernel" if self.over == ALL else "problem")
-        return f"{said}, {self.by_host} with their hosts" if self.by_host else said
+        """``66 problems``."""
+        return wording.plural(self.count, "kernel" if self.over == ALL else "problem")
 
     @property
     def numbers(self) -> list[float | None]:
@@ -126,20 +121,21 @@ def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:
 @remembered
 def compared_problems(study: StudyData) -> pd.DataFrame:
     """Problems of two GPUs: those that both measured whole, or that one measured and the other has
-    a predicted time of, or that both have one of.
+    a predicted time of, or that both have one of. None that a host's clock timed on any GPU.
 
     Returns ``gpu``, ``other`` (each pair in the order of the study), the problem's columns,
     ``own_ms`` and ``other_ms``, ``own_error`` and ``other_error`` (relative, between visits; NaN
-    of predicted times), ``by_host``, and ``energy``, that of a run over that on the other.
+    of predicted times).
     """
     columns = study.problem_columns
     # Not the configuration that the tables name: of those that cannot be told apart that is the
     # usual choice, the slower the larger the errors of a GPU's times are.
     kept = {"surest_ms": "ms", "predicted_ms": "ms", "surest_error": "error"}
-    kept |= {"best_energy_j": "energy"}
     parts = [part.rename(columns=kept) for part in (winners(study), predicted_choices(study))]
     times = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    times = times.reindex(columns=["gpu", *columns, "ms", "error", "by_host", "energy"])
+    times = times.reindex(columns=["gpu", *columns, "ms", "error", "by_host"])
+    times["by_host"] = times["by_host"].eq(True)
+    times = times[~times.groupby(columns)["by_host"].transform("any")]
     known = _candidates(study)
     keys = zip(*(times[name] for name in ("gpu", *columns)), strict=True)
     sets: dict[frozenset[int] | None, int] = {}
@@ -152,8 +148,6 @@ def compared_problems(study: StudyData) -> pd.DataFrame:
     for at, row in zip(pairs.index[~whole], records(pairs[~whole]), strict=True):
         whole[at] = _is_whole(study, row, known)
     found = pairs[whole].reset_index(drop=True)
-    found["by_host"] = found[["by_host", "by_host_of_other"]].eq(True).any(axis=1)
-    found["energy"] = found["energy"].astype(float) / found["energy_of_other"].astype(float)
     sides = {"gpu_of_other": "other", "ms": "own_ms", "ms_of_other": "other_ms"}
     return found.rename(columns={**sides, "error": "own_error", "error_of_other": "other_error"})
 
@@ -192,23 +186,16 @@ def _is_whole(
 
 
 def _ratio(over: str, name: str, gpus: Key, rows: pd.DataFrame) -> CardRatio:
-    own, other, *errors_of, energies = (
+    own, other, *errors_of = (
         rows[name].to_numpy(dtype=float)
-        for name in ("own_ms", "other_ms", "own_error", "other_error", "energy")
+        for name in ("own_ms", "other_ms", "own_error", "other_error")
     )
     logs, errors = np.log(other / own), np.hypot(*errors_of)
     predicted = bool(np.isnan(errors).any())
     ratio, limits = mean_ratio(logs, errors)
-    by_host = int(rows["by_host"].sum())
     known = None if predicted else limits
-    energy, count = _mean_energy(energies), len(rows)
     gpu, beside = map(str, gpus)
-    return CardRatio(over, name, gpu, beside, count, ratio, known, by_host, predicted, energy)
-
-
-def _mean_energy(ratios: np.ndarray) -> float:
-    known = ratios[np.isfinite(ratios)]
-    return float(np.exp(np.log(known).mean())) if len(known) else nan
+    return CardRatio(over, name, gpu, beside, len(rows), ratio, known, predicted)
 
 
 Ratios = dict[tuple[str, str], CardRatio]
@@ -253,9 +240,7 @@ def of_kernels(studies: Sequence[StudyData]) -> Iterator[CardRatio]:
         if len(each_kernel) > 1:
             logs = np.log([each.ratio for each in each_kernel])
             ratio, limits = mean_ratio(logs, np.zeros(len(logs)))
-            hosted = sum(each.by_host > 0 for each in each_kernel)
-            energy = _mean_energy(np.array([each.energy for each in each_kernel]))
-            yield CardRatio(ALL, ALL, *gpus, len(logs), ratio, limits, hosted, False, energy)
+            yield CardRatio(ALL, ALL, *gpus, len(logs), ratio, limits)
 
 
 def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
@@ -286,7 +271,7 @@ def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Sectio
     blocks: list[Block] = []
     for (gpu, other), found in pairs.items():
         over = field("over", lambda each: titles[each.name])
-        fields = [over, *FIGURES, *ENERGY, *_prices(gpu, other, prices)]
+        fields = [over, *FIGURES, *_prices(gpu, other, prices)]
         blocks.append(table_of(f"{gpu} over {other}", fields, found))
         blocks.append(_drawn(found, titles))
     return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
@@ -297,8 +282,6 @@ FIGURES = [
     field("95 % interval", "interval", wording.interval),
     field("of", "counted"),
 ]
-
-ENERGY = [field("energy", "energy", decimals(2), "per run, ×")]
 
 
 def _prices(gpu: str, other: str, prices: Mapping[str, Price]) -> list[Field]:
@@ -312,8 +295,7 @@ def _prices(gpu: str, other: str, prices: Mapping[str, Price]) -> list[Field]:
 def of_pairs(found: Sequence[CardRatio]) -> Table:
     """Ratios of a study's cards, a row per pair."""
     pair = field("cards", lambda each: f"{each.gpu} over {each.other}")
-    energy = ENERGY if any(isfinite(each.energy) for each in found) else []
-    return table_of("How much faster", [pair, *FIGURES, *energy], found)
+    return table_of("How much faster", [pair, *FIGURES], found)
 
 
 def _drawn(shown: Sequence[CardRatio], titles: Mapping[str, str]) -> Figure:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.gpus.profile import WITH_HOST, Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section
@@ -44,12 +44,6 @@ ATTRIBUTES = [
         lambda p: p.ceilings.copy_bandwidth_gbs if p.has_measured_ceilings else None,
         _four,
         "GB/s",
-    ),
-    field(
-        "launch overhead, measured",
-        lambda p: p.ceilings.launch_overhead_us if p.has_measured_ceilings else None,
-        wording.number,
-        "µs",
     ),
     L2,
     field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
@@ -91,7 +85,7 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
             continue
         title, _, ending = name.rpartition("_")
         unit, factor = UNITS[ending]
-        words = title.replace("_", " ")
+        words = title.replace("_", " ") + (", of GPU and host" if name in WITH_HOST else "")
         fields.append(field(words, partial(_in_unit, name=name, factor=factor), _four, unit))
         meanings.append((words, one.description or ""))
     if len(fields) <= sum(one.is_required() for one in Ceilings.model_fields.values()):

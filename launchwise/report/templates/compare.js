@@ -77,10 +77,11 @@
       const own = common.map((place) => gpu.rows.get(place));
       const column = (rows_, at) => rows_.map((row) => row[at]);
       // The ratio that every page shows, unless problems were chosen.
-      const [predicted, ...all] = ratios_.get(`${gpu.place},${reference.place}`) ?? [false, common.length, gpu === reference ? 1 : null, null, null];
+      const told = ratios_.get(`${gpu.place},${reference.place}`);
+      const [predicted, ...all] = told ?? [false, null, gpu === reference ? 1 : null, null, null];
       const both = [...gpu.rows.keys()].filter((place) => reference.rows.has(place));
       const ofChosen = () => meanRatio(both.map((place) => gpu.rows.get(place)), both.map((place) => reference.rows.get(place)));
-      const [count, speed, low, high] = gpu === reference || !chosenOnly ? all : ofChosen();
+      const [count, speed, low, high] = !told || !chosenOnly ? all : ofChosen();
       const best = mean(column(own, BEST));
       const gains = column(own, GAIN);
       const spent = energies.map((place) => gpu.rows.get(place));
@@ -88,7 +89,7 @@
       const [euro, perHour, date, source] = prices[gpu.name] ?? [null, null, null, null];
       return {
         gpu: gpu.name, basis: gpu.basis, best,
-        speed, limits: predicted ? [null, null] : [low, high], count: gpu === reference ? null : count,
+        speed, limits: predicted ? [null, null] : [low, high], count,
         within: predicted ? data.within : "",
         gain: mean(gains),
         gainLimits: own.length === 1 ? own[0].slice(GAIN + 1, GAIN + 3) : overProblems(gains),
@@ -165,7 +166,7 @@
     const line = element("tr");
     line.append(heading("GPU", "", ""));
     for (const [title, unit, , key] of columns) {
-      line.append(heading(title, title === "speed" ? `× ${found.beside}` : key === "joule" ? unit + few : unit, key === "text" ? "" : "number"));
+      line.append(heading(title, title === "speed" ? `× ${found.beside}` : ["joule", "perKwh"].includes(key) ? unit + few : unit, key === "text" ? "" : "number"));
     }
     head.append(line);
     const body = element("tbody");

@@ -212,9 +212,16 @@ def _launch(known: Known) -> Iterator[list[str]]:
     if not cards:
         return
     here = [known.gpus[gpu].ceilings.launch_overhead_us for gpu in cards]
-    told = [f"{wording.number(us)} µs on {gpu}" for gpu, us in zip(cards, here, strict=True)]
+    told = [
+        f"{wording.number(us)} µs by that of {gpu}" for gpu, us in zip(cards, here, strict=True)
+    ]
     held = [_holds(said, us) for us in here]
-    yield ["time of a launch by the host", f"{said:g} µs", wording.listed(told), _of_all(held)]
+    yield [
+        "time of a launch by the host",
+        f"{said:g} µs",
+        wording.listed(told),
+        _of_all(held, "hosts"),
+    ]
     times = [known.measured[gpu][PUBLISHED]["time_us"] for gpu in cards]
     parts = [us / time for us, time in zip(here, times, strict=True)]
     printed = span([100 * said / one.predicted_us for one in known.source.printed], 1)
@@ -226,8 +233,8 @@ def _launch(known: Known) -> Iterator[list[str]]:
     ]
 
 
-def _of_all(held: Sequence[str]) -> str:
-    return held[0] if len(set(held)) == 1 else f"on {held.count('yes')} of {len(held)} GPUs"
+def _of_all(held: Sequence[str], what: str = "GPUs") -> str:
+    return held[0] if len(set(held)) == 1 else f"on {held.count('yes')} of {len(held)} {what}"
 
 
 def _bound(known: Known) -> Iterator[list[str]]:
