@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import complaint, launchwise
+from command_line import launchwise
 from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
@@ -220,8 +220,3 @@ def test_public_sweeps_are_compared_without_options():
         pytest.skip("the tests run outside a repository")
     assert "pnpoly on rtx3090: 4092 rows in both" in done.stdout
     assert done.returncode == 0
-
-
-def test_a_mistake_is_one_line_of_the_process(old):
-    said = complaint(launchwise("compare", "git:no_such_commit", old))
-    assert said.startswith("git:no_such_commit: ")

@@ -101,6 +101,12 @@ def test_a_sweep_goes_out_and_comes_back(here, capsys, kind):
     there = ["--folder", "again", "--recorded", "gpus", *known, *device]
     assert main(["import", "out.json", "--as", "blur", *there]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "a4000: 2 failed, 13 ok"
+    # Every digit is kept.
+    back, given = (foreign.read_one(here / name) for name in ("out.json", "a4000.json.gz"))
+    assert (back.device_name, back.problem) == (given.device_name, given.problem)
+    assert {str(row.configuration): row for row in back.rows} == {
+        str(row.configuration): row for row in given.rows
+    }
 
 
 def test_files_of_other_programs(here, capsys):

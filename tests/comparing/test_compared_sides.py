@@ -145,10 +145,6 @@ def test_without_git_a_commit_is_one_line(monkeypatch, tmp_path):
     assert refusal("git:HEAD") == "git: is not installed"
 
 
-def _truncated(path):
-    path.write_bytes(path.read_bytes()[:-100])
-
-
 def _twice(path):
     shutil.copy(path, path.with_name("copy.parquet"))
 
@@ -160,10 +156,8 @@ def _empty(path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (_truncated, "is not a complete Parquet file"),
         (_twice, f"holds {WORKLOAD} on {GPU}, as "),
         (_empty, "gpu: has no row"),
-        (lambda path: path.unlink(), "holds no sweep"),
     ],
 )
 def test_a_wrong_file_is_one_line_with_its_name(recorded, changed, spoil, said):
@@ -173,17 +167,3 @@ def test_a_wrong_file_is_one_line_with_its_name(recorded, changed, spoil, said):
         compare(recorded, changed)
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(changed))
-
-
-def test_a_file_of_another_kind_is_refused_by_name():
-    path = ROOT / "data/recorded/h200/tridiagonal_device.counters.parquet"
-    assert refusal(path) == f"{path}: holds counters, not measurements"
-    assert refusal("nothing") == "nothing: is missing: neither a folder nor a file"
-
-
-def test_no_sweep_in_common_says_what_each_side_has(changed):
-    with pytest.raises(UserError) as caught:
-        compare(changed, ROOT / "data/public/gpus")
-    assert "no sweep in common" in str(caught.value)
-    assert f"{changed} has {WORKLOAD} on {GPU};" in str(caught.value)
-    assert "convolution on mi250x, 8 more" in str(caught.value)

@@ -18,17 +18,9 @@ TIMES = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
 def sweep(tmp_path, times):
     """A cache of two tunables, bx and by."""
     entries = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in times.items()}
-    return foreign.write(
-        tmp_path / "c.json",
-        {
-            "device_name": "NVIDIA A100-PCIE-40GB",
-            "kernel_name": "k",
-            "problem_size": [64, 64],
-            "tune_params_keys": ["bx", "by"],
-            "objective": "time",
-            "cache": entries,
-        },
-    )
+    header = {"problem_size": [64, 64], "tune_params_keys": ["bx", "by"], "tune_params": {}}
+    content = foreign.cache("NVIDIA A100-PCIE-40GB", cache=entries, **header)
+    return foreign.write(tmp_path / "c.json", content)
 
 
 def t1(tmp_path, *conditions):
