@@ -6,28 +6,14 @@ of these where Debian's package of it is installed.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from samples import ROOT
 
-INIT = """
-module() {
-  [ "$1" = load ] || return 1
-  shift
-  for name in "$@"; do
-    if [ "$name" != cuda/13.0 ]; then
-      echo "Lmod has detected the following error: The following module(s) are unknown:" >&2
-      echo "   \\"$name\\"" >&2
-      return 1
-    fi
-    export PATH="/opt/$name/bin:$PATH" CUDA_HOME="/opt/a b
-c"
-    unset OLD_CUDA
-  done
-}
-"""
 LOADER = """
 import json, os, sys
 from launchwise.base.errors import UserError
@@ -44,7 +30,7 @@ print(json.dumps(dict(os.environ)))
 def home(tmp_path):
     """Folder of a module system."""
     (tmp_path / "init").mkdir()
-    (tmp_path / "init" / "bash").write_text(INIT)
+    shutil.copy(ROOT / "tests" / "base" / "data" / "init.bash", tmp_path / "init" / "bash")
     return tmp_path
 
 

@@ -9,38 +9,9 @@ from functools import cache
 import pytest
 from samples import ROOT
 
-GENERAL = {"base", "gpus", "workloads", "tables", "experiment"}
+from launchwise.base.typed import read_yaml
 
-BELOW = {
-    "base": set(),
-    "gpus": {"base"},
-    "cuda_text": set(),
-    "workloads": {"base", "gpus", "cuda_text"},
-    "cpu": {"base", "gpus", "cuda_text", "workloads"},
-    "tables": {"base", "gpus", "workloads"},
-    "experiment": {"base", "gpus", "workloads"},
-    "search": {"base", "workloads"},
-    "importing": GENERAL,
-    "measuring": GENERAL | {"cuda_text", "search"},
-    "comparing": GENERAL | {"measuring"},
-    "cuda": GENERAL | {"measuring"},
-    "learning": GENERAL | {"search"},
-    "exporting": GENERAL | {"learning"},
-    "report": GENERAL | {"measuring", "learning", "exporting"},
-    "workflow": GENERAL | {"measuring", "learning", "report"},
-    "cli": GENERAL
-    | {
-        "comparing",
-        "cpu",
-        "cuda_text",
-        "exporting",
-        "importing",
-        "measuring",
-        "learning",
-        "report",
-        "workflow",
-    },
-}
+BELOW = {room: {*below} for room, below in read_yaml(ROOT / "tests/base/data/rooms.yaml").items()}
 """Room to the rooms that it may import, beside itself."""
 
 LIBRARY = ROOT / "launchwise"

@@ -54,29 +54,6 @@ def test_snakemake_plans_what_the_printed_line_says(here, capsys):
         assert f"rule {stage}:" in said
 
 
-@pytest.mark.slow
-def test_from_files_to_the_report_in_an_empty_folder(here, capsys):
-    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
-    *_, line = capsys.readouterr().out.splitlines()
-    name, *words = shlex.split(line.removeprefix("run: "))
-    assert name == "snakemake"
-    settings = yaml.safe_load((here / "kernels" / "blur" / "settings.yaml").read_text())
-    assert list(settings["gpus"]) == list(DEVICES)
-    # Models that take little time: no figure of theirs is looked at.
-    study = here / "kernels" / "blur" / "studies" / "blur_transfer" / "study.yaml"
-    asked = yaml.safe_load(study.read_text())
-    asked["own_models"]["chosen"]["parameters"] = {"members": "knn, nearest_size"}
-    study.write_text(yaml.safe_dump({**asked, "models": ["knn", "chosen"]}))
-    command = [*words, "--quiet", "all"]
-    done = forked(run_snakemake, command, here, at_home(here), seconds=200)
-    assert done.returncode == 0, done.stderr[-3000:]
-    pages = (here / "results" / "report").rglob("*.html")
-    assert any("each GPU left out of training" in page.read_text() for page in pages)
-    # The lookup's command for sizes without an answer names the settings: there is no config.yaml.
-    front = (here / "results" / "report" / "index.html").read_text()
-    assert 'data-options="--configfile\nkernels/blur/settings.yaml"' in front
-
-
 def test_flags_come_first_and_json_has_everything(here, capsys):
     foreign.write(here / "a6000.json.gz", foreign.cache(DEVICES["a6000"], 90.0))
     assert main(["import", *ALL, "--as", "blur"]) == 0

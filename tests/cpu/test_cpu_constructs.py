@@ -186,24 +186,6 @@ def test_a_missing_barrier_between_operations_of_warps_is_found(tmp_path, barrie
     assert not all(softmax(device) for _ in ORDERS)
 
 
-SUM = """
-__device__ float sum_of_warp(float value) {
-    for (int apart = 16; apart; apart /= 2) value += __shfl_xor_sync(0xffffffffu, value, apart);
-    return value;
-}
-__global__ void sum(float *out, const float *in) {
-    __shared__ float sums[8];
-    float value = sum_of_warp(in[threadIdx.x]);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    if (threadIdx.x / 32 == READER) {
-        value = sum_of_warp(threadIdx.x % 32 < 8 ? sums[threadIdx.x % 32] : 0.0f);
-        if (threadIdx.x % 32 == 0) *out = value;
-    }
-}
-"""
-
-
 @pytest.mark.parametrize("reader", [0, 7])
 def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path, reader):
     values = np.arange(256, dtype=np.float32)
@@ -214,9 +196,10 @@ def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path, reader):
         found = launch(device, build, "sum", ONE, (256, 1, 1), arguments)[0]
         return float(found[0]) == values.sum()
 
-    device = device_for(tmp_path / "right", {"sum.cu": SUM})
+    text = (KERNELS / "sum.cu").read_text()
+    device = device_for(tmp_path / "right", {"sum.cu": text})
     assert all(right(device) for _ in ORDERS)
-    device = device_for(tmp_path / "wrong", {"sum.cu": SUM.replace("__syncthreads();", "")})
+    device = device_for(tmp_path / "wrong", {"sum.cu": text.replace("__syncthreads();", "")})
     assert not all(right(device) for _ in ORDERS)
 
 

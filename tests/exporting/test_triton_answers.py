@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 from edits import with_value
+from samples import ROOT
 from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
 
 import launchwise
 from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError
+from launchwise.base.typed import read_yaml
 from launchwise.exporting.triton import MODULE, write_triton
+
+CASES = read_yaml(ROOT / "tests/exporting/data/mistakes.yaml")
 
 BIG = "Made-up Big 80GB"
 
@@ -155,45 +159,11 @@ def test_a_launch_that_does_not_fit_is_one_line(made):
         decorated[(1,)](*arguments(16, 1000), BLOCK=64)
 
 
-WRONG = [
-    (
-        ("problem", "rows"),
-        "m",
-        "problem.rows: scaled has no argument m (its own: y, x, rows, n, factor, BLOCK, HALF)",
-    ),
-    (("kernel",), "other", "kernel: the file is of other, not of scaled: export it anew"),
-    (("tunables", 0), "TILE", "TILE: is no constexpr of scaled (its own: BLOCK, HALF)"),
-    *(
-        (
-            ("problem", name),
-            None,
-            f"problem.{name}: no argument of scaled states it: say where, such as "
-            f'problem={{"{name}": "{place}"}}',
-        )
-        for name, place in (("rows", "y.shape[0]"), ("dtype", "y.dtype"))
-    ),
-    *(
-        (place, value, f"{named}: is damaged, {value!r} cannot stand here: export it anew")
-        for named, place, value in (
-            ("problem.rows", ("problem", "rows"), 5),
-            ("answers[1].configuration.BLOCK", ("answers", 1, "configuration", 0), "x"),
-            ("answers[0].configuration.num_warps", ("answers", 0, "configuration", 1), 1.5),
-            ("fallback.num_warps", ("fallback", 1), "4"),
-            ("answers[3].device", ("answers", 3, "device"), "huge"),
-            ("answers[1].time_ms", ("answers", 1, "time_ms"), "x"),
-        )
-    ),
-    (("format",), "x", "format: must be"),
-    (("answers",), ..., "is damaged (KeyError: 'answers'): export it anew"),
-    (
-        ("answers", 0, "problem", 0),
-        1.5,
-        "is damaged (TypeError: 'float' object cannot be interpreted as an integer)",
-    ),
-]
+# Nothing there.
+LACKING = (["answers"], ..., "is damaged (KeyError: 'answers'): export it anew")
 
 
-@pytest.mark.parametrize(("place", "value", "said"), WRONG)
+@pytest.mark.parametrize(("place", "value", "said"), [*CASES["triton"], LACKING])
 def test_a_wrong_file_is_one_line(made, tmp_path, place, value, said):
     content = with_value(json.loads(made[1].read_text()), place, value)
     shutil.copy(made[1].with_suffix(".py"), tmp_path)
@@ -325,22 +295,6 @@ def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(made, tm
     )
     with pytest.raises(AnswerError, match=said):
         stated[(1,)](*arguments(16, 2000))
-
-
-def test_decorators_in_a_wrong_order_are_one_line_at_import(made, tmp_path):
-    first = r"scaled: autotuned is the first decorator: @triton\.heuristics stands below it"
-    decorated = launchwise.autotuned(made[1])(kernel())
-    with pytest.raises(AnswerError, match=first):
-        Heuristics(decorated, {"HALF": lambda given: given["BLOCK"] // 2})
-    assert not hasattr(decorated, "arg_names")
-    remove = (
-        r"scaled: another decorator below chooses configurations, too: remove @triton\.autotune"
-    )
-    tuned = kernel()
-    tuned.configs = []
-    for below in (tuned, Heuristics(tuned, {}), decorated):
-        with pytest.raises(AnswerError, match=remove):
-            launchwise.autotuned(made[1])(below)
 
 
 def test_a_cache_without_triton_is_one_line(made, monkeypatch):

@@ -142,6 +142,7 @@ TUNE = 'triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])'
         ((TUNE, DECORATED), "autotuned is the first decorator"),
         ((DECORATED, TUNE), "remove @triton.autotune"),
         ((DECORATED, HALF, TUNE), "remove @triton.autotune"),
+        ((DECORATED, DECORATED), "remove @triton.autotune"),
         ((DECORATED, HALF), "fine"),
     ],
 )

@@ -66,7 +66,7 @@ def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(inst
 
 
 @pytest.mark.slow
-def test_an_import_leads_to_recommendations_and_exports(installed, tmp_path):
+def test_an_import_leads_to_recommendations_exports_and_the_report(installed, tmp_path):
     files = []
     for name, scale in (("A4000", 1.0), ("A6000", 0.6)):
         path = foreign.write(tmp_path / f"{name}.json", foreign.cache(f"NVIDIA RTX {name}", scale))
@@ -86,6 +86,14 @@ def test_an_import_leads_to_recommendations_and_exports(installed, tmp_path):
     gpu = ("--gpu", "a4000", "w=4096", "h=4096")
     answer = installed.run("launchwise", "recommend", name, *gpu, *settings, folder=tmp_path)
     assert "block_size_x" in answer.stdout, answer.stderr
+    made = installed.run(*line, "--quiet", "all", folder=tmp_path)
+    assert made.returncode == 0, made.stderr[-3000:]
+    report = tmp_path / "results" / "report"
+    pages = [page.read_text() for page in report.rglob("*.html")]
+    assert any("each GPU left out of training" in page for page in pages)
+    # The lookup's command for sizes without an answer names the settings: there is no config.yaml.
+    front = (report / "index.html").read_text()
+    assert 'data-options="--configfile\nkernels/blur/settings.yaml"' in front
     # The next version goes on with these results: its number alone makes nothing again.
     with next_version(installed) as number:
         planned = installed.run(*line, "-n", "--", f"export_{name}", folder=tmp_path)

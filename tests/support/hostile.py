@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import ExportedFormulas
@@ -45,21 +49,9 @@ TEXTS = (
 """Quotes, ends of comments, tags, formulas, and characters that nobody sees."""
 
 
-SPEC = {
-    "workload": "exported",
-    "title": "texts",
-    "problem": {
-        "n": {"type": "integer", "minimum": 1},
-        "kind": {"type": "category", "values": ["x"]},
-    },
-    "tunables": {
-        "bx": {"kind": "launch", "values": [8], "neutral": 0},
-        "mode": {"kind": "launch", "values": ["x"], "neutral": "x"},
-    },
-    "variants": {"x": {"tunables": ["bx", "mode"]}},
-    "baseline": {"variant": "x", "bx": 8, "mode": "x"},
-    "work": {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"},
-}
+SPEC: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("specs").joinpath("exported.yaml").read_text()
+)
 
 
 def spec_of(texts: Sequence[str]) -> Spec:

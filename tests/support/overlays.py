@@ -16,29 +16,10 @@ from launchwise.experiment.loading import load_experiment
 
 STUDY = "studies.stencil_block"
 
-BASE: dict[str, Any] = {
-    "seed": 1,
-    "workloads": ["kernels"],
-    "gpus": {"h200": {"source": "recorded"}, "h200.sm72": {"source": "recorded"}},
-    "models": {"knn": {"kind": "knn", "title": "kNN"}, "tree": {"kind": "tree", "title": "x"}},
-}
-
-ASKED: dict[str, Any] = {
-    "title": "x",
-    "question": "x?",
-    "models": ["knn"],
-    "splits": {
-        "sizes": {
-            "kind": "problems",
-            "title": "x",
-            "train": {"n": [64]},
-            "test": {"n": [100]},
-        },
-        "transfer": {"kind": "leave_one_gpu_out", "title": "x"},
-    },
-}
-
-SWEPT = {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}
+PARTS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("overlays.yaml").read_text(encoding="utf-8")
+)
+BASE, ASKED, SWEPT = PARTS["settings"], PARTS["study"], PARTS["sweep"]
 
 
 def experiment(*overlays: str | dict[str, Any], said: dict[str, Any] | None = None) -> Experiment:

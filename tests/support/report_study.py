@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import Ceilings, GpuProfile
@@ -38,43 +39,11 @@ TIMES_MS = {
 }
 
 
-SCORE: dict[str, Any] = {
-    "gpu": "big",
-    "commit": "0123456789abcdef",
-    "frozen_at": "2026-11-25T08:57:00+00:00",
-    "digest": "fedcba9876543210",
-    "new_gpu": False,
-    "problems": 40,
-    "fraction_geometric_mean": 0.974,
-    "fraction_interval": [0.969, 0.979],
-    "fraction_p5": 0.95,
-    "best_of_5": 0.989,
-    "gain_geometric_mean": 1.13,
-    "harmed": 2,
-    "kept_usual": 6,
-    "missed": 4,
-    "worthwhile": 22,
-    "covered": None,
-    "times_covered": None,
-}
+KNOWN: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("report_study.yaml").read_text(encoding="utf-8")
+)
+SCORE = KNOWN["score"]
 """What a blind test of the study's first GPU found."""
-
-
-KNN_TRAINING = {
-    "folds": [
-        {
-            "split": "sizes",
-            "fold": "all",
-            "rows": 5,
-            "trials": 3,
-            "parameters": {"neighbours": 2},
-            "seconds_search": 1.0,
-            "seconds_fit": 0.5,
-            "features_dropped": ["gpu_clock_mhz", "itemsize"],
-        }
-    ],
-}
-"""What training says of the model ``knn``."""
 
 
 def profile(name: str, sms: int = 8, copy_gbs: float = 1000.0) -> GpuProfile:
@@ -118,23 +87,7 @@ def sweep(spec: Spec, gpu: str) -> pd.DataFrame:
         workload=spec.workload,
         reason=np.where(table["status"] == "ok", "", "launch failed"),
         times_ms=pd.Series([np.empty(0) for _ in table.index], index=table.index, dtype=object),
-        relative_error=0.001,
-        spread_ms=0.002,
-        outlier_repeats=0,
-        timer="events",
-        attempt=1,
-        throttle="",
-        control_ratio=1.002,
-        sm_clock_mhz=1980.0,
-        temperature_c=50.0,
-        power_w=300.0,
-        card="0123456789abcdef",
-        driver="1.0",
-        toolkit="13.0",
-        backend="test",
-        commit="b" * 40,
-        seed=1,
-        measured_at="2026-01-02T03:04:05+00:00",
+        **KNOWN["row"],
     )
 
 
@@ -306,7 +259,7 @@ def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
         profiles=profiles,
         sweeps={gpu: sweep(spec, gpu) for gpu in gpus},
         evaluation=rows,
-        models={"knn": KNN_TRAINING, "tree": {}},
+        models={"knn": KNOWN["training"], "tree": {}},
         facts={**summary, "predictions": prediction_errors(timed, ["knn", "tree"], domain)},
         table=named_table(answers(spec, list(gpus)), domain, "tiny"),
     )
