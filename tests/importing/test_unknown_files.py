@@ -5,8 +5,10 @@ import io
 import zipfile
 
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.importing.files import KNOWN, read_text
 from launchwise.importing.reading import read_sweeps
 
@@ -20,39 +22,8 @@ def zipped(**members):
     return target.getvalue()
 
 
-WISDOM = (
-    '{"version": "1.0", "tunable_parameters": ["x", "y"], "objective": "time"}\n'
-    '{"problem_size": [64], "config": [16, 1], "time": 0.5, "device_name": "A"}\n'
-)
-
 UNKNOWN = {
-    "a cache of something else": ("a.json", '{"cache": {"hits": 3}, "version": 1}'),
-    "results of something else": (
-        "a.json",
-        '{"results": [{"kernel": "k", "time": 0.27, "parameters": {"A": 16}}]}',
-    ),
-    "results of hyperfine": ("a.json", '{"results": [{"command": "ls", "times": [0.1]}]}'),
-    "no results": ("a.json", '{"results": []}'),
-    "no results of KTT": ("a.json", '{"Results": []}'),
-    "results and metadata of something else": (
-        "a.json",
-        '{"Metadata": {"author": "x"}, "Results": [{"a": 1}]}',
-    ),
-    "one configuration per size": ("E=8,N=64.json", '{"1": {"BLOCK_M": 16, "num_warps": 4}}'),
-    "an empty object": ("a.json", "{}"),
-    "an empty list": ("a.json", "[]"),
-    "numbers": ("a.json", "[1, 2, 3]"),
-    "lists of numbers": ("a.json", "[[1, 2], [3, 4]]"),
-    "rows without a time": ("a.json", '[{"x": 1, "score": 2.5}, {"x": 2, "score": 3.5}]'),
-    "rows whose time has no unit": ("a.json", '[{"x": 1, "runtime": 2.5}]'),
-    "rows without a tunable": ("a.json", '[{"time": 2.5}, {"time": 3.5}]'),
-    "lines without a time": ("a.jsonl", '{"x": 1}\n{"x": 2}\n'),
-    "wisdom": ("k.json.wisdom", WISDOM),
-    "wisdom by its content": ("k.txt", WISDOM),
-    "HTML": ("a.html", "<!DOCTYPE html><html><body>404</body></html>"),
-    "XML": ("a.xml", '<?xml version="1.0"?><Results/>'),
-    "a text": ("a.txt", "block_size_x is 16 and this took long"),
-    "a program": ("a.py", "import kernel_tuner\nprint(1, 2)\n"),
+    **read_yaml(ROOT / "tests/importing/data/unknown.yaml"),
     "a binary": ("a.bin", b"\x7fELF\x02\x01\x01\x00\x00"),
     "zeros": ("a.json", b"\x00" * 64),
     "Parquet": ("a.parquet", b"PAR1\x15\x04"),

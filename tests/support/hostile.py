@@ -17,37 +17,10 @@ from launchwise.workloads.spec import Spec
 
 CANARY = "canary"  # File that code of a hostile text writes into the current folder
 
-TEXTS = (
-    f'"""\nopen("{CANARY}", "w")\n"""',
-    f"'''\nopen('{CANARY}', 'w')\n'''",
-    f'" + str(open("{CANARY}", "w")) + "',
-    f'");system("touch {CANARY}");("',
-    f"*/\nint canary = system('{CANARY}');\n/*",
-    f"\nint canary = __builtin_trap();\n// touch {CANARY}",
-    "ends in a backslash\\",
-    "ends in a trigraph??/",
-    "??/\nint canary;",
-    "%s {0} {title} %{x} $\\frac{$",
-    f"$(touch {CANARY}) `touch {CANARY}`; touch {CANARY}",
-    "zero\0in it",
-    "\u202etxet siht sesrever\u202c\u2066",
-    "\x1b]0;title\x07\x1b[31m",
-    "line\u2028separator\x85next",
-    "</script><script>document.title = 'canary'</script>",
-    "<!--<script>",
-    "]]><img src=x onerror=canary()>",
-    '" onmouseover="canary()" \'',
-    "</textarea></title></style><canary>",
-    '<a href="javascript:canary()">x</a>',
-    "=cmd|'/C calc'!A0",
-    "@SUM(1+1)*cmd|'/C calc'!A0",
-    "-2+3+cmd|'/C calc'!A0",
-    "\t=1+1",
-    "a,b\r\nc",
-    "\ufeffmark",
+TEXTS: tuple[str, ...] = tuple(
+    yaml.safe_load(Path(__file__).with_name("hostile.yaml").read_text(encoding="utf-8"))
 )
 """Quotes, ends of comments, tags, formulas, and characters that nobody sees."""
-
 
 SPEC: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("specs").joinpath("exported.yaml").read_text()
