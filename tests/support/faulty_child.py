@@ -33,6 +33,7 @@ from launchwise.workloads.device import Launch
 
 PIPE = os.dup(1)  # The pipe that events go to: `run` puts another file in its place
 
+FAILED = "cuLaunchKernel failed"
 MARKED = {"variant": "column", "tz": 2}
 
 
@@ -54,14 +55,9 @@ def die_of(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-def be_refused() -> None:
-    """What a launch with too many threads does: the context lives on."""
-    raise LaunchFailed("cuLaunchKernel failed: too many resources requested", fatal=False)
-
-
-def find_no_memory() -> None:
-    """What a buffer of one configuration does on a full card."""
-    raise OutOfMemory("0.07 GB cannot be allocated")
+def fail(error: Exception) -> None:
+    """What a launch raises."""
+    raise error
 
 
 def divide_by_zero() -> None:
@@ -100,27 +96,16 @@ def sleep_for_ever() -> None:
         signal.pause()
 
 
-def complain_in_bytes_and_die() -> None:
-    """Die with last words that are no text."""
-    os.write(2, b"\xff\xfe\x80 no text\n")
-    os._exit(9)
-
-
-def end_by_itself() -> None:
-    """End as if all were well, with last words."""
-    os.write(2, b"no licence\n")
-    os._exit(0)
+def end_with(code: int, words: bytes) -> None:
+    """End by itself, with last words that may be no text."""
+    os.write(2, words)
+    os._exit(code)
 
 
 def wait_to_be_told() -> None:
     """Wait for the file $STARTS.go, then be as good as any other."""
     while not Path(os.environ["STARTS"] + ".go").exists():
         time.sleep(0.005)
-
-
-def have_wrong_cells() -> None:
-    """What a card with worn memory says at any launch."""
-    raise LaunchFailed("cuLaunchKernel failed: uncorrectable ECC error encountered", fatal=True)
 
 
 def lose_the_card() -> None:
@@ -132,19 +117,23 @@ def lose_the_card() -> None:
 FAULTS: dict[str, Callable[[], None]] = {
     "killed": lambda: die_of(signal.SIGKILL),
     "crashed": lambda: die_of(signal.SIGSEGV),
-    "refused": be_refused,
-    "memory": find_no_memory,
+    # A launch with too many threads, and a buffer on a full card: the context lives on.
+    "refused": lambda: fail(LaunchFailed(f"{FAILED}: too many resources requested", fatal=False)),
+    "memory": lambda: fail(OutOfMemory("0.07 GB cannot be allocated")),
+    # What a card with worn memory says at any launch.
+    "memory cells": lambda: fail(
+        LaunchFailed(f"{FAILED}: uncorrectable ECC error encountered", fatal=True)
+    ),
     "python": divide_by_zero,
     "nonsense": lambda: talk_nonsense(sleep_for_ever),
     "nonsense, dead": lambda: talk_nonsense(lambda: die_of(signal.SIGKILL)),
     "half a row, dead": say_half_a_row_and_die,
     "mute": fall_mute,
     "asleep": sleep_for_ever,
-    "ended": end_by_itself,
-    "bytes, dead": complain_in_bytes_and_die,
+    "ended": lambda: end_with(0, b"no licence\n"),
+    "bytes, dead": lambda: end_with(9, b"\xff\xfe\x80 no text\n"),
     "waiting": wait_to_be_told,
     "lost": lose_the_card,
-    "memory cells": have_wrong_cells,
 }
 
 
