@@ -18,6 +18,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from string import Template
 
 from slurm_accounting import SlurmAccounting
 
@@ -28,7 +29,7 @@ FILES = ("slurm.conf", "gres.conf", "slurmdbd.conf")
 MARK = "# A test of launchwise made this file.\n"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "sinfo")
 HOST = "127.0.0.1"
-WITHOUT_ACCOUNTING = ["AccountingStorageType=accounting_storage/none"]
+NAME = socket.gethostname().partition(".")[0]
 
 
 def unusable() -> str | None:
@@ -73,7 +74,7 @@ class OneMachineSlurm:
         self._accounts = accounts
         # Of slurmctld, of each node, and of slurmdbd.
         self._ports = _free_ports(len(self.nodes) + 2)
-        self._accounting = SlurmAccounting(folder, HOST, self._ports[-1], self._socket)
+        self._accounting = SlurmAccounting(folder)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -98,7 +99,7 @@ class OneMachineSlurm:
         self._accounting.make_database()
         path = CONFIGURATION / "slurmdbd.conf"
         path.touch(mode=0o600)
-        path.write_text(MARK + self._accounting.configuration())
+        path.write_text(MARK + self._filled("slurmdbd.conf"))
         self._run("mariadbd", *self._accounting.database())
         _wait("mariadbd", (self.folder / "sql").exists)
         self._run("slurmdbd", "slurmdbd", "-D", **self._accounting.environment)
@@ -231,49 +232,32 @@ class OneMachineSlurm:
             process.wait(10)
 
     def _configuration(self) -> str:
-        host = socket.gethostname().split(".")[0]
-        lines = [
-            "ClusterName=launchwise",
-            f"SlurmctldHost={host}({HOST})",
-            f"SlurmctldPort={self._ports[0]}",
-            "SlurmUser=root",
-            "SlurmdUser=root",
-            f"AuthInfo=socket={self._socket}",
-            f"StateSaveLocation={self.folder}/state",
-            f"SlurmdSpoolDir={self.folder}/spool.%n",
-            f"SlurmctldPidFile={self.folder}/slurmctld.pid",
-            f"SlurmdPidFile={self.folder}/slurmd.%n.pid",
-            f"SlurmctldLogFile={self.folder}/slurmctld.log",
-            f"SlurmdLogFile={self.folder}/slurmd.%n.log",
-            # No cgroups: they may not be had in a container.
-            "ProctrackType=proctrack/linuxproc",
-            "TaskPlugin=task/none",
-            "JobAcctGatherType=jobacct_gather/none",
-            *(self._accounting.controller_lines() if self._accounts else WITHOUT_ACCOUNTING),
-            "MpiDefault=none",
-            "SelectType=select/cons_tres",
-            "SelectTypeParameters=CR_Core_Memory",
-            # Nodes say that they have more than this machine.
-            "SlurmdParameters=config_overrides",
-            "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0",
-            "DefMemPerCPU=500",
-            # A node that was set down stays so.
-            "ReturnToService=1",
-            # Snakemake asks squeue: ended jobs must stay there for a while.
-            "MinJobAge=3600",
-            "KillWait=10",  # seconds from SIGTERM to SIGKILL at a time limit
-            "GresTypes=gpu",
-        ]
+        text = self._filled("slurm.conf")
+        if self._accounts:
+            text += self._filled("accounting.conf")
+        lines = [] if self._accounts else ["AccountingStorageType=accounting_storage/none"]
         for node, port in zip(self.nodes, self._ports[1:-1], strict=True):
             gpu = f" Gres=gpu:{node}:{self.gpus[node]}" if node in self.gpus else ""
             feature = f" Feature={self._features[node]}" if node in self._features else ""
-            address = f"NodeHostname={host} NodeAddr={HOST} Port={port}"
+            address = f"NodeHostname={NAME} NodeAddr={HOST} Port={port}"
             lines.append(f"NodeName={node} {address} CPUs=8 RealMemory=64000{gpu}{feature}")
         for name, nodes in self._partitions.items():
             default = " Default=YES" if name == "cpu" else ""
             listed = f"PartitionName={name} Nodes={','.join(nodes)}"
             lines.append(f"{listed} MaxTime=120 State=UP{default}")
-        return "\n".join(lines) + "\n"
+        return text + "\n".join(lines) + "\n"
+
+    def _filled(self, name: str) -> str:
+        """A file of configuration with the places and ports of this cluster."""
+        text = Path(__file__).with_name("slurm").joinpath(name).read_text(encoding="utf-8")
+        return Template(text).substitute(
+            name=NAME,
+            host=HOST,
+            port=self._ports[0],
+            accounting_port=self._ports[-1],
+            folder=self.folder,
+            munge=self._socket,
+        )
 
     def _gpus(self) -> str:
         lines = ["AutoDetect=off"]

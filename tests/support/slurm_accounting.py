@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,12 +26,10 @@ class SlurmAccounting:
     """A database and slurmdbd for one cluster.
 
     ``folder``: where the database and the sockets lie; short, because sockets have short names.
-    ``port``: of slurmdbd, on the loopback address ``host``.
-    ``munge``: socket of munged.
     """
 
-    def __init__(self, folder: Path, host: str, port: int, munge: Path) -> None:
-        self._folder, self._host, self._port, self._munge = folder, host, port, munge
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     @property
     def environment(self) -> dict[str, str]:
@@ -53,34 +50,6 @@ class SlurmAccounting:
         # What the machine loses when its power fails matters to nobody.
         quick = ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M")
         return ("mariadbd", *own, *places, f"--pid-file={self._folder / 'sql.pid'}", *quick)
-
-    def configuration(self) -> str:
-        """``slurmdbd.conf``."""
-        lines = [
-            f"DbdHost={socket.gethostname().partition('.')[0]}",
-            f"DbdAddr={self._host}",
-            f"DbdPort={self._port}",
-            "SlurmUser=root",
-            f"AuthInfo=socket={self._munge}",
-            "StorageType=accounting_storage/mysql",
-            "StorageHost=localhost",
-            "StorageUser=root",
-            "StorageLoc=slurm",
-            f"LogFile={self._folder / 'slurmdbd.log'}",
-            f"PidFile={self._folder / 'slurmdbd.pid'}",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def controller_lines(self) -> list[str]:
-        """Lines of ``slurm.conf``: jobs without an account of their user are refused."""
-        return [
-            "AccountingStorageType=accounting_storage/slurmdbd",
-            f"AccountingStorageHost={self._host}",
-            f"AccountingStoragePort={self._port}",
-            # What it is called for munge: the place of its socket.
-            f"AccountingStoragePass={self._munge}",
-            "AccountingStorageEnforce=associations,qos",
-        ]
 
     def add(self, do: Callable[..., None], accounts: Sequence[str]) -> None:
         """Give root some accounts, the first one as the default, and one QOS beside ``normal``."""
