@@ -115,8 +115,9 @@ class Accesses:
         """The largest expression around a pointer that is still one into the same array."""
         while (parent := node.parent) is not None:
             sums = parent.type == "binary_expression" and bool(self.place(parent, frame)[0])
-            if parent.type == "argument_list" and _is_cast(parent.parent):
-                node = parent.parent or parent
+            call = parent.parent if parent.type == "argument_list" else None
+            if call is not None and call.type == "call_expression" and uncast(call) != call:
+                node = call
             elif sums or parent.type in ("parenthesized_expression", "cast_expression"):
                 node = parent
             else:
@@ -192,10 +193,6 @@ class Accesses:
         """Whether a kernel reads a range of an array's elements: ``x[v + 1] - x[v]``."""
         texts = {"".join(plain(one.index).split()) for one in self.of(array) if one.index}
         return any(f"{text}+1" in texts for text in texts if text.isidentifier())
-
-
-def _is_cast(node: Node | None) -> bool:
-    return node is not None and node.type == "call_expression" and uncast(node) != node
 
 
 def _given(pointer: Node) -> str:

@@ -8,18 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tree_sitter import Node
-
 from launchwise.base.expressions import evaluate
-from launchwise.cli.new.body import Polynomial, expression, read
-from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
+from launchwise.base.literals import whole
+from launchwise.cli.new.shapes import PITCH, Reading, draft_shape, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.tunables import needed_nodes, used_constants
 from launchwise.cli.new.yaml_lines import Line
-from launchwise.cuda_text.syntax import child, has_word, plain, text_of, tokens_of, walk
-from launchwise.cuda_text.types import BYTES, bare
+from launchwise.cuda_text.syntax import child, has_word, plain, text_of, walk
+from launchwise.cuda_text.types import BYTES
 
 _UNKNOWN_BYTES = 16  # Bytes of a structure that the file does not show
+_LONGEST_SAID = 80  # Most letters of an expression that a question says
 _INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 
@@ -97,7 +96,12 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
         # A vector by value is a structure with the fields x, y, z and w.
         kind = dict.fromkeys("xyzw"[: one.width], one.type)
     if isinstance(kind, dict):
-        fields = {name: _field(one.name, name, each, sizes) for name, each in kind.items()}
+        fields = {
+            name: sizes.renamed.get(
+                f"{one.name}.{name}", "1.0" if "float" in each or "complex" in each else "1"
+            )
+            for name, each in kind.items()
+        }
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
     value: Any = sizes.renamed.get(one.name)
     if value is not None:
@@ -107,13 +111,6 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
         return {"type": kind, "value": value}, [unclear, "elements per row"]
     real = "float" in one.type or (kind in reading.kernel.types.values() and not one.counts)
     return {"type": kind, "value": 1.0 if real else 1}, [unclear, "value"]
-
-
-def _field(owner: str, name: str, kind: str, sizes: Sizes) -> str:
-    """Value of a field: a problem parameter of that name, or 1."""
-    if f"{owner}.{name}" in sizes.renamed:
-        return sizes.renamed[f"{owner}.{name}"]
-    return "1.0" if "float" in kind or "complex" in kind else "1"
 
 
 def _argument_name(name: str, taken: Sequence[str]) -> str:
@@ -161,57 +158,26 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
         return HostLaunch()
     place = one.node.start_byte
     _, block, *more = one.configuration
-    shared = plain(more[0]) if more else ""
-    shared = next(iter(host.value(shared, place)), shared)
 
-    def expand(node: Node, _: bool) -> Polynomial | None:
-        name = text_of(node)
-        values = (str(fixed[name]),) if name in fixed else host.value(name, place)
-        return {(): int(values[0])} if len(values) == 1 and values[0].isdecimal() else None
+    def value(text: str) -> str:
+        return next(iter(host.value(text, place)), text)
 
-    numbers = [read(expression(text), expand) for text in host.sides(block, place)]
-    threads = [number.get((), 0) if set(number) <= {()} else None for number in numbers]
-    return HostLaunch(threads, shared)
+    sides = map(value, host.sides(block, place))
+    threads = [fixed[side] if side in fixed else whole(side) for side in sides]
+    return HostLaunch(threads, value(plain(more[0]))[:_LONGEST_SAID] if more else "")
 
 
 def shared_bytes(
-    source: Source, kernel: Kernel, host: HostLaunch, block: Sequence[str], known: Mapping[str, str]
+    source: Source, kernel: Kernel, host: HostLaunch, block: Sequence[str]
 ) -> list[Line]:
-    """Bytes of the ``extern __shared__`` array; none where the kernel has no such array. They are
-    those of the launch in the file, if they are one expression of ``known`` names; else an element
-    per thread of the block, with a question."""
-    arrays = [
-        each
-        for node in needed_nodes(source, kernel)
-        for each in walk(node, "declaration")
-        if has_word(each, "extern") and has_word(each, "__shared__")
-    ]
-    if not arrays:
-        return []
-
-    def put(match: re.Match[str]) -> str:
-        if match["type"]:
-            return _bytes_of(match["type"], source, kernel) or "?"
-        return match["number"] or known.get("".join(match["name"].split())) or "?"
-
-    text = _WORD.sub(put, " ".join(tokens_of(host.shared)).replace("/", "//"))
-    text = text.replace("( ", "(").replace(" )", ")")
-    if text not in ("", "0") and re.fullmatch(r"[-+*/%() \w.'=]+", text):
-        return [Line("shared_bytes", text)]
-    size = _bytes_of(text_of(child(arrays[0], "type")), source, kernel) or 4
-    text = f"{size} * {' * '.join(block)}"
-    return [Line("shared_bytes", text, "bytes of the extern __shared__ array")]
-
-
-_WORD = re.compile(
-    r"sizeof\s*\((?P<type>[^()]*)\)"
-    r"|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*\w+)?)|(?P<number>\d+)[uUlL]*"
-)
-
-
-def _bytes_of(written: str, source: Source, kernel: Kernel) -> str:
-    """``sizeof`` of a type; '' where that is unknown."""
-    if bare(written) in kernel.types:
-        return f"(8 if {kernel.types[bare(written)]} == 'float64' else 4)"
-    kind, width = source.names.spec_type(written)
-    return str(BYTES[kind] * width) if kind in BYTES else ""
+    """Bytes of the ``extern __shared__`` array, an element per thread of the block, with a
+    question; none where the kernel has no such array."""
+    for node in needed_nodes(source, kernel):
+        for each in walk(node, "declaration"):
+            if has_word(each, "extern") and has_word(each, "__shared__"):
+                kind, width = source.names.spec_type(text_of(child(each, "type")))
+                text = " * ".join([str(BYTES.get(kind, 8) * width), *block])
+                given = f"; the file has {host.shared}" if host.shared not in ("", "0") else ""
+                question = f"bytes of the extern __shared__ array{given}"
+                return [Line("shared_bytes", text, question)]
+    return []

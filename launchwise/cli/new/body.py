@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cuda_text.syntax import above, child, declarator, has_word, parse, text_of, walk
+from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
 from launchwise.cuda_text.types import is_type
 
 Term = tuple[str, ...]
@@ -83,12 +83,6 @@ def written(one: Polynomial) -> str:
         sign = "-" if factor < 0 else "+"
         text += f" {sign} {product}" if text else product if factor > 0 else f"-{product}"
     return text or "0"
-
-
-def expression(text: str) -> Node:
-    """The tree of an expression of C++."""
-    root = parse(f"auto value = {text};")
-    return child(next(walk(root, "init_declarator"), root), "value") or root
 
 
 def uncast(node: Node) -> Node:

@@ -36,7 +36,10 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
         if file.suffix == TRITON:
             made = _of_triton(folder, file, name) or _of_cupy(folder, file, name)
         else:
-            made = _of_cuda(folder, file, name)
+            source = read_source(file, wanted=name)
+            kernel, content = choose(source, name, file), read_bytes(file, MOST_BYTES)
+            copy = folder / file.name
+            made = _drafted(copy, str(file), content, source, kernel, source.kernels)
     _write(folder, made)
     questions = sum(QUESTION in line for line in made.spec.splitlines())
     asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
@@ -72,12 +75,6 @@ def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
         {source: file.name},
         [*lines, *triton_remarks(draft)],
     )
-
-
-def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
-    source = read_source(file, wanted=name)
-    kernel, content = choose(source, name, file), read_bytes(file, MOST_BYTES)
-    return _drafted(folder / file.name, str(file), content, source, kernel, source.kernels)
 
 
 def _drafted(

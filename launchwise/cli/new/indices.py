@@ -112,7 +112,8 @@ class Indices:
         """Comparisons of indices that depend on ``blockIdx`` along an axis alone."""
         found = []
         for one in self.comparisons:
-            plain = names_of({term: 1 for term in one.index if not _on_grid(term)})
+            terms = (term for term in one.index if not any("gridDim" in name for name in term))
+            plain = {name for term in terms for name in term}
             others = {each for each in AXES if f"blockIdx.{each}" in plain} - {axis}
             if f"blockIdx.{axis}" in names_of(one.index) and not others:
                 found.append(one)
@@ -158,11 +159,6 @@ class Indices:
         if not name or set(offset) == {()}:
             one, bound = add(one, offset, -1), add(bound, offset, -1)
         self.comparisons.append(Comparison(name, one, bound, length, node, frame))
-
-
-def _on_grid(term: tuple[str, ...]) -> bool:
-    """Whether a product has a size of the grid as a factor."""
-    return any(name.startswith("gridDim.") for name in term)
 
 
 def _depends(one: Polynomial) -> bool:

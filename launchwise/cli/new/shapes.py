@@ -77,8 +77,7 @@ def draft_sizes(
     rest = [name for name in sizes.names if name not in sizes.axes.values()]
     for each in AXES[:dimensions]:
         if each not in sizes.axes:
-            known = sizes.axes.get("x", "") if not sizes.renamed else ""
-            sizes.axes[each] = known or (rest.pop(0) if rest else sizes.names[0])
+            sizes.axes[each] = rest.pop(0) if rest else sizes.names[0]
     return sizes
 
 
@@ -141,20 +140,13 @@ def draft_shape(one: Parameter, reading: Reading) -> list[Any]:
     if {"m", "n", "k"} <= by_name.keys() and letter in {*"abc"}:
         shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[letter]]
     elif not shape:
-        shape = _default_shape(sizes, reading.dimensions)
-        if len({*shape}) == 1 and accesses.reaches_next(one.name):
+        shape = [sizes.axes[axis] for axis in reversed(AXES) if axis in sizes.axes]
+        is_square = len({*shape}) == 1
+        if is_square and accesses.reaches_next(one.name):
             shape = [f"{shape[0]} + 1"]
-        elif len({*shape}) == 1 and _is_flat(accesses, one.name, sizes):
+        elif is_square and (reading.dimensions == 1 or _is_flat(accesses, one.name, sizes)):
             shape = shape[:1]
     return [*shape, one.width] if one.width > 1 else shape
-
-
-def _default_shape(sizes: Sizes, dimensions: int) -> list[Any]:
-    """Lengths of an array of the problem's size, outermost first."""
-    known = [sizes.axes[axis] for axis in reversed(AXES) if axis in sizes.axes]
-    if dimensions == 1 and len(set(known)) == 1 and len(sizes.names) == 1:
-        known = known[:1]
-    return list(known)
 
 
 def _is_flat(accesses: Accesses, array: str, sizes: Sizes) -> bool:

@@ -25,7 +25,7 @@ from launchwise.cli.new.tunables import (
     needed_macros,
     needed_nodes,
 )
-from launchwise.cli.new.yaml_lines import QUESTION, Line, head, lines_of, spec_of
+from launchwise.cli.new.yaml_lines import QUESTION, Line, head, spec_of
 from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
@@ -69,9 +69,7 @@ class _Draft:
         self.arguments = draft_arguments(
             Reading(source, kernel, indices, accesses, self.sizes, dimensions, fixed, blocks)
         )
-        texts = {name: str(number) for name, number in fixed.items()}
-        texts |= {one.name: one.name for one in tunables}
-        self.shared = shared_bytes(source, kernel, host, self.launch.block, texts)
+        self.shared = shared_bytes(source, kernel, host, self.launch.block)
 
 
 def spec_text(
@@ -100,7 +98,6 @@ def spec_text(
     said = f"Kernel {kernel.name} of {file}. Every value is a draft, read from names."
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = head(said, others, remarks(source.headers, file, workload))
-    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
     asked = dict.fromkeys([*options, *_options(source, kernel, options)])
     parts: dict[str, tuple[Sequence[Line], str]] = {
         "problem": ([*_problem(draft), *_types(source, kernel)], ""),
@@ -109,14 +106,14 @@ def spec_text(
         "arguments": (draft.arguments, "in the order of the kernel's parameters"),
         "reference": (reference_lines(draft.arguments), ""),
     }
-    below = lines_of([Line("compiler_options", list(asked))] if asked else [])
     return spec_of(
         workload,
+        kernel.name,
         [*notes, *_undefined(every)],
         parts,
-        Line(name, _variant(file, kernel, draft)),
+        _variant(file, kernel, draft),
         {one.name: one.start for one in tunables},
-        below,
+        list(asked),
     )
 
 

@@ -58,22 +58,25 @@ def written_as(value: Any) -> str:
 
 def spec_of(
     workload: str,
+    kernel: str,  # its name, that of the variant without ``_kernel``
     notes: Sequence[str],  # comments at its head
     parts: Mapping[str, tuple[Sequence[Line], str]],  # lines of each part, and a comment on it
-    variant: Line,  # its name and lines
-    baseline: Mapping[str, Any],
-    below: Sequence[str] = (),  # lines below the variant
+    variant: Sequence[Line],
+    baseline: Mapping[str, Any],  # its tunables
+    options: Sequence[str] = (),  # of the compiler
 ) -> str:
     """Content of ``spec.yaml`` in a workload's folder. Parts without lines are left out, but for
     tunables."""
+    name = kernel.removesuffix("_kernel").strip("_") or kernel.strip("_") or "variant"
     lines = [
         *(f"# {note}" for note in notes),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
     ]
     for key, (own, comment) in parts.items():
         lines += section(key, own, comment) if own or key == "tunables" else []
-    lines += ["variants:", *section(variant.key, variant.value, "", 2), *below]
-    lines += lines_of([Line("baseline", {"variant": variant.key, **baseline})])
+    lines += ["variants:", *section(name, variant, "", 2)]
+    lines += lines_of([Line("compiler_options", list(options))] if options else [])
+    lines += lines_of([Line("baseline", {"variant": name, **baseline})])
     return "\n".join(lines) + "\n"
 
 

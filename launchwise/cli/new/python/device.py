@@ -31,8 +31,6 @@ _OF_THE_DEVICE = (
 )
 _OF_THE_HOST = "a tensor descriptor of the host, which no launch here makes: load by pointers"
 
-_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
-
 
 class Trace:
     """What runs of a kernel did."""
@@ -51,15 +49,8 @@ class Trace:
         """An operator with two sides."""
         reading = self.reading
         self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
-        for one, other in ((left, right), (right, left)):
-            if any(each._sign == "load" for each in one._walk()):
-                reading.reals |= self._in_order(other._names())
         if sign in (ast.Mod, ast.FloorDiv):
             reading.bounding |= self._in_order(right._names())
-        for one in (left, right) if sign in _BITS else ():
-            for load in (each for each in one._walk({None, *_SAME}) if each._sign == "load"):
-                for base in load._parts[0]._bases & reading.uses.keys():
-                    reading.uses[base].is_whole = True
         if not issubclass(sign, ast.cmpop):
             return
         self._compares.append((left, right))
@@ -174,9 +165,6 @@ class Trace:
                 reading.steps[axis][block] = None
         reading.steps = [self._in_order(one) for one in reading.steps]
         self._sizes()
-        addressed = {name for _, pointer in self._accesses for name in pointer._names()}
-        whole = {*addressed, *reading.bounding, *reading.counted}
-        reading.reals = {name: None for name in reading.reals if name not in whole}
         return reading
 
 
@@ -229,10 +217,7 @@ def _arange(owner: Any, start: Any = 0, end: Any = 0, **named: Any) -> Value:
 
 def divided(size: Value, block: Value) -> None:
     """``tl.cdiv(size, block)``."""
-    found = TRACES[-1]
-    found.counted(size, block)
-    if size._sign == block._sign == "parameter":
-        found.reading.divisions[f"{size._name} {block._name}"] = None
+    TRACES[-1].counted(size, block)
 
 
 def _accessing(name: str) -> Callable[..., Any]:

@@ -116,7 +116,7 @@ class Draft:
         kind = use.stored_as.replace("int1", "bool") or self._of(name).dtype
         if not kind:
             usual = "float16" if self.reading.has_dot else "float32"
-            kind = "int32" if use.indexes or use.is_whole or _INDEX.search(low) else usual
+            kind = "int32" if use.indexes or _INDEX.search(low) else usual
             kind = "bool" if "mask" in low else kind
             questions.append("type")
         fill: Any = "normal" if "float" in kind else "uniform"
@@ -164,7 +164,6 @@ class Draft:
         if given.guessed:
             question = f"stride: the file does not say all sizes of {given.guessed}"
         real = isinstance(literal, float) or bool(_REAL.search(low))
-        real |= text is None and literal is None and name in self.reading.reals
         real = real and not re.search("seed|philox", low)
         if text is None and (stride := self._stride(name)):
             text, question = stride, "stride"
@@ -318,11 +317,6 @@ class Draft:
         if self.host.grid:
             return self.host.grid, ""
         reading = self.reading
-        pairs = [pair.split() for pair in reading.divisions]
-        pairs = [pair for pair in pairs if pair[0] in self.sizes]
-        if len(reading.bounds) == 1 and len(pairs) > 1:
-            found = [" * ".join(f"ceil_div({size}, {block})" for size, block in pairs)]
-            return found, self.host.problem or ("" if self.host.is_there else "program instances")
         found, is_clear = [], self.host.is_there
         for bounds, steps in zip(reading.bounds, reading.steps, strict=True):
             bound = next((one for one in bounds if one in self.sizes), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 TYPES: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64", "int1")
@@ -25,7 +24,6 @@ class Use:
     is_loaded: bool = False
     is_stored: bool = False
     atomics: bool = False
-    is_whole: bool = False  # Whether bits of what is loaded are shifted or combined.
     stored_as: str = ""  # Type that a value is converted to before it is stored.
     indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
     sizes: list[str] = field(default_factory=list)  # Of what it points to; '' for unknown ones.
@@ -47,8 +45,6 @@ class Reading:
     uses: dict[str, Use] = field(default_factory=dict)
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
-    reals: Ordered = field(default_factory=dict)  # Combined with what is loaded, and no index.
-    divisions: Ordered = field(default_factory=dict)  # "size block".
     texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
     bounds: list[Ordered] = field(default_factory=list)  # Per axis, what its index is below,
     steps: list[Ordered] = field(default_factory=list)  # and what it is multiplied by.
@@ -110,11 +106,6 @@ class Tuning:
             whole = all(isinstance(each, int) for each in values)
             found[name] = sorted(values, key=lambda one: one) if whole else values
         return found
-
-    @property
-    def combinations(self) -> int:
-        """Configurations that the axes make together."""
-        return math.prod(map(len, self.axes.values()))
 
 
 @dataclass

@@ -267,14 +267,6 @@ def _converted(owner: Value, *given: Any, **named: Any) -> Any:
     return owner if kind is None else _made("to", shape_of(owner), kind)
 
 
-def _cast(kind: str) -> Callable[..., Any]:
-    def cast(owner: Value, *given: Any, **named: Any) -> Any:
-        is_cast = not (given or named) and is_tensor(owner)
-        return _made(kind, shape_of(owner), Kind(kind)) if is_cast else NotImplemented
-
-    return cast
-
-
 _SAME = ("contiguous", "cuda", "cpu", "detach", "data_ptr", "requires_grad_")
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -285,7 +277,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     **{f"new_{name}": _filled(f"new_{name}", "") for name in ("empty", "zeros", "ones", "full")},
     **{"full": _filled("full", "float32"), "view": _viewed, "reshape": _viewed},
     **{"to": _converted, "type": _converted},
-    **{name: _cast(kind) for name, kind in (_KINDS | {"bfloat16": "bfloat16"}).items()},
     **{name: lambda owner, *given, **named: owner for name in _SAME},
     "clone": lambda owner, *given, **named: _made("clone", shape_of(owner), tensor_of(owner).kind),
     "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),

@@ -23,6 +23,10 @@ _HOOK = (
     "is code of the host, which no launch runs: write what it sets as fill, value or inputs of "
     "the arguments"
 )
+_CODE = {
+    "prune_configs_by": "is not read: write what it refuses as constraints of the variant",
+    **{"pre_hook": _HOOK, "post_hook": _HOOK},
+}
 
 
 def read_tuning(kernel: Kernel, none: Collection[str]) -> Tuning:
@@ -45,33 +49,20 @@ def _configs(found: Any) -> list[Config]:
 
 
 def _autotuned(kernel: Kernel, given: Mapping[str, Any], line: int, tuning: Tuning) -> None:
-    notes = tuning.notes
-    try:
-        found = _checked(given.get("configs", []))
-        several = list(found) if isinstance(found, list | tuple | set | map | filter) else [found]
-        if wrong := [one for one in several if not isinstance(one, Config)]:
-            raise NotKnown(line, f"{wrong[0]!r:.40} is no triton.Config")
-        if not 0 < len(several) <= _MOST_CONFIGS:
-            raise NotKnown(line, f"{len(several):,} configurations")
-        _take(several, tuning, kernel.parameters)
-    except NotKnown as error:
-        tuning.configs = []
-        why = f"configs of @triton.autotune: {error}: write the values by hand under tunables"
-        notes.append(f"line {error.line}: {why}")
-    for key, kept in (
-        ("key", tuning.key),
-        ("reset_to_zero", tuning.zeroed),
-        ("restore_value", tuning.restored),
-    ):
+    lists = {"key": tuning.key, "reset_to_zero": tuning.zeroed, "restore_value": tuning.restored}
+    for name in ("configs", *lists):
         try:
-            kept += [str(one) for one in _checked(given.get(key)) or ()]
+            found = _checked(given.get(name)) or []
+            if name == "configs":
+                tuning.configs = _taken(found, line, tuning.notes, kernel.parameters)
+            else:
+                lists[name] += map(str, found)
         except NotKnown as error:
-            notes.append(f"line {error.line}: {key} of @triton.autotune: {error}: it is ignored")
-    if given.get("prune_configs_by") is not None:
-        why = "prune_configs_by is not read: write what it refuses as constraints of the variant"
-        notes.append(f"line {line}: {why}")
-    hooks = [key for key in ("pre_hook", "post_hook") if given.get(key) is not None]
-    notes += [f"line {line}: {key} {_HOOK}" for key in hooks]
+            left = "it is ignored" if name in lists else "write the values by hand under tunables"
+            tuning.notes.append(f"line {error.line}: {name} of @triton.autotune: {error}: {left}")
+    for name, said in _CODE.items():
+        if given.get(name) is not None:
+            tuning.notes.append(f"line {line}: {name} {said}")
 
 
 def _checked(value: Any) -> Any:
@@ -82,12 +73,20 @@ def _checked(value: Any) -> Any:
     return value
 
 
-def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
+def _taken(
+    given: Any, line: int, notes: list[str], names: Sequence[str]
+) -> list[dict[str, int | str]]:
     """Configurations that give constexprs of the function, all the same ones. Raises NotKnown where
     one does not."""
+    configs = list(given) if isinstance(given, list | tuple | set | map | filter) else [given]
+    if wrong := [one for one in configs if not isinstance(one, Config)]:
+        raise NotKnown(line, f"{wrong[0]!r:.40} is no triton.Config")
+    if not 0 < len(configs) <= _MOST_CONFIGS:
+        raise NotKnown(line, f"{len(configs):,} configurations")
     own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
     stated = {name for each in configs for name in each.stated}
     options = [name for name in CONFIG_OPTIONS if name in stated and name not in own]
+    found: list[dict[str, int | str]] = []
     for each in configs:
         if strange := [str(name)[:_MOST_LETTERS] for name in each.kwargs if name not in names]:
             raise NotKnown(each.line, f"the kernel has no constexpr {strange[0]}")
@@ -96,18 +95,19 @@ def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> No
         values = {name: each.kwargs[name] for name in own}
         values |= {name: each.stated.get(name, CONFIG_OPTIONS[name]) for name in options}
         config = {name: _value(one, each.line) for name, one in values.items()}
-        if config not in tuning.configs:
-            tuning.configs.append(config)
+        if config not in found:
+            found.append(config)
     # What Triton takes where nothing is stated tunes nothing.
     for name in ("num_ctas", "maxnreg"):
-        if {each.get(name) for each in tuning.configs} == {CONFIG_OPTIONS[name] or NO_LIMIT}:
-            for usual in tuning.configs:
+        if {each.get(name) for each in found} == {CONFIG_OPTIONS[name] or NO_LIMIT}:
+            for usual in found:
                 usual.pop(name, None)
     for name in own:
-        if len({type(each[name]) for each in tuning.configs}) > 1:
+        if len({type(each[name]) for each in found}) > 1:
             raise NotKnown(configs[0].line, f"the values of {name} mix numbers and texts")
     if hooks := [each for each in configs if each.pre_hook is not None]:
-        tuning.notes.append(f"line {hooks[0].line}: pre_hook {_HOOK}")
+        notes.append(f"line {hooks[0].line}: pre_hook {_HOOK}")
+    return found
 
 
 def _value(value: Any, line: int) -> int | str:

@@ -9,14 +9,7 @@ from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import reference_lines
 from launchwise.cli.new.yaml_lines import Line, head, spec_of
-from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
-
-_MOST_LISTED = 100  # Most configurations that a comment lists
-
-_FEW = re.compile(
-    r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I
-)
 
 _WHOLE = re.compile(r"(\w+) // (\w+)")  # Blocks that the host takes for filled
 
@@ -49,8 +42,8 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         "reference": (reference_lines(draft.arguments), ""),
     }
     notes = head(said, [name for name in draft.kernels if name != kernel], remarks(draft))
-    own = Line(_variant_name(draft), variant)
-    return spec_of(workload, notes, parts, own, _starts(draft), _listed(draft))
+    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
+    return spec_of(workload, kernel, notes, parts, variant, starts)
 
 
 def _problem(draft: Draft) -> list[Line]:
@@ -74,38 +67,11 @@ def _size(name: str, draft: Draft, number: int) -> Line:
         question = "values: each has builds of its own"
         return Line(name, {"type": "integer", "values": [64, 128]}, question)
     least, most = 1024 if number == 1 else 16, _LARGEST[min(number, 3)]
-    if _FEW.match(name) and number > 1:
-        least, most = 1, 64
-    elif name in draft.grid:
+    if name in draft.grid:
         least = 1
     return Line(name, {"type": "integer", "minimum": least, "maximum": most}, "range")
-
-
-def _starts(draft: Draft) -> dict[str, Value]:
-    return {name: start for name, (_, start, _) in draft.tunables.items()}
-
-
-def _variant_name(draft: Draft) -> str:
-    """Name of the variant: the function's, without ``_kernel``."""
-    name = draft.kernel.name.removesuffix("_kernel").strip("_")
-    return name or draft.kernel.name.strip("_") or "triton"
 
 
 def remarks(draft: Draft) -> list[str]:
     """What the file says and the draft does not, one line each with file and line."""
     return [f"{draft.path.name}: {note}" for note in draft.notes]
-
-
-def _listed(draft: Draft) -> list[str]:
-    """A comment that limits the space to the configurations of the file."""
-    tuning = draft.tuning
-    if len(tuning.configs) == tuning.combinations or not tuning.configs:
-        return []
-    known = f"    # The space has {tuning.combinations:,}: all combinations of their values."
-    if len(tuning.configs) > _MOST_LISTED:
-        return [known]
-    rows = "".join(f"({', '.join(map(repr, one.values()))}), " for one in tuning.configs)
-    rows = rows if len(tuning.configs) == 1 else rows.removesuffix(", ")
-    condition = f"({', '.join(tuning.axes)}) in ({rows.strip()})"
-    number = f"{len(tuning.configs)} configurations of the file"
-    return [f"{known} To measure only the {number}:", f'    # constraints: ["{condition}"]']
