@@ -35,7 +35,6 @@ def _attributes(one: GpuProfile) -> Cells:
         "driver / CUDA": versions,
         **_of_card(one),
         "memory bandwidth, theoretical (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
-        "copy bandwidth, measured (GB/s)": Cell(_measured(one, "copy_bandwidth_gbs"), digits=4),
         "shared memory per SM (KB)": Cell(one.shared_per_sm_bytes / 2**10, digits=3),
         "registers per SM": one.registers_per_sm,
     }

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, log
 from typing import Any
 
 MISSING = "–"
-
-LABELS, BARS = 220, 500  # Width of the labels and of the axis of a drawing, pixels
-LEAST_BETWEEN_LABELS = 30  # Labels of nearer ticks would lie on each other, pixels
 
 
 class Block:
@@ -38,51 +34,6 @@ class Notice(Block):
     text: str
     link: str
     link_text: str
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar from 1 to ``end``, and a thin line from 1 to a tick at ``line``."""
-
-    label: str
-    words: str  # behind it
-    end: float
-    line: float
-
-
-TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
-
-LEAST_END = 1.05  # Right end of the axis where no bar is longer
-
-
-@dataclass(frozen=True)
-class Drawing(Block):
-    """Bars on a logarithmic axis from 1, a picture that needs no script."""
-
-    id: str
-    caption: str
-    alt: str  # what is drawn, in words
-    bars: Sequence[Bar]
-
-    @property
-    def end(self) -> float:
-        return max(LEAST_END, 1.02 * max(bar.line for bar in self.bars))
-
-    @property
-    def shown(self) -> list[tuple[float, bool]]:
-        """Ticks within the ends, and whether there is room for the label of each."""
-        found: list[tuple[float, bool]] = []
-        last = -inf
-        for tick in TICKS:
-            if tick <= self.end:
-                room = self.x(tick) - last > LEAST_BETWEEN_LABELS
-                found.append((tick, room))
-                last = self.x(tick) if room else last
-        return found
-
-    def x(self, value: float) -> float:
-        """Place of a value, pixels."""
-        return round(LABELS + BARS * log(value) / log(self.end), 1)
 
 
 @dataclass(frozen=True)

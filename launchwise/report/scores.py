@@ -71,13 +71,6 @@ def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]
     return [fold for fold in found if fold["split"] == split]
 
 
-def dropped_features(study: StudyData, split: str) -> list[str]:
-    """GPU features that a split's training dropped because they did not vary, by name."""
-    folds = [fold for model in study.models for fold in folds_of(study, model, split)]
-    names = {name for fold in folds for name in fold.get("features_dropped", [])}
-    return sorted(name.removeprefix("gpu_") for name in names if name.startswith("gpu_"))
-
-
 def seconds_to_train(study: StudyData, model: str, split: str) -> float:
     """Seconds of search and fits for one split, all folds; NaN for what is not trained."""
     folds = folds_of(study, model, split)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from launchwise.gpus.profile import GpuProfile
 from launchwise.report.blocks import MISSING
 from launchwise.workloads.spec import Spec
 
@@ -69,16 +68,6 @@ def listed(names: Iterable[str]) -> str:
     if len(found) < 2:
         return "".join(found)
     return f"{', '.join(found[:-1])} and {found[-1]}"
-
-
-def copies(profiles: Mapping[str, GpuProfile]) -> str:
-    """The copy bandwidth of each GPU, and whose is an estimate."""
-    estimated = [gpu for gpu, profile in profiles.items() if not profile.has_measured_ceilings]
-    if not estimated:
-        return "the GPU's measured copy bandwidth"
-    if len(estimated) == len(profiles):
-        return "the GPU's copy bandwidth as estimated from its datasheet"
-    return f"the GPU's measured copy bandwidth (estimated from datasheets: {listed(estimated)})"
 
 
 NEVER_CHOSEN = "not verified: timed, never recommended"

@@ -83,19 +83,6 @@ def test_a_figure_is_saved_with_its_panels_and_its_legend(opened, saved):
     assert (width, height) == (3 * int(root.get("width", 0)), 3 * int(root.get("height", 0)))
 
 
-def test_a_drawing_is_saved_with_the_colours_of_a_light_page(browser, folder, saved):
-    with media(browser, scheme="dark"):
-        load(browser, folder / "tiny" / "index.html")
-        found = press(browser, ".drawing", "SVG", saved)
-    root = ElementTree.parse(found).getroot()
-    shown = browser.execute_script(
-        "return [...document.querySelectorAll('.drawing text')].map((one) => one.textContent)"
-    )
-    texts = list(root.iter(f"{SVG}text"))
-    assert {text.text for text in texts} >= set(shown)
-    assert {text.get("fill") for text in texts} <= {"rgb(29, 39, 51)", "rgb(85, 96, 109)"}
-
-
 def test_a_table_is_saved_as_csv_with_units(opened, saved):
     found = press(opened, "#tiny-sure table", "CSV", saved)
     assert found.name == "tiny-What-answers-reach-on-held-out-sizes.csv"

@@ -167,7 +167,7 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
     }
     assert planted == {
         ("index.html", "Is tuning worth it, and which card is faster?"),
-        ("gpus.html", "GPUs: attributes and measured ceilings"),
+        ("gpus.html", "GPUs: attributes"),
         ("gpus.html", "Measured ceilings per GPU"),
         ("health.html", "Sweeps and their verdicts"),
         ("health.html", "Sweeps and their verdicts: slices, sweeps of others, and all figures"),

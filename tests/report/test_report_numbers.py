@@ -10,7 +10,6 @@ from launchwise.report.models.transfer import losses_by_transfer
 from launchwise.report.numbers import DEFAULT_ERROR, single_best, winners
 from launchwise.report.scores import (
     best_model,
-    dropped_features,
     null_accuracy,
     score_table,
     scores_on,
@@ -117,11 +116,6 @@ def test_seconds_stand_beside_the_scores():
     # 0.2 s for the four test problems.
     assert row(table, model="knn")["choose_ms"] == pytest.approx(50.0)
     assert math.isnan(row(table, model="tree")["train_s"])
-
-
-def test_dropped_features_are_those_of_the_gpu():
-    assert dropped_features(study(), "sizes") == ["clock_mhz"]
-    assert dropped_features(study(), "other split") == []
 
 
 def test_transfer_loss_of_both_directions():

@@ -189,7 +189,7 @@ def test_texts_of_points_are_held_once():
 
 def test_numbers_reach_the_page(page):
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
-    row = ["big", "kNN", "0.894", "1.79", "2", "untuned", "0.500", "1.00"]
+    row = ["big", "kNN", "0.894", "1.79", "2", "–", "untuned", "0.500", "1.00"]
     assert row in rows_of(study_answer.sure(study()), "What answers reach")
     assert "missed" not in page
     # The best of big on its slice: NARROW takes 2.5 times as long there, WIDE is the best.

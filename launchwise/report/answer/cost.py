@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -50,21 +49,20 @@ def choices(study: StudyData, gpu: str) -> Lines:
 
 
 def cost(study: StudyData) -> Section:
-    """The kinds of problems in which the first choice loses most stand open."""
-    worst = sorted(_kinds(study, study.whole[0]), key=lambda one: one[1]["fraction"].min())
-    shown = [kind for kind, _ in worst[:MOST_OPEN]]
-    others = [kind for kind, _ in worst[MOST_OPEN:]]
-    found: list[Block] = [*_drawn(study, study.whole[0], shown), _table(study, shown)]
-    more: list[Block] = [*_drawn(study, study.whole[0], others, "-others")]
-    for gpu in study.whole[1:]:
-        more += _drawn(study, gpu, [*shown, *others])
+    """The kinds of problems in which the first choice loses most stand first, some of them drawn;
+    all others, and other GPUs, in a fold."""
+    first, *more = study.whole
+    worst = sorted(_kinds(study, first), key=lambda one: one[1]["fraction"].min())
+    kinds = [kind for kind, _ in worst]
+    found: list[Block] = [*_drawn(study, first, kinds[:MOST_OPEN]), _table(study, kinds)]
+    others = [*_drawn(study, first, kinds[MOST_OPEN:], "-others")]
+    others += [figure for gpu in more for figure in _drawn(study, gpu, kinds)]
     if others:
-        more.append(_table(study, others))
-    if more:
-        found.append(Fold("Other problems and GPUs", more))
+        found.append(Fold("Other problems and GPUs", others))
     return Section(f"{study.name}-cost", "Cost of simpler choices", found)
 
 
+@remembered
 def _kinds(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     lines = choices(study, gpu)
     return list(kinds_of(study, lines[0][1])) if lines else []
@@ -81,37 +79,32 @@ def _table(study: StudyData, kinds: Sequence[str]) -> Table:
 
 
 def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
-    def percent(fraction: float) -> str:
-        return wording.percent(1 / fraction - 1, 0)
+    def mean(rows: pd.DataFrame) -> Cell:
+        return Cell(wording.percent(1 / study.mean(rows) - 1, 0))
 
-    def of(kind: str, what: str) -> Any:
-        rows = known.get(kind)
-        if rows is None:
-            return Cell(MISSING)
-        if what == "mean":
-            return Cell(percent(study.mean(rows)))
-        if what == "most":
-            row = rows.iloc[int(rows["fraction"].argmin())]
-            return Cell(percent(row["fraction"]), detail=f"at {study.size}={row[study.size]}")
-        return Cell(_good_up_to(rows, study.size))
+    def most(rows: pd.DataFrame) -> Cell:
+        row = rows.iloc[int(rows["fraction"].argmin())]
+        lost = wording.percent(1 / row["fraction"] - 1, 0)
+        return Cell(lost, detail=f"at {study.size}={row[study.size]}")
 
+    def up_to(rows: pd.DataFrame) -> Cell:
+        """The largest size up to which no problem loses much."""
+        worst = rows.groupby(study.size)["fraction"].min().sort_index()
+        good = (1 / worst - 1 < LITTLE).cumprod()
+        return Cell(str(worst.index[int(good.sum()) - 1]) if good.any() else MISSING)
+
+    def of(kind: str, cell: Callable[[pd.DataFrame], Cell]) -> Cell:
+        return cell(known[kind]) if kind in known else Cell(MISSING)
+
+    little = f"below {100 * LITTLE:g} %"
     return [
-        field("mean", partial(of, what="mean"), unit="%", number=True),
-        field("most", partial(of, what="most"), unit="%", number=True),
-        field(
-            f"below {100 * LITTLE:g} %",
-            partial(of, what="to"),
-            unit=f"up to {study.size} =",
-            number=True,
-        ),
+        field(title, partial(of, cell=cell), unit=unit, number=True)
+        for title, cell, unit in (
+            ("mean", mean, "%"),
+            ("most", most, "%"),
+            (little, up_to, f"up to {study.size} ="),
+        )
     ]
-
-
-def _good_up_to(rows: pd.DataFrame, size: str) -> str:
-    """The largest size up to which no problem loses much."""
-    worst = rows.groupby(size)["fraction"].min().sort_index()
-    good = (1 / worst - 1 < LITTLE).cumprod()
-    return str(worst.index[int(good.sum()) - 1]) if good.any() else MISSING
 
 
 def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> list[Figure]:

@@ -45,8 +45,9 @@ def tiles(study: StudyData) -> Section | None:
 
 LIMITS = (
     "The copy limit of the file is the time to move the least bytes of a run (every array once) at "
-    "{copies}. Problems that fit the L2 cache can pass 100 %, others where the copy was slower "
-    "when it was measured, once with each GPU's profile: a slice's may be above its card's."
+    "the GPU's copy bandwidth, which is an estimate where it was not measured. Problems that fit "
+    "the L2 cache can pass 100 %, others where the copy was slower when it was measured, once with "
+    "each GPU's profile: a slice's may be above its card's."
 )
 
 FLOP = " FLOP are those of the problem at the rate measured for its type; tensor cores can pass it."
@@ -103,8 +104,7 @@ def roofline(study: StudyData) -> Section | None:
     drawn = hardware.roofline(study)
     if drawn is None:
         return None
-    note = LIMITS.format(copies=wording.copies(study.profiles)) + FLOP
-    return Section(f"{study.name}-ceilings", "Roofline", [drawn, Text(note, "note")])
+    return Section(f"{study.name}-ceilings", "Roofline", [drawn, Text(LIMITS + FLOP, "note")])
 
 
 def rates(study: StudyData, best: pd.DataFrame) -> Figure:

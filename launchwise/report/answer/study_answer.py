@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
@@ -11,15 +10,12 @@ import pandas as pd
 
 from launchwise.report import scores, wording
 from launchwise.report.answer import rule
-from launchwise.report.blocks import MISSING, Block, File, Section, Table
+from launchwise.report.blocks import MISSING, Block, Section, Table
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
 from launchwise.report.front import finder
 from launchwise.report.numbers import records, single_best, winners
 from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData
-
-MODELS = "data/{study}.models.json"
-"""Path of the training records of a study's models, below the report's folder."""
 
 
 def answer(study: StudyData, settings_files: Sequence[str] = ()) -> Section:
@@ -30,14 +26,8 @@ def answer(study: StudyData, settings_files: Sequence[str] = ()) -> Section:
 
 
 def sure(study: StudyData) -> Section:
-    """What answers reach where nothing was measured before, and where the models come from."""
-    found: list[Block] = [_reached(study, winners(study))]
-    if study.models:
-        path = MODELS.format(study=study.name)
-        title = "Hyper-parameters, searches and fits of the models (JSON)"
-        text = json.dumps(study.models, sort_keys=True, separators=(",", ":"))
-        found.append(File(path, title, f"{text}\n"))
-    return Section(f"{study.name}-sure", "How sure", found)
+    """What answers reach where nothing was measured before."""
+    return Section(f"{study.name}-sure", "How sure", [_reached(study, winners(study))])
 
 
 REACHED = [
@@ -46,6 +36,7 @@ REACHED = [
     field("mean", "fraction", wording.fixed, "of the best", detail=of_mean),
     field("speed-up", "gain", decimals(2), "× usual"),
     field("problems", "problems", wording.count, "count"),
+    field("gains", "covered_here", percents(0), "% in 90 % intervals"),
     *grouped(
         "best simple rule",
         field("name", "rule"),
@@ -90,7 +81,8 @@ def _of_split(study: StudyData, best: pd.DataFrame, gpu: str) -> dict[str, Any]:
     if (simple := scores.best_rule(study, split, gpu)) is not None:
         found |= {"rule": study.title(simple["model"])}
         found |= {f"rule_{each}": simple[each] for each in ("fraction", "gain")}
-    return {**scores.score_of(study, split, gpu, name), **found}
+    covered = study.facts["splits"][split][gpu]["models"][name].get("covered")
+    return {**scores.score_of(study, split, gpu, name), "covered_here": covered, **found}
 
 
 def _of_one_choice(study: StudyData, problems: int, gpu: str) -> dict[str, Any]:

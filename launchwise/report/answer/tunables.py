@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from operator import itemgetter
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
-from launchwise.report.blocks import Bar, Block, Drawing, Section, Text
-from launchwise.report.fields import decimals, field, file_of, table_of
+from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
+from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
 from launchwise.report.study import StudyData
-from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import gpu_facts
@@ -169,36 +167,51 @@ def tunables(study: StudyData) -> Section | None:
         gpu: losses(with_fractions(every[every["gpu"] == gpu], spec), spec, study.profiles[gpu])
         for gpu in study.whole
     }
-    if not any(found.values()):
+    listed = [{**one, "gpu": gpu} for gpu, own in found.items() for one in own]
+    if not listed:
         return None
-    blocks: list[Block] = []
-    listed = []
-    for gpu, own in found.items():
-        blocks += _of_gpu(study, own, gpu) if own else []
-        listed += [{**one, "gpu": gpu} for one in own]
     table = table_of("Values of tunables", [field("GPU", "gpu"), *EVERY], listed)
-    blocks += [Text(NOTE, "note"), file_of(f"data/{study.name}.tunables.csv", table)]
+    blocks: list[Block] = [file_of(f"data/{study.name}.tunables.csv", table)]
+    # Of a single problem each tunable keeps its best value: nothing is lost.
+    if any(one["problems"] > 1 for one in listed):
+        blocks[:0] = [_table({gpu: own for gpu, own in found.items() if own}), Text(NOTE, "note")]
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
 NOTE = (
-    "Time with one value of a tunable at every problem, all others chosen freely, divided by the "
-    "best time of the variants that have it. Bar: geometric mean for the best single value; line: "
-    "the problem that loses most. A tunable that loses little need not be tuned."
+    "Time with the best single value of a tunable at every problem, all others chosen freely, over "
+    "the best time of the variants that have it: geometric mean, and the problem that loses most. "
+    "A tunable that loses little need not be tuned."
 )
 
 
-def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator[Block]:
-    of_tunables: dict[str, list[dict[str, Any]]] = {}
-    for record in found:
-        of_tunables.setdefault(record["tunable"], []).append(record)
-    best = {tunable: _best(values) for tunable, values in of_tunables.items()}
-    # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
-    if any(record["problems"] > 1 for record in best.values()):
-        yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
+def _table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
+    """The best single value of every tunable per GPU, the most sensitive tunable first."""
+    best: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for gpu, own in found.items():
+        names = dict.fromkeys(one["tunable"] for one in own)
+        best[gpu] = {name: _best([one for one in own if one["tunable"] == name]) for name in names}
+    every = sorted(
+        (-one["loss_percent"], -one["worst_loss_percent"], name)
+        for own in best.values()
+        for name, one in own.items()
+    )
+    fields = [
+        field(name, partial(_cell, name=name)) for name in dict.fromkeys(name for *_, name in every)
+    ]
+    return by_gpu("Time lost with one value, % (mean)", "tunable", fields, best)
 
 
-def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
+def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
+    if name not in best:
+        return Cell(MISSING)
+    one = best[name]
+    mean, worst = (wording.fixed(one[each], 1) for each in LOSSES[1:])
+    said = f"at {one['value']}; at most {worst}, {wording.plural(one['problems'], 'problem')}"
+    return Cell(mean, detail=said)
+
+
+def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The value that costs least of those that most problems can have. A value that few problems
     can have is no choice for all of them."""
     most = max(record["problems"] for record in values)
@@ -214,20 +227,3 @@ EVERY = [
     field("time lost", "worst_loss_percent", decimals(1), "% (worst)"),
 ]
 """Every value of every tunable, with its cost."""
-
-
-def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
-    """A bar per tunable, the most sensitive on top; at least one. ``found`` are records of
-    :func:`losses`, one per tunable."""
-    order = itemgetter(*LOSSES[1:])
-    ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))
-    bars, said = [], []
-    for one in ordered:
-        mean, worst = (wording.fixed(loss, 1) for loss in order(one))
-        end, line = (1 + loss / 100 for loss in order(one))
-        words = f"{one['value']}: {mean} %, at most {worst} %, problems: {one['problems']}"
-        bars.append(Bar(one["tunable"], words, end, line))
-        said.append(f"{one['tunable']} = {words}")
-    caption = f"{gpu}: time with the best single value of a tunable / best time"
-    alt = f"Sensitivity of tunables on {gpu}. {'; '.join(said)}."
-    return Drawing(name, caption, alt, bars)

@@ -39,12 +39,6 @@ ATTRIBUTES = [
     CLOCK,
     MEMORY,
     field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
-    field(
-        "copy bandwidth, measured",
-        lambda p: p.ceilings.copy_bandwidth_gbs if p.has_measured_ceilings else None,
-        _four,
-        "GB/s",
-    ),
     L2,
     field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
     field("registers per SM", "registers_per_sm", wording.count),
@@ -57,7 +51,7 @@ def section(
 ) -> Section:
     """Attributes and measured ceilings of the GPUs, those with measured ceilings first; slices,
     GPUs that others measured and datasheet-only GPUs in folds."""
-    caption = "GPUs: attributes and measured ceilings"
+    caption = "GPUs: attributes"
     cards = {
         gpu: one for gpu, one in profiles.items() if one.has_measured_ceilings and not one.is_slice
     }
@@ -88,7 +82,7 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
         words = title.replace("_", " ") + (", of GPU and host" if name in WITH_HOST else "")
         fields.append(field(words, partial(_in_unit, name=name, factor=factor), _four, unit))
         meanings.append((words, one.description or ""))
-    if len(fields) <= sum(one.is_required() for one in Ceilings.model_fields.values()):
+    if not fields:
         return []
     table = by_gpu("Measured ceilings per GPU", "what", fields, reached)
     meaning = of_texts("What was measured", ("what", "of"), meanings, role="")

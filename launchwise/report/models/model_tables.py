@@ -10,26 +10,20 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.evaluation import WORTH_PERCENT
 from launchwise.learning.merit import HARM_PERCENT
-from launchwise.learning.truth import SHORT_LISTS
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Section, Table, Text
-from launchwise.report.fields import field, grouped, percents, table_of
+from launchwise.report.blocks import Block, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.scores import (
-    AGAINST_USUAL,
     ALL_GPUS,
-    answering,
     first_split,
     is_tied,
     leader,
     null_accuracy,
-    of_mean,
     score_of,
     score_table,
     scores_on,
-    splits_evaluated,
 )
 from launchwise.report.study import StudyData
 
@@ -76,8 +70,8 @@ UNMARKED = "fraction_interval"  # Column in which no value is marked as the best
 
 
 def tables_of(study: StudyData) -> Section | None:
-    """Models among baselines and oracle in the first split, what they promise, and the goals of a
-    study that has some; other splits and GPUs are in the CSV file."""
+    """Models among baselines and oracle in the first split, and the goals of a study that has some;
+    other splits and GPUs are in the CSV file."""
     split = first_split(study)
     evaluated = set(study.evaluation.loc[study.evaluation["split"] == split, "gpu"].unique())
     gpus = [gpu for gpu in study.gpus if gpu in evaluated]
@@ -87,7 +81,6 @@ def tables_of(study: StudyData) -> Section | None:
         near=f"{study.settings.near_best_percent:g}",
         usual=study.usual_reasons or "here the baseline",
     ), "note")]  # fmt: skip
-    found += promises(study)
     if judged := verdicts(study, split):
         caption = f"Goals, split “{study.split_title(split)}”"
         found.append(table_of(caption, VERDICTS, judged))
@@ -199,45 +192,3 @@ VERDICTS = [
         role=lambda row: "good" if row["verdict"] == "reached" else "poor",
     ),
 ]
-
-
-PROMISES = [
-    field("split", "split"),
-    field("problems", "problems", wording.count, "count"),
-    *grouped(
-        "fraction of the best",
-        field("mean", "fraction_geometric_mean", wording.fixed, "geometric"),
-        field("mean", lambda got: of_mean(got) or MISSING, unit="95 % interval", number=True),
-    ),
-    *grouped(
-        "best measured",
-        *(field(f"of {k}", name, wording.fixed, "geometric") for k, name in SHORT_LISTS.items()),
-    ),
-    *AGAINST_USUAL,
-    *grouped(
-        "90 % intervals of the gain",
-        field("intervals", "intervals", wording.count, "count"),
-        field("covered", "covered", percents(0), "%"),
-    ),
-]
-
-
-def promises(study: StudyData) -> list[Block]:
-    """Predicted and measured gains of the answering model, one row per split."""
-    name = answering(study)
-    rows = [
-        {**parts[name], "split": split}
-        for split in splits_evaluated(study)
-        if name in (parts := study.facts["splits"][split]["all"]["models"])
-    ]
-    if not rows or name is None:
-        return []
-    title = study.title(name)
-    note = (
-        "Best measured: the fastest of the first 5 or 20 recommendations. Kept: answers with the "
-        f"usual choice; missed: of these, the best is faster by more than {WORTH_PERCENT:g} %."
-    )
-    return [
-        table_of(f"Predicted and measured gains of {title}", PROMISES, rows),
-        Text(note, "note"),
-    ]

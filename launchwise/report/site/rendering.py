@@ -25,7 +25,7 @@ from launchwise.report.blocks import (
     Section,
     Table,
 )
-from launchwise.report.theme import BLUE, INK, SKY
+from launchwise.report.theme import INK
 from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"  # Path of the compressed plotly.js in a folder of pages
@@ -103,7 +103,7 @@ def render(
         frame=frame,
         figures=figures,
         panel_id=panel_id,
-        **{"ink": INK, "sky": SKY, "blue": BLUE},
+        ink=INK,
         most_rows=MOST_ROWS,
         count=count,
         pairs=lambda names: [(name, name) for name in names],

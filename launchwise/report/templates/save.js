@@ -41,7 +41,7 @@
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-weight", "text-anchor"];
   const styled = (svg) => {
     const box = document.createElement("div");
-    box.className = "drawing saving";
+    box.className = "saving";
     for (const [name, value] of Object.entries(LIGHT)) box.style.setProperty(name, value);
     const copy = svg.cloneNode(true);
     box.append(copy);
@@ -96,15 +96,6 @@
     }
     return svg;
   };
-  const drawn = (figure, caption) => {
-    const copy = styled(figure.querySelector(".drawing svg"));
-    const [, , width, height] = copy.getAttribute("viewBox").split(/\s+/).map(Number);
-    copy.setAttribute("width", width);
-    copy.setAttribute("height", height);
-    const svg = sheet(width, height, caption);
-    svg.append(copy);
-    return svg;
-  };
   const png = async (svg) => {
     const image = new Image();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
@@ -118,7 +109,7 @@
   const saveFigure = async (figure, kind) => {
     const caption = figure.querySelector("figcaption").textContent.trim();
     const name = figure.dataset.name || figure.id.replace(/^fig-/, "");
-    const svg = await (figure.querySelector(".drawing") ? drawn : plotted)(figure, caption);
+    const svg = await plotted(figure, caption);
     const blob = kind === "PNG" ? await png(svg)
       : new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
     return hand(blob, `${stem(name.startsWith(owner) ? "" : owner, name)}.${kind.toLowerCase()}`);

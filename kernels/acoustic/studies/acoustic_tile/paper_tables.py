@@ -9,14 +9,13 @@ from typing import Any
 import pandas as pd
 
 from launchwise.experiment.published import Records
-from launchwise.report import scores, wording
+from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import (
     THEIRS,
     decimals,
     field,
     grouped,
-    of_texts,
     table_of,
 )
 from launchwise.report.measure_again import of_one_launch
@@ -161,25 +160,6 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
     """The fastest row with one tile; empty where it was not measured."""
     same = (rows[list(reading.names)].to_numpy() == tile).all(axis=1)
     return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
-
-
-def features(study: StudyData, published: Mapping[str, Records]) -> Table:
-    """Table 2: the paper's features, our names, and whether they vary here."""
-    dropped = set(scores.dropped_features(study, scores.first_split(study)))
-    listed = published.get("features", [])
-    rows = [
-        [
-            *(record[name] for name in ("feature", "part", "ours")),
-            "no" if record["ours"].removeprefix("gpu_") in dropped else "yes",
-        ]
-        for record in listed
-    ]
-    caption = (
-        f"Features of the paper (its table 2), all {len(listed)} among the "
-        f"{len(study.spec.features or {})} of the workload and those of the GPU"
-    )
-    titles = ("feature", "of the", "our name", "varies in our training rows")
-    return of_texts(caption, titles, rows, role="")
 
 
 def recorded_gpu(study: StudyData) -> str:

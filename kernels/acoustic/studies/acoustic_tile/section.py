@@ -25,7 +25,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         claims.judged(study, published, recorded),
         Text("What differs, and what could not be had:"),
         Bullets(claims.differences(study, published)),
-        Fold("Tiles of the paper, and its features", _tables(study, published)),
+        Fold("Tiles of the paper", _tables(study, published)),
         Fold(
             wording.plural(len(contradictions), "contradiction") + " in the paper",
             [Bullets(contradictions)],
@@ -52,5 +52,4 @@ def _tables(study: StudyData, published: Mapping[str, Records]) -> list[Block]:
             f"measured. Speed-ups of ours are of single rows of the sweep.{said}",
             "note",
         ),
-        paper_tables.features(study, published),
     ]
