@@ -20,7 +20,7 @@ from tests.support.agreeing import changed
 from tests.support.browsing import choose, load, media, said, violations, wait_for_answer
 from tests.support.named_tables import named_table
 from tests.support.report_pages import files_of, repacked, write
-from tests.support.report_study import KERNEL, settings, study
+from tests.support.report_study import KERNEL, SCORE, settings, study
 
 pytestmark = pytest.mark.browser
 
@@ -319,12 +319,35 @@ def test_blind_tests_speak_of_answers_within_the_measured_sizes(browser, tmp_pat
     made = study(name="acoustic_tile")
     tested = entries.Tested(40, 0.949)
     devices = [dataclasses.replace(one, tested=tested) for one in made.table.devices]
-    made = dataclasses.replace(made, table=changed(made.table, devices=tuple(devices)))
+    table = changed(made.table, devices=tuple(devices))
+    held = {"big": {**SCORE, "times_covered": 0.525, "covered": None}}
+    made = dataclasses.replace(made, table=table, blind=held)
     write(files_of(made), tmp_path)
     load(browser, tmp_path / "index.html")
-    assert tested.words in choose(browser, "p-n", "120")
-    assert tested.words not in choose(browser, "p-n", "102")
+    for n, words in (("120", tested.words), ("152", "they held 52 % of the times")):
+        assert words in choose(browser, "p-n", n)
+        assert words not in choose(browser, "p-n", "102")
     assert tested.words not in choose(browser, "p-n", "2000")
+
+
+def test_times_from_a_datasheet_say_how_far_they_may_be_off(browser, tmp_path):
+    made = study()
+    card = made.profiles["big"].model_copy(update={"device_name": "t4", "name": "card"})
+    domain = Domain(made.spec, {**made.profiles, "card": card})
+
+    def predicted(name, time_ms):
+        answer = {**made.answers[0], "gpu": "card", "time_ms": time_ms}
+        table = named_table([*made.answers, answer], domain, name)
+        return dataclasses.replace(
+            made, name=name, table=table, described={"card": card}, _known={}
+        )
+
+    write(files_of(predicted("tiny", 3.0), predicted("other", 2.0)), tmp_path)
+    load(browser, tmp_path / "index.html")
+    assert "error unknown" not in said(browser)
+    shown = choose(browser, "gpu", "card")
+    assert "3 ms, error unknown." in shown
+    assert re.search("A faster kernel of the same workload: .*, 2 ms, error unknown", shown)
 
 
 def test_the_gain_is_given_over_a_configuration_of_the_readers_own(front, folder):
