@@ -47,7 +47,7 @@ def entries(one: Material) -> list[Entry]:
 
 
 def _measured(one: Material) -> list[Entry]:
-    """The fastest candidate of each problem. The gain is the largest of the problem's pairs.
+    """The fastest candidate of each problem. The gain is that of the sweep's fastest in pairs.
     Energies are those of the rows of the fastest and of the baseline."""
     swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
     best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
@@ -92,9 +92,9 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
         judged = pairs[one.spec.key_columns].merge(limits, on=one.spec.key_columns, how="left")
         pairs = pairs.assign(**{name: judged[name].fillna(pairs[name]) for name in LIMITS})
         ran = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-        # Of equal gains the first.
-        for row in records(ran.iloc[::-1].sort_values("gain", kind="stable")):
-            found[tuple(row[name] for name in one.case)] = row
+        for row in records(ran):
+            if "best" in row["roles"].split("+"):
+                found[tuple(row[name] for name in one.case)] = row
     return found
 
 

@@ -224,7 +224,7 @@ def _paired(gpu: str) -> dict[str, Any]:
             on=spec.problem_columns,
             suffixes=("", "_baseline"),
         )
-        known = gains_known(pairs, spec.problem_columns)
+        known = gains_known(pairs)
         ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
         found[name] = {
             "problems": len(ratio),

@@ -163,18 +163,17 @@ def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
     )
 
 
-def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.DataFrame:
-    """The row of largest gain of each problem, the largest gains first."""
-    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-    order = known.sort_values("gain", ascending=False, kind="stable")
-    return order.drop_duplicates(list(problem_columns))
+def fastest_of_sweep(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The row of each problem's fastest of the sweep, which chose before the pairs ran: what rounds
+    choose themselves is never slower in them, and faster by chance."""
+    return pairs[with_role(pairs, "best") & pairs["gain"].notna()]
 
 
-def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
-    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row. As
-    :attr:`launchwise.base.robust.Ratio.half_width`, by which pairs end. Problems whose fastest is
-    the usual choice are left out: its gain over itself is 1."""
-    best = fastest_in_pairs(pairs, problem_columns)
+def gains_known(pairs: pd.DataFrame) -> pd.Series:
+    """Whether the sweep's fastest of each problem has a gain known to :data:`NARROW`: bool, by its
+    row. As :attr:`launchwise.base.robust.Ratio.half_width`, by which pairs end. Problems whose
+    fastest is the usual choice are left out: its gain over itself is 1."""
+    best = fastest_of_sweep(pairs)
     other = best[~with_role(best, "usual")]
     # NaN without an interval.
     return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW

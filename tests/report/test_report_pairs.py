@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from launchwise.base.robust import FASTER, TIE, UNDECIDED
@@ -48,24 +49,34 @@ def every(made, over="usual choice"):
 
 
 def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
-    # The square root of 2 and 1.25; 9 of 30 pairs are discarded.
+    # The square root of 2 and 1.2: the sweep's fastest, not that of the rounds, whose gain of 1.25
+    # they chose themselves. 3 of 30 pairs are discarded.
     # Sweep: 2 / 1 against 2 in pairs, 8 / 5 against 1.2.
     (row,) = overview(paired())
-    assert row[3:11] == ["2", "1.581", "1.250", "2.000", "1", "0", "0", "1"]
-    assert row[11:] == ["30.0", "0", "0", "1.167", "1.333"]
+    assert row[3:11] == ["2", "1.549", "1.200", "2.000", "2", "0", "0", "0"]
+    assert row[11:] == ["10.0", "0", "0", "1.167", "1.333"]
     (baseline,) = overview(paired(), "baseline")
     assert baseline[-2:] == ["–", "–"]
 
 
-def test_the_usual_choice_as_the_fastest_is_a_tie():
-    (row,) = overview(paired(gain=[1.0, 0.9, 0.8, 1.0, 1.2, 1.25]))
-    assert row[9] == "1"
+def test_the_fastest_of_the_sweep_may_be_slower_in_pairs():
+    limits = {"gain_low": [1.0, 0.85, 1.4] * 2, "gain_high": [1.0, 0.95, 1.6, 1.0, 1.3, 1.6]}
+    limits["gain_low"][4] = 1.1
+    (row,) = overview(paired(gain=[1.0, 0.9, 1.5, 1.0, 1.2, 1.25], **limits))
+    assert row[4:10] == ["1.039", "0.900", "1.200", "1", "1", "0"]
+
+
+def test_the_usual_choice_as_the_fastest_is_a_tie_that_counts():
+    # It ran in no round: it has no rival.
+    roles = ["baseline+usual+best", "", "near", "baseline+usual", "best", "near"]
+    (row,) = overview(paired(roles=roles, rounds=[0, 20, 20, 10, 10, 10]))
+    assert row[3:10] == ["2", "1.095", "1.000", "1.200", "1", "0", "1"]
 
 
 def test_every_problem_has_its_fastest_and_the_verdict():
-    assert [row[3:8] for row in every(paired())] == [
+    assert [row[3:8] for row in every(paired(gain_low=[1.0, 1.99, 1.4, 1.0, 0.9, 1.1]))] == [
         ["2.000", "1.990 to 2.010", FASTER, "17", "3"],
-        ["1.250", "0.900 to 1.600", UNDECIDED, "4", "6"],
+        ["1.200", "0.900 to 1.300", UNDECIDED, "10", "0"],
     ]
 
 
@@ -74,9 +85,9 @@ def test_without_pairs_there_is_no_section():
 
 
 def test_problems_under_a_power_cap_are_counted_and_not_discarded():
-    throttle = ["", "sw_power_cap", "", "", "idle+sw_power_cap", ""]
+    throttle = ["", "", "sw_power_cap", "", "idle+sw_power_cap", ""]
     shares = [[row[12] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
-    # The fastest of the first size, not of the second.
+    # The fastest of the second size, not of the first.
     assert shares == [["0"], ["50"]]
 
 
@@ -85,17 +96,22 @@ def test_back_to_back_is_compared_with_the_same_launches_alone():
         "time_ms": [2.0, 1.0, 1.5, 4.0, 2.0, 2.0],
         # The first problem's fastest is slower there, the second's as fast as alone.
         "sustained_ms": [2.2, 2.4, np.nan, 4.0, 2.0, np.nan],
-        "energy_j": [0.88, 1.2, np.nan, np.nan, 0.5, np.nan],
+        "energy_j": [0.88, 1.2, np.nan, 2.0, 0.5, np.nan],
     }
-    made = paired(roles=["usual", "best", "near"] * 2, **there)
+    rows = paired(roles=["usual", "best", "near"] * 2, **there).pairs["big"]
+    every = pd.concat([rows.assign(n=rows["n"] + more) for more in (0, 1, 2)])
+    # A problem whose usual choice has no energy, and ten times its time.
+    lacking = rows.iloc[:3].assign(n=7, sustained_ms=[22.0, 2.4, np.nan], energy_j=[np.nan, 1.2, 0])
+    made = dataclasses.replace(study(), pairs={"big": pd.concat([every, lacking])}, _known={})
     (row,) = rows_of(gains_in_pairs(made), "Launches back to back")
-    # 2 and 2 alone; 2.2 / 2.4 and 2 there. Energy: the first problem alone has both.
-    assert row == ["big", "usual choice", "2", "2.000", "1.354", "0.733", "1.700", "375", "1"]
-    library = made.pairs["big"].iloc[[3]].assign(peer="cublas", sustained_ms=1.0, energy_j=0.25)
+    # 2 and 2 alone; 2.2 / 2.4 and 2 there; .88 / 1.2 and 4 in energy.
+    assert row == ["big", "usual choice", "6", "2.000", "1.354", "1.713", "1.700", "375", "3"]
+    library = every[every["roles"] == "usual"].assign(peer="cublas", energy_j=[0.25] * 5 + [None])
     shown = Section("", "", back_to_back(dataclasses.replace(made, peers={"big": library})))
-    assert rows_of(shown, "")[1][1:6] == ["cublas", "1", "2.000", "0.500", "0.500"]
-    unknown = paired(sustained_ms=np.nan)
-    assert not back_to_back(unknown)
+    assert rows_of(shown, "")[1][1:3] == ["cublas", "5"]
+    # Four problems are too few.
+    few = dataclasses.replace(made, pairs={"big": every[every["n"] > every["n"].min() + 1]})
+    assert not back_to_back(few)
 
 
 def with_library():

@@ -35,13 +35,15 @@ def rows(low, high, roles="best"):
     ],
 )
 def test_a_gain_is_known_by_the_width_at_which_pairs_end(low, high, known):
-    assert list(gains_known(rows(low, high), ["n"])) == [known]
+    assert list(gains_known(rows(low, high))) == [known]
     assert (Ratio(2.0, low, high, 20, 0).half_width <= NARROW) is known
 
 
 def test_the_gain_of_the_usual_choice_over_itself_does_not_count():
-    assert gains_known(rows(1.99, 2.01, "usual+best"), ["n"]).empty
-    not_run = rows(1.99, 2.01)
-    not_run.loc[1, "rounds"] = 0
-    # The next fastest is known.
-    assert list(gains_known(not_run, ["n"])) == [True]
+    assert gains_known(rows(1.99, 2.01, "usual+best")).empty
+
+
+def test_the_gain_is_that_of_the_fastest_of_the_sweep():
+    # Slower in these rounds than the one of gain 1.5, which is known.
+    slower = rows(0.5, 1.5).assign(gain=[1.0, 0.9, 1.5])
+    assert list(gains_known(slower)) == [False]

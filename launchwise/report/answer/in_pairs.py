@@ -14,14 +14,14 @@ import pandas as pd
 from launchwise.base.robust import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
 from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
-from launchwise.learning.merit import geometric_mean
+from launchwise.learning.merit import FEWEST, geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Section, Text
 from launchwise.report.fields import by_key, decimals, field, file_of, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.measurements import fastest_in_pairs, with_role
+from launchwise.tables.measurements import fastest_of_sweep, with_role
 from launchwise.tables.rows import Z95, row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
@@ -29,7 +29,8 @@ FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
 NOTE = (
     "Configurations ran in turn on one card, in random order, libraries in the same rounds at the "
     "same precision. A gain is the median over rounds of the other's time divided by that of the "
-    "fastest of these rounds, or of the usual choice. Discarded: SM clocks differ by more than "
+    "fastest of the sweep, which chose before, or of the usual choice; where these are one "
+    "configuration, it is 1. Discarded: SM clocks differ by more than "
     f"{100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card back. A "
     "power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another visit, "
     f"those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1."
@@ -130,10 +131,10 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
 
 
 def _over_choices(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
-    """The fastest of each problem over the usual choice, then over the baseline."""
+    """The sweep's fastest of each problem over the usual choice, then over the baseline."""
     if gpu not in study.pairs:
         return
-    best = fastest_in_pairs(study.pairs[gpu], study.problem_columns)
+    best = fastest_of_sweep(study.pairs[gpu])
     rows = records(best.sort_values(study.problem_columns, kind="stable"))
     for over, ratio in ((USUAL, "gain"), (BASELINE, "improvement")):
         for row in rows:
@@ -145,8 +146,8 @@ def _sweep_over_pairs(study: StudyData, gpu: str) -> pd.Series:
     """Gain of the sweep's fastest over the usual choice by its rows, divided by that in pairs."""
     pairs, columns = study.pairs[gpu], study.problem_columns
     usual = pairs.loc[with_role(pairs, "usual"), [*columns, "sweep_ms"]]
-    best = pairs[with_role(pairs, "best") & ~with_role(pairs, "usual") & pairs["gain"].notna()]
-    both = best.merge(usual, on=columns, suffixes=("", "_of_usual"))
+    best = fastest_of_sweep(pairs)
+    both = best[~with_role(best, "usual")].merge(usual, on=columns, suffixes=("", "_of_usual"))
     return (both["sweep_ms_of_usual"] / both["sweep_ms"] / both["gain"]).dropna()
 
 
@@ -217,8 +218,8 @@ def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
 LAUNCHES_NOTE = (
     "Back to back, launches follow each other for a few tenths of a second: the card may reach its "
     "power limit and lower its clocks, and L2 holds what the launch before left. The fastest is "
-    "that of the sweep. Gains are geometric means over the same problems; energy is that of the "
-    "rival divided by that of the fastest."
+    "that of the sweep. Gains and energy, that of the rival divided by that of the fastest, are "
+    f"geometric means over the same problems: those of which both have an energy, {FEWEST} or more."
 )
 
 FIELDS = [
@@ -259,7 +260,8 @@ def _of_gpu(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
         rivals |= {str(name): own for name, own in known.groupby("peer")}
     for over, own in rivals.items():
         both = best.merge(own, on=columns, suffixes=("", "_of_rival"))
-        if len(both):
+        both = both.dropna(subset=["energy_j", "energy_j_of_rival"])
+        if len(both) >= FEWEST:
             yield {"gpu": gpu, "over": over, "problems": len(both), **_ratios(both)}
 
 
@@ -267,7 +269,7 @@ def _ratios(both: pd.DataFrame) -> dict[str, Any]:
     """Of the fastest and a rival, a row per problem."""
     alone = both["time_ms_of_rival"] / both["time_ms"]
     there = both["sustained_ms_of_rival"] / both["sustained_ms"]
-    energy = (both["energy_j_of_rival"] / both["energy_j"]).dropna()
+    energy = both["energy_j_of_rival"] / both["energy_j"]
     return {
         "alone": geometric_mean(alone.to_numpy()),
         "gain": geometric_mean(there.to_numpy()),

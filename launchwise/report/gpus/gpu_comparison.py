@@ -21,7 +21,7 @@ from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_cho
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.report.theme import rounded
-from launchwise.tables.measurements import fastest_in_pairs
+from launchwise.tables.measurements import fastest_of_sweep
 from launchwise.tables.rows import row_numbers
 
 ENERGY = (
@@ -44,15 +44,15 @@ def entries(study: StudyData) -> pd.DataFrame:
 
     Returns a DataFrame: ``gpu``, ``basis`` (measured or predicted), columns of the problem, and
     :data:`NUMBERS`, NaN where something is unknown: times in ms, ``least_ms`` that of the roofline;
-    ``error``, relative standard error between visits; the gain of the fastest over the usual choice
-    in pairs, with its interval; energies per run in J, of just the row that is named.
+    ``error``, relative standard error between visits; the gain of the sweep's fastest over the
+    usual choice in pairs, with its interval; energies per run in J, of just the row that is named.
     """
     key, best = ["gpu", *study.problem_columns], winners(study)
     named = {"best_error": "error", "best_energy_j": "energy_j"}
     measured = best.drop(columns="gain").rename(columns=named).assign(
         basis="measured", least_ms=least_ms(best, study.spec, study.profiles)
     )  # fmt: skip
-    pairs = [fastest_in_pairs(one, study.problem_columns) for one in study.pairs.values()]
+    pairs = [fastest_of_sweep(one[one["rounds"] > 0]) for one in study.pairs.values()]
     if pairs:
         measured = measured.merge(pd.concat(pairs)[[*key, *GAINS]], on=key, how="left")
     named = {"predicted_ms": "best_ms", "roofline_ms": "least_ms"}
