@@ -42,18 +42,6 @@ def test_a_study_of_simulated_gpus_runs_from_nothing_to_the_report(tmp_path):
     assert row["memory_mb"] > 100
 
 
-def test_disk_counts_what_a_file_takes_once(tmp_path):
-    sweeps = tmp_path / "results" / "sweeps"
-    sweeps.mkdir(parents=True)
-    (sweeps / "a").write_bytes(b"1" * 1_000_000)
-    (sweeps / "b").hardlink_to(sweeps / "a")
-    (sweeps / "c").symlink_to(sweeps / "a")
-    result = result_of("disk", tmp_path, "--project", str(tmp_path))
-    (row,) = result["results"]
-    assert (row["folder"], row["files"]) == ("sweeps", 2)
-    assert row["megabytes"] == result["megabytes"] == pytest.approx(1, rel=0.02)
-
-
 @pytest.mark.slow
 def test_one_build_more_reaches_more(tmp_path):
     for gpu in result_of("few_builds", tmp_path)["gpus"].values():

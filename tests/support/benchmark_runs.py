@@ -21,7 +21,6 @@ ANYWHERE = (
         "answers",
         "blind_rivals",
         "dag",
-        "disk",
         "few_builds",
         "growth",
         "known_rows",
