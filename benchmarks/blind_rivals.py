@@ -3,7 +3,7 @@
     python benchmarks/blind_rivals.py benchmarks/results/blind_rivals.json
 
 Every method learns from today's rows of the GPUs that the answers were learnt from, and is asked
-for the problems of each blind test. So is today's product, which is no blind test any more.
+for the problems of each blind test.
 All answers, those that were written down included, are judged by the test's sweep: the fastest of
 its candidates over the answer. Methods are compared on the same resampled problems; the best of
 them is named afterwards, so its figure is optimistic. What ``triton.autotune`` chose for the
@@ -23,14 +23,13 @@ from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 
 from launchwise.base.storage import read_json
-from launchwise.experiment.study import Study
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind import Frozen, check_measured_after, problem_of, read_frozen, whole
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import HARM_PERCENT, Means, geometric_mean, resampled_means
 from launchwise.learning.product import learnt_from
-from launchwise.learning.recommenders import COMMITTEE, recommender_class
+from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
@@ -40,8 +39,8 @@ SMALLEST = ("h200", "tridiagonal_streams")
 RECORDED = ROOT / "data" / "recorded"
 SEED = 2026
 AUTOTUNED = ROOT / "benchmarks" / "results" / "autotuned_blind.json"
-ANSWERS, TODAY = "answers", COMMITTEE
-MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "best_tree", TODAY)
+ANSWERS = "answers"
+MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "best_tree")
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,6 @@ def read_test(gpu: str, study: str, material: Material) -> Test:
     return Test(gpu, study, frozen, sweep, material.domain())
 
 
-def answering_parameters(study: Study) -> dict[str, Any]:
-    """Hyper-parameters of the committee that answers for a study."""
-    own = [each.parameters for each in study.own_models.values() if each.kind == COMMITTEE]
-    return own[0] if own else {}
-
-
 def asked_configurations(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
     """Answers of every method: ``model``, GPU, problem and tunables, one row per problem."""
     spec = material.spec
@@ -102,8 +95,7 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
     tables = []
     for name in (*BASELINES, *models):
         kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
-        parameters = answering_parameters(material.study) if name == TODAY else {}
-        recommender = kind(test.domain, seed=SEED, **parameters)
+        recommender = kind(test.domain, seed=SEED)
         recommender.fit(learnt.training)
         first = recommender.ranking(choices).first(1)
         tables.append(choices[spec.key_columns].iloc[first].assign(model=name))
@@ -149,7 +141,7 @@ def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[
         "methods": methods,
         "beside_best_heuristic": _beside(methods, [*BASELINES], means),
         "beside_best_model": _beside(
-            methods, [name for name in methods if name not in (*BASELINES, ANSWERS, TODAY)], means
+            methods, [name for name in methods if name not in (*BASELINES, ANSWERS)], means
         ),
     }
 
