@@ -214,5 +214,3 @@ class Ledger:
             self.leave(page.path, table.caption, unseen, reasons[begins[-1]])
         said = sum(one.numbers for _, one in page.sentences if not one.seen)
         self.leave(page.path, "sentences", said, "limits and explanations in words")
-        drawn = sum(one.numbers for one in page.drawn if not one.seen)
-        self.leave(page.path, "drawings", drawn, "ticks of axes")

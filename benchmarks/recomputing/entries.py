@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,10 @@ LIMITS = ("gain_low", "gain_high")
 LEAST_PUBLISHED, SHARE = 10, 0.9
 """Fewest published times of an interval of predictions, and the share of them that it holds."""
 
-NUMBERS = (
-    *("best_ms", "error", "baseline_ms", "least_ms", "gain", "gain_low", "gain_high"),
-    *("energy_j", "baseline_energy_j"),
-)
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A problem on a GPU; None where something is unknown. :data:`NUMBERS` are in ms and J."""
+    """A problem on a GPU; None where something is unknown. Times are in ms, energies in J."""
 
     gpu: str
     basis: str
@@ -39,6 +34,9 @@ class Entry:
     gain_high: float | None = None
     energy_j: float | None = None
     baseline_energy_j: float | None = None
+
+
+NUMBERS = tuple(each.name for each in fields(Entry)[3:])  # in the order of the page's data
 
 
 def entries(one: Material) -> list[Entry]:

@@ -86,9 +86,11 @@ def compare(
         headings = [name for name in next(iter(each.rows_by(["GPU"]).values())) if name != "GPU"]
         ledger.table(page.path, each.caption).same("ceilings", sorted(headings), sorted(known))
     for _, said in page.sentences:
-        if said.text.startswith("Hatched rows") and spread is not None:
+        _, hatched, intervals = said.text.partition("Hatched rows")
+        if hatched and spread is not None:
+            said.seen = True
             table = ledger.table(page.path, "sentences")
-            table.said("intervals of predictions", said, [90, spread[1], spread[0]])
+            table.numbers("intervals of predictions", intervals, 90, *reversed(spread))
     _comparisons(folder, materials, entries, power, ledger)
 
 

@@ -41,7 +41,6 @@ class Material:
     ``gpus``: in the order of the settings; those without a row of the study are left out.
     ``described``: datasheet-only GPUs.
     ``committee``: the model that answers, if it was chosen before the test.
-    ``titles``: model to its name on pages.
     """
 
     name: str
@@ -51,7 +50,6 @@ class Material:
     gpus: list[str]
     described: list[str]
     committee: str | None
-    titles: dict[str, str]
 
     @classmethod
     def of(cls, experiment: Experiment, name: str, results: Path) -> Material:
@@ -70,7 +68,6 @@ class Material:
             ],
             described=described_gpus(experiment),
             committee=next((one for one, kind in kinds.items() if kind == "committee"), None),
-            titles={model: experiment.model_of(name, model).title for model in study.models},
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What a page of the report shows: its tables, sentences, drawn texts and data scripts."""
+"""What a page of the report shows: its tables, sentences and data scripts."""
 
 from __future__ import annotations
 
@@ -88,13 +88,11 @@ def named(heading: Shown) -> str:
 
 @dataclass
 class ShownPage:
-    """A page: its tables and sentences in order; ``drawn`` are texts within drawings."""
+    """A page: its tables and sentences in order."""
 
     path: str
     tables: list[ShownTable] = field(default_factory=list)
     sentences: list[tuple[str, Shown]] = field(default_factory=list)
-    drawn: list[Shown] = field(default_factory=list)
-    data: Any = None
 
     def tables_of(self, caption: str) -> list[ShownTable]:
         """Tables whose caption begins so."""
@@ -116,12 +114,10 @@ class _Reader(HTMLParser):
         self._inner = 0
         self._row: list[Shown] = []
         self._part = ""
-        self._data = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         kinds = given.get("class", "").split()
-        self._data = tag == "script" and given.get("id") == "page-data"
         if tag in self.IGNORED or "downloads" in kinds:
             self._ignored += 1
         elif self._ignored:
@@ -138,20 +134,17 @@ class _Reader(HTMLParser):
                 self._part = "groups" if "groups" in kinds else "thead"
         elif tag == "span" and (self._inner or given.get("class") in self.INNER):
             self._inner += 1
-        elif tag in ("td", "th", "caption", "text", "p", "li"):
+        elif tag in ("td", "th", "caption", "p", "li"):
             self._begin(tag, int(given.get("colspan", "1")))
 
     def _begin(self, tag: str, span: int) -> None:
         self._into = Shown()
         if tag in ("td", "th"):
             self._row += [self._into] * span
-        elif tag == "text":
-            self.page.drawn.append(self._into)
         elif tag in ("p", "li"):
             self.page.sentences.append((self._section, self._into))
 
     def handle_endtag(self, tag: str) -> None:
-        self._data = False
         if self._ignored:
             self._ignored -= tag in (*self.IGNORED, "details")
         elif tag == "span" and self._inner:
@@ -164,16 +157,14 @@ class _Reader(HTMLParser):
                 table.headings = self._row
             else:
                 table.rows.append(self._row)
-        elif tag in ("td", "th", "caption", "text", "p", "li") and self._into is not None:
+        elif tag in ("td", "th", "caption", "p", "li") and self._into is not None:
             self._into.text, self._into.detail = self._into.text.strip(), self._into.detail.strip()
             if tag == "caption":
                 self.page.tables[-1].caption = self._into.text
             self._into = None
 
     def handle_data(self, data: str) -> None:
-        if self._data:
-            self.page.data = json.loads(data)
-        elif not self._ignored and self._into is not None:
+        if not self._ignored and self._into is not None:
             text = re.sub(r"[ \t\n]+", " ", data)
             if self._inner:
                 self._into.detail += text

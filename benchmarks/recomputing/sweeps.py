@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import Spec
 from recomputing.material import Material, records
 
@@ -77,11 +76,6 @@ class Sweep:
         """Rows that were timed repeatedly; ``throttled`` as :func:`_throttled`."""
         timed = self.rows[self.rows["status"] == "ok"]
         return timed.assign(throttled=timed["throttle"].map(_throttled).astype(float))
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        """Facts in the file's metadata."""
-        return read_facts(self.path)
 
     @cached_property
     def drivers(self) -> list[str]:
@@ -205,9 +199,3 @@ class Sweep:
             return "doubtful"
         known = not (np.isnan(self.throttled) and np.isnan(self.drifts[0]))
         return "sound" if known else "unknown"
-
-    @property
-    def order(self) -> tuple[bool, bool, float]:
-        """The doubtful first, of these wrong results, then the figure largest over its limit."""
-        shares = [0.0, *(each for name, each in self.multiples.items() if name != "wrong")]
-        return not self.complaints, not self.count("wrong"), -float(np.nanmax(shares))
