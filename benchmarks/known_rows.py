@@ -49,9 +49,8 @@ def searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> di
     own = table[gpu].to_numpy(dtype=float)
     best_ms, near_ms = own.min(), searches.NEAR["within_1_percent"] * own.min()
     times: list[float | None] = []
-    for time_ms in islice(
-        searches.measured(searches.search_of(table.index, columns), own), LONGEST
-    ):
+    search = searches.search_of(table.index, columns, gpu)
+    for time_ms in islice(searches.measured(search, own), LONGEST):
         times.append(time_ms)
         if len(times) >= max(SHARES_AFTER) and time_ms is not None and time_ms <= near_ms:
             break

@@ -11,6 +11,11 @@ within 5 % and within 1 % of the best of the sweep. ``ended`` says after how man
 ``stop_below_percent: 2`` ends launchwise's search, and what it has found by then. Needs
 kernel_tuner, and no GPU. ``--rivals`` takes Kernel Tuner's side, which does not depend on this
 project, from an earlier result.
+
+``known`` has the share of the best speed after some evaluations by what the search knows: nothing
+(``alone``, candidates in the order of the sweep), the fastest configuration of each other card
+without its time (``winners``), their whole sweeps (``sweeps``), or these with all cards counting
+the same (``unweighed``). ``gain_of_sweeps`` is what is gained over ``alone`` by what sweeps gain.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -57,13 +63,15 @@ ORDERS = 15
 
 PART = 20  # seeds that one process runs
 
+KNOWN, AFTER = ("alone", "winners", "sweeps", "unweighed"), (1, 5, 20)
+
 
 def guided(
     table: pd.DataFrame, gpu: str, others: Sequence[str], budget: int
 ) -> tuple[list[float | None], int | None]:
     """Times in the order in which launchwise's search evaluates configurations of ``gpu``. Until
     one is within 1 % of the best and the search would have ended; after how many that was."""
-    search = searches.search_of(table.index, [table[each] for each in others])
+    search = searches.search_of(table.index, [table[each] for each in others], gpu)
     target = searches.NEAR["within_1_percent"] * table[gpu].min()
     found: list[float | None] = []
     ended, reached = None, False
@@ -122,32 +130,56 @@ def median(counts: Sequence[int | None]) -> float | None:
     return None if found == float("inf") else float(found)
 
 
-def alone(workload: str, gpu: str, seed: int, budget: int) -> dict[str, int | None]:
-    """Evaluations of launchwise's search without other cards, candidates in an order of its own."""
-    _, table, best_ms = _card(workload, gpu)
-    own, _ = guided(table.sample(frac=1.0, random_state=seed), gpu, [], budget)
-    return searches.evaluations(own, best_ms)
-
-
 def of_launchwise(
     workload: str, gpu: str, seeds: int, budget: int, processes: int
 ) -> dict[str, Any]:
     """The card, and how its searches by launchwise went."""
     _, table, best_ms = _card(workload, gpu)
     own, ended = guided(table, gpu, searches.others_of(gpu, table), budget)
-    runs = in_parallel(
-        lambda seed: alone(workload, gpu, seed, budget), range(min(seeds, ORDERS)), processes
-    )
-    shares = {f"best_of_{k}": searches.share(own[:k], best_ms) for k in (1, 5, 20)}
+
+    def alone(seed: int) -> dict[str, int | None]:
+        times, _ = guided(table.sample(frac=1.0, random_state=seed), gpu, [], budget)
+        return searches.evaluations(times, best_ms)
+
+    runs = in_parallel(alone, range(min(seeds, ORDERS)), processes)
     return {
         "workload": workload,
         "gpu": gpu,
         "configurations": int(np.isfinite(table[gpu]).sum()),
-        "within_5_percent_of_the_best": searches.needle(table[gpu]),
-        "launchwise": {**searches.evaluations(own, best_ms), **shares},
+        # The fewer, the harder the search.
+        "within_5_percent_of_the_best": int((table[gpu] <= 1.05 * best_ms).sum()),
+        "launchwise": searches.evaluations(own, best_ms),
         "ended": {"evaluations": ended, "best_of_all": searches.share(own[:ended], best_ms)},
         "alone": {name: median([run[name] for run in runs]) for name in searches.NEAR},
+        "known": {name: shares(table, gpu, name) for name in KNOWN},
     }
+
+
+def shares(table: pd.DataFrame, gpu: str, known: str) -> dict[str, float]:
+    """Shares of the best speed after :data:`AFTER` evaluations; ``known``: one of :data:`KNOWN`."""
+    others = [] if known == "alone" else searches.others_of(gpu, table)
+    weighed_by = None if known == "unweighed" else gpu
+    columns = [table[each] for each in others]
+    search = searches.search_of(table.index, columns, weighed_by, known == "winners")
+    own = table[gpu].to_numpy(dtype=float)
+    times = list(islice(searches.measured(search, own), max(AFTER)))
+    return {f"best_of_{k}": searches.share(times[:k], float(own.min())) for k in AFTER}
+
+
+def gained(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Means of :func:`shares` over cards, and what winners gain by what sweeps gain."""
+    means = {
+        known: {
+            f"best_of_{k}": fmean(row["known"][known][f"best_of_{k}"] for row in rows)
+            for k in AFTER
+        }
+        for known in KNOWN
+    }
+    gains = {
+        name: (means["winners"][name] - alone) / (means["sweeps"][name] - alone)
+        for name, alone in means["alone"].items()
+    }
+    return {"means": means, "gain_of_sweeps": gains}
 
 
 def of_kernel_tuner(
@@ -204,7 +236,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--rivals", type=Path, help="earlier result that has Kernel Tuner's side")
-    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     asked = parser.parse_args()
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
     known = {workload: [*searches.public(workload)[0]] for workload in searches.WORKLOADS}
@@ -218,12 +249,12 @@ def main() -> None:
         about = {"kernel_tuner_at": at or earlier["commit"]}
         rivals |= {card["gpu"]: card["kernel_tuner"] for card in earlier["cards"]}
     else:
-        strategies, peer, about = asked.strategies, "not run", {}
+        strategies, peer, about = STRATEGIES[: 1 if asked.smallest else None], "not run", {}
         if find_spec("kernel_tuner"):
             peer = metadata.version("kernel_tuner")
-        elif strategies and not asked.smallest:
-            end("the package kernel_tuner, or --strategies without any")
-        for strategy in strategies[: 1 if asked.smallest else None] if peer != "not run" else ():
+        elif not asked.smallest:
+            end("the package kernel_tuner, or --rivals")
+        for strategy in strategies if peer != "not run" else ():
             medians = medians_of(strategy, cards, seeds, budget, asked.processes)
             for gpu, found in medians.items():
                 rivals[gpu][strategy] = found
@@ -232,7 +263,7 @@ def main() -> None:
         own = of_launchwise(workload, gpu, seeds, budget, asked.processes)
         theirs = {"kernel_tuner": rivals[gpu], "best_of_kernel_tuner": best_of(rivals[gpu])}
         rows.append({**own, **theirs})
-    result = {**about, "seeds": seeds, "budget": budget, "cards": rows}
+    result = {**about, "seeds": seeds, "budget": budget, "cards": rows, **gained(rows)}
     write_result(asked.output, result, kernel_tuner=peer)
 
 

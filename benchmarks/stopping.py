@@ -90,7 +90,7 @@ def searched(case: Case, with_others: bool) -> Trace | None:
     table = case.times.sample(frac=1.0, random_state=case.seed)
     own = table[case.gpu].to_numpy(dtype=float)
     others = searches.others_of(case.gpu, table) if with_others else []
-    search = searches.search_of(table.index, [table[each] for each in others])
+    search = searches.search_of(table.index, [table[each] for each in others], case.gpu)
     longest = min(LONGEST, len(own) - 1)
     fastest, best = own.min(), np.inf
     said, left = [], []
@@ -182,10 +182,6 @@ def main() -> None:
             "coefficients": [round(float(each), 4) for each in coefficients],
             "right_held_out": right,
             "held_out": held_out,
-            "all": {
-                workload: by_kind([t for t in traces if t.workload == workload], coefficients)
-                for workload in workloads
-            },
         },
     )
 

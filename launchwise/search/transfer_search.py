@@ -27,7 +27,7 @@ from scipy.special import ndtr
 
 from launchwise.search.process import Process, lost_to
 
-CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
+CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = -0.7051, 0.1903, -0.5508, 0.2869
 """Coefficients of the log odds (see :func:`terms`)."""
 
 LEAST_EXPECTED = 1e-6

@@ -100,6 +100,8 @@ def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path):
     ]
     assert 0 < medians[0] < medians[1] < medians[2]
     assert result["ranges"]["roofline"]["spearman_within"] is None
+    means = result["means"]
+    assert means["alone"]["best_of_5"] < means["winners"]["best_of_5"]
     for row in result["errors"]:
         assert row["rows"] > 100
         assert -1 <= row["spearman"] <= 1
@@ -112,8 +114,8 @@ def test_searches_on_a_new_gpu_are_counted(tmp_path):
         "convolution", "pnpoly", "pnpoly_turing"
     }  # fmt: skip
     for card in result["cards"]:
-        own = card["launchwise"]
-        assert 0 < own["best_of_1"] <= own["best_of_5"] <= own["best_of_20"] <= 1
+        for own in card["known"].values():
+            assert 0 < own["best_of_1"] <= own["best_of_5"] <= own["best_of_20"] <= 1
         assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
 
 
@@ -124,12 +126,6 @@ def test_rows_of_other_problems_help_a_search(tmp_path):
         assert 1 <= row["within_5_percent"] <= row["within_1_percent"] <= 150
         assert 0 < row["best_of_1"] <= row["best_of_5"] <= row["best_of_20"] <= 1
     assert rows["other_problems"]["within_5_percent"] < rows["alone"]["within_5_percent"]
-
-
-def test_winners_alone_help_a_search_nearly_as_much_as_sweeps(tmp_path):
-    means = result_of("winners", tmp_path)["means"]
-    assert means["alone"]["best_of_5"] < means["winners"]["best_of_5"]
-    assert means["winners"]["best_of_20"] > 0.95
 
 
 @pytest.mark.slow

@@ -132,6 +132,7 @@ def test_its_numbers_are_those_of_the_benchmark():
         transfer_search.BY_LEFT,
     )
     assert here == pytest.approx(found["coefficients"], abs=1e-3)
-    # What is called a tenth is one: on workloads that the numbers were not fitted to.
+    # What is called a tenth is hardly more, and no small part of it: on workloads that the numbers
+    # were not fitted to.
     for right in found["right_held_out"].values():
-        assert 0.85 <= right <= 0.95
+        assert 0.88 <= right <= 0.97

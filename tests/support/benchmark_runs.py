@@ -34,7 +34,6 @@ ANYWHERE = (
     ),
     "search_on_a_new_gpu",
     "stopping",
-    "winners",
     "likeness",
 )
 """Benchmarks that run on any machine."""
