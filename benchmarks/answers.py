@@ -1,6 +1,7 @@
 """Answers of the answering model to every test problem of every study, beside heuristics.
 
-Also those of users' tables to problems of blind tests, with their measurements withheld.
+Also those of users' tables to problems of blind tests, with their measurements withheld, and errors
+of predicted times.
 
     python benchmarks/answers.py benchmarks/results/answers.json
 
@@ -11,8 +12,7 @@ up to the evaluation. Test rows score the answering model once.
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,10 @@ LEAST_GAINS = (0.9, 0.95, 0.98, 1.0)  # gains that a careful person may ask to b
 
 HOW_HARD = ("configurations_median", "needle_index_median")
 
+PREDICTORS = ("roofline", "analytical", "learnt")
+LEARNS = frozenset({"learnt"})  # of these, what asks about held-out problems and cards unlike
+ERRORS = ("median_percent", "spearman", "spearman_within")
+
 
 def answer_with(folder: Path, members: str) -> None:
     """Give the answering model of a copy of the project some members alone."""
@@ -78,7 +82,6 @@ def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]
                 **{name: parts[ALL_GPUS][name] for name in HOW_HARD},
                 "least_gain": float(mine["gain"].fillna(0.0).min()),
                 "harmed_twice": slower(mine["gain"], 2 * HARM_PERCENT),
-                "least_speed_up": float(mine["improvement"].fillna(0.0).min()),
                 "below_baseline": slower(mine["improvement"], HARM_PERCENT),
                 "careful": [careful(mine, least) for least in LEAST_GAINS],
                 **where_it_is_lost(mine),
@@ -89,15 +92,13 @@ def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]
 
 
 def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
-    """Share of answers with the best's variant, and their mean fraction of the best. Also the
-    median fraction, and the share of the loss (1 - fraction, summed) that the worst tenth of the
-    problems has."""
+    """Share of answers with the best's variant, and their mean fraction of the best. Also the share
+    of the loss (1 - fraction, summed) that the worst tenth of the problems has."""
     fractions = rows["fraction"].fillna(0.0)
     same = fractions[rows["variant"] == rows["variant_of_best"]]
     loss = (1 - fractions).sort_values(ascending=False)
     worst = loss.head(math.ceil(len(loss) / 10))
     return {
-        "fraction_median": float(fractions.median()),
         "same_variant": len(same) / len(rows),
         "fraction_same_variant": geometric_mean(same.to_numpy()) if len(same) else None,
         "worst_tenth": float(worst.sum() / loss.sum()) if loss.sum() else None,
@@ -175,6 +176,30 @@ def with_mean(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*rows, {"study": "all", "gpu": "all", **every}]
 
 
+def ranges(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Smallest and largest of :data:`ERRORS` of each predictor over studies and splits, all GPUs
+    together. What does not learn is asked about every problem alike."""
+    found = {}
+    for model in PREDICTORS:
+        for kind in ("problems", "leave_one_gpu_out") if model in LEARNS else ("",):
+            rows = [row for row in errors if row["model"] == model and kind in ("", row["kind"])]
+            figures = {key: [row[key] for row in rows if row[key] is not None] for key in ERRORS}
+            found[f"{model}, {kind}" if kind else model] = {
+                key: {"min": min(known), "max": max(known)} if known else None
+                for key, known in figures.items()
+            }
+    return found
+
+
+def predictions(evaluation: Path, study: str, splits: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Errors of every predictor over the test rows of each split, all GPUs together."""
+    return [
+        {"study": study, "kind": splits[row["split"]]["kind"], **row}
+        for row in read_json(evaluation / f"{study}.summary.json")["predictions"]
+        if row["gpu"] == ALL_GPUS and not row["by"] and row["model"] in PREDICTORS
+    ]
+
+
 def main() -> None:
     """Run the pipeline and collect what the answering model gives."""
     given = arguments(__doc__).parse_args()
@@ -184,14 +209,16 @@ def main() -> None:
         folder = Path(scratch) / "project"
         copy_project(folder)
         if given.smallest:
-            keep_studies(folder, [SMALLEST], ["knn", ANSWERING])
+            keep_studies(folder, [SMALLEST], ["knn", *PREDICTORS, ANSWERING])
             answer_with(folder, FEW)
-        studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
+        every = find_studies(folder)
+        studies = [name for name in every if not given.smallest or name == SMALLEST]
         targets = [f"results/evaluation/{study}.summary.json" for study in studies]
         snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
         evaluation = folder / "results" / "evaluation"
-        rows, between = [], []
+        rows, between, errors = [], [], []
         for study in studies:
+            errors += predictions(evaluation, study, every[study]["splits"])
             workload = workload_folder(folder, study)
             assert workload is not None, study
             rows += answers_of(evaluation, study, load_spec(workload))
@@ -204,7 +231,8 @@ def main() -> None:
         )
     limits = {"harm_percent": HARM_PERCENT, "worth_percent": WORTH_PERCENT}
     found = {"studies": rows, "all": total(rows), "between": with_mean(between)}
-    write_json(given.output, {**made_by, **limits, **found})
+    predicted = {"studies": len({row["study"] for row in errors}), **ranges(errors)}
+    write_json(given.output, {**made_by, **limits, **found, "predictions": predicted})
 
 
 if __name__ == "__main__":

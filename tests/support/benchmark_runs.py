@@ -28,8 +28,6 @@ ANYWHERE = (
         "mutants",
         "next_problems",
         "paper_recipe",
-        "prediction_errors",
-        "ranking",
         "recomputed",
     ),
     "search_on_a_new_gpu",
