@@ -5,7 +5,6 @@ Splits, filter, recommenders and evaluation are those of the pipeline.
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.projects import ROOT
+from harness.projects import homes_of, own_experiment
 from launchwise.base.storage import write_json
-from launchwise.base.typed import read_yaml
-from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.study import Fences, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import UsualChoice
@@ -25,7 +22,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean, resampled_means
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
+from launchwise.learning.splits import Fold, make_splits, read_folds
 from launchwise.learning.training_rows import clean
 from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
@@ -78,14 +75,13 @@ class Variant:
 class Trained:
     """First recommendation of a variant for every test case, and what it was trained on.
 
-    ``rows``, ``cases``, ``removed``: of all folds together: training rows after the filter, (GPU,
-    problem) pairs among them, rows that the filter removed.
+    ``rows``, ``removed``: training rows of all folds together after the filter, and rows that it
+    removed.
     ``problems``: distinct training problems of a fold, mean over the folds.
     """
 
     recommendations: pd.DataFrame
     rows: int
-    cases: int
     removed: int
     problems: int
 
@@ -98,11 +94,7 @@ def seeded(label: str, kind: str, material: Material, fences: Fences, seeds: int
 
 def material_of(name: str) -> Material:
     """A study of ``config.yaml`` on its recorded GPUs."""
-    settings = ROOT / "config.yaml"
-    with contextlib.chdir(ROOT):
-        experiment = load_experiment(read_yaml(settings), [settings], ROOT)
-        gpus = experiment.gpus_of(name)
-        homes = {gpu: ROOT / experiment.recorded_in(gpu) for gpu in gpus}
+    experiment, homes = own_experiment(), homes_of(name)
     study = experiment.studies[name]
     spec = experiment.specs[study.workload]
     schema = measurement_schema(spec)
@@ -110,23 +102,12 @@ def material_of(name: str) -> Material:
         gpu: read_table(home / f"{study.workload}.parquet", schema) for gpu, home in homes.items()
     }
     profiles = {gpu: read_profile(home / "profile.json", gpu) for gpu, home in homes.items()}
-    folds = folds_of(name, study, spec, profiles, sweeps)
-    return Material(study, spec, profiles, sweeps, folds)
-
-
-def folds_of(
-    name: str,
-    study: Study,
-    spec: Spec,
-    profiles: Mapping[str, GpuProfile],
-    sweeps: Mapping[str, pd.DataFrame],
-) -> dict[str, list[Fold]]:
-    """Folds of every split of a study, on the GPUs of ``sweeps``."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "splits.json"
         made = make_splits(name, study.splits, spec, sweeps, profiles, leave_out=study.leave_out)
         write_json(path, made)
-        return {split: read_folds(path, split) for split in study.splits}
+        folds = {split: read_folds(path, split) for split in study.splits}
+    return Material(study, spec, profiles, sweeps, folds)
 
 
 def trained(
@@ -137,11 +118,10 @@ def trained(
     ``choices``: candidates of each fold's test cases, with features.
     """
     cleaned = clean(variant.sweeps, folds, domain.spec, variant.fences)
-    tables, problems, cases = [], [], 0
+    tables, problems = [], []
     for fold, candidates in zip(folds, choices, strict=True):
         rows = rows_of_fold(cleaned.training, fold.split, fold.fold)
         problems.append(int(row_numbers(rows, domain.spec.problem_columns).max()) + 1)
-        cases += int(case_numbers(rows, domain.spec).max()) + 1
         recommender: Recommender = UsualChoice(domain)
         if variant.kind != USUAL:
             kind = recommender_class(variant.kind, workload=domain.spec.folder)
@@ -149,14 +129,8 @@ def trained(
         recommender.fit(rows)
         first = recommender.ranking(candidates).first(1)
         tables.append(candidates[domain.spec.key_columns].iloc[first].assign(model=variant.name))
-    removed = sum(each["measured"] - each["training"] for each in cleaned.counts)
-    return Trained(
-        pd.concat(tables, ignore_index=True),
-        sum(each["training"] for each in cleaned.counts),
-        cases,
-        removed,
-        _mean(problems),
-    )
+    known, kept = (sum(each[name] for each in cleaned.counts) for name in ("measured", "training"))
+    return Trained(pd.concat(tables, ignore_index=True), kept, known - kept, _mean(problems))
 
 
 def compared(
@@ -174,13 +148,14 @@ def compared(
     Returns a dictionary: group to ``quality`` (geometric mean over test problems and variants of
     the group), ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``,
     ``failed`` (recommendations without a time, of all variants together; one makes the quality 0),
-    and means over variants: ``training_rows``, ``training_problems``, ``removed_rows`` and
-    ``rows_per_case`` (a case is a problem on a GPU). Intervals are None where there are too few
-    problems.
+    and means over variants: ``training_rows``, ``training_problems`` and ``removed_rows``. An
+    interval is None where there are too few problems.
     """
     folds = material.folds[split]
     found = _trained_groups(material, folds, groups, domains or {})
-    rows = fractions([each for group in found.values() for each in group], material)
+    answers = [each.recommendations for group in found.values() for each in group]
+    truth = Truth(material.sweeps, material.domain())
+    rows = judged_by(truth, pd.concat(answers, ignore_index=True))
     group_of = {one.name: group for group, variants in groups.items() for one in variants}
     keys = ["gpu", *material.spec.problem_columns]
     merged = (
@@ -202,7 +177,6 @@ def compared(
             "over_reference_interval": means.ratio(group, reference),
             "training_rows": _mean(each.rows for each in of_group),
             "training_problems": _mean(each.problems for each in of_group),
-            "rows_per_case": _mean(each.rows // each.cases for each in of_group),
             "removed_rows": _mean(each.removed for each in of_group),
             "failed": int((rows.loc[rows["model"].map(group_of) == group, "fraction"] == 0).sum()),
             "test_cases": len(merged[merged["model"] == group]),
@@ -229,12 +203,6 @@ def _trained_groups(
             ]
         found[group] = [trained(one, folds, kept[id(domain)], domain) for one in variants]
     return found
-
-
-def fractions(outcomes: list[Trained], material: Material) -> pd.DataFrame:
-    """All recommendations: ``model``, GPU, problem and ``fraction`` of the best per row."""
-    recommendations = pd.concat([each.recommendations for each in outcomes], ignore_index=True)
-    return judged_by(Truth(material.sweeps, material.domain()), recommendations)
 
 
 def judged_by(truth: Truth, answers: pd.DataFrame) -> pd.DataFrame:
