@@ -273,6 +273,6 @@ def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path):
     assert set(study["orders"]) == {"plan", "sweep", "largest_gap", "random"}
     for one in study["orders"].values():
         assert len(one["qualities"]) == len(result["shares"])
-        assert 0.5 < one["at_a_third"] < 1.1
+        assert 0.5 < one["mean_to_a_third"] < 1.1
     assert [each["share"] for each in study["expected"]] == [0.1, 0.2, 1 / 3, 0.5]
     assert all(each["expected_percent"] > 0 for each in study["expected"])
