@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import (
-    copy_project,
+    copied_project,
     find_studies,
     keep_studies,
     read_settings,
@@ -205,9 +205,7 @@ def main() -> None:
     given = arguments(__doc__).parse_args()
     # Of the copy that is evaluated, whatever happens to the project meanwhile.
     made_by = provenance()
-    with tempfile.TemporaryDirectory(prefix="launchwise-answers-") as scratch:
-        folder = Path(scratch) / "project"
-        copy_project(folder)
+    with copied_project() as folder:
         if given.smallest:
             keep_studies(folder, [SMALLEST], ["knn", *PREDICTORS, ANSWERING])
             answer_with(folder, FEW)
@@ -218,11 +216,9 @@ def main() -> None:
         evaluation = folder / "results" / "evaluation"
         rows, between, errors = [], [], []
         for study in studies:
-            errors += predictions(evaluation, study, every[study]["splits"])
-            workload = workload_folder(folder, study)
-            assert workload is not None, study
-            rows += answers_of(evaluation, study, load_spec(workload))
+            rows += answers_of(evaluation, study, load_spec(workload_folder(folder, study)))
             between += between_entries(folder, study)
+            errors += predictions(evaluation, study, every[study]["splits"])
     for row in rows:
         print(
             f"{row['study']:24} {row['split']:14} {row['problems']:4} problems, "

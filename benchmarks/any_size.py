@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT
+from harness.projects import ROOT, own_experiment
 
 from launchwise.base.storage import write_json
-from launchwise.base.typed import read_yaml
-from launchwise.experiment.loading import load_experiment
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.blind import LISTED, read_frozen, whole
 from launchwise.learning.features import read_domain
@@ -97,9 +95,7 @@ def figures(rows: pd.DataFrame) -> dict[str, Any]:
 def main() -> None:
     """Ask every study that such problems were measured for."""
     given = arguments(__doc__).parse_args()
-    settings = ROOT / "config.yaml"
-    experiment = load_experiment(read_yaml(settings), [settings], ROOT)
-    found = []
+    experiment, found = own_experiment(), []
     for path in sorted(ROOT.glob(f"{DRAWN}/*.sweep.parquet")):
         study = path.name.partition(".")[0]
         if given.smallest and study != SMALLEST:

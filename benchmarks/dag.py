@@ -1,8 +1,7 @@
 """Seconds and memory of Snakemake's plan for many GPUs and all studies, and its number of jobs.
 
-For each number of GPUs: a plan from nothing, and one where everything was made, unless
-``--plan-only`` is given. A few jobs run beside Snakemake itself; the Slurm profile submits the
-others.
+For each number of GPUs: a plan from nothing, and one where everything was made. A few jobs run
+beside Snakemake itself; the Slurm profile submits the others.
 
     python benchmarks/dag.py benchmarks/results/dag.json --gpus 1 10 100 1000
 """
@@ -10,19 +9,18 @@ others.
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
-    copy_project,
+    copied_project,
     find_studies,
     keep_studies,
     read_settings,
     snakemake,
-    workload_of,
+    workload_folder,
     write_settings,
 )
 
@@ -35,10 +33,9 @@ SMALLEST_STUDIES = ["granger_time"]
 FOLDERS = ("export", "report")  # stages of which an output without a suffix is a folder
 
 
-def project(folder: Path, gpus: int, studies: list[str]) -> None:
-    """A copy of the project with these studies, on so many live GPUs of six architectures. Imported
-    GPUs stay: the studies of workloads without kernels have no others."""
-    copy_project(folder)
+def prepare(folder: Path, gpus: int, studies: list[str]) -> None:
+    """Leave a copy of the project these studies, on so many live GPUs of six architectures.
+    Imported GPUs stay: the studies of workloads without kernels have no others."""
     keep_studies(folder, studies)
     settings = read_settings(folder)
     imported = {
@@ -54,7 +51,8 @@ def project(folder: Path, gpus: int, studies: list[str]) -> None:
         }
         for number in range(gpus)
     }
-    own = [study for study in studies if (ROOT / "kernels" / workload_of(folder, study)).is_dir()]
+    kernels = folder / "kernels"
+    own = [study for study in studies if workload_folder(folder, study).parent == kernels]
     if len(own) < len(studies):
         settings["gpus"] |= imported
     if gpus == 1:
@@ -75,11 +73,6 @@ def counted(said: str) -> dict[str, int]:
     """Jobs by rule, from the table that a plan prints."""
     table = said.split("Job stats:", 1)[1].split("\n\n", 1)[0]
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
-
-
-def submitted(jobs: dict[str, int]) -> int:
-    """Jobs that the Slurm profile submits."""
-    return sum(count for name, count in jobs.items() if name not in (*LOCAL, "total"))
 
 
 def make_everything(folder: Path, plan: str) -> None:
@@ -104,22 +97,18 @@ def make_everything(folder: Path, plan: str) -> None:
         planned(folder, "--touch", "--quiet", "all")
 
 
-def measure(
-    gpus: int, studies: list[str], plan_only: bool = False, smallest: bool = False
-) -> dict[str, Any]:
+def measure(gpus: int, studies: list[str], smallest: bool = False) -> dict[str, Any]:
     """One row of the result. But for the smallest size, the plan is made twice, and the second one
     counts: Snakemake compiles bytecode in the first, and the workflow notes what its code consists
     of."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        project(folder, gpus, studies)
+    with copied_project() as folder:
+        prepare(folder, gpus, studies)
         if not smallest:
             planned(folder, "-n")
         said, plan = planned(folder, "-n")
         jobs = counted(said)
-        row = {"gpus": gpus, "jobs": jobs["total"], "submitted": submitted(jobs), "plan": plan}
-        if plan_only:
-            return row
+        submitted = jobs["total"] - sum(jobs.get(name, 0) for name in LOCAL)
+        row = {"gpus": gpus, "jobs": jobs["total"], "submitted": submitted, "plan": plan}
         make_everything(folder, said)
         said, idle = planned(folder, "-n")
         if "Nothing to be done" not in said:
@@ -131,12 +120,11 @@ def main() -> None:
     """Measure and write the results."""
     parser = arguments(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 10, 100, 1000])
-    parser.add_argument("--plan-only", action="store_true", help="plan from nothing alone")
     given = parser.parse_args()
     studies = SMALLEST_STUDIES if given.smallest else list(find_studies(ROOT))
     rows = []
     for gpus in [1] if given.smallest else given.gpus:
-        rows.append(measure(gpus, studies, given.plan_only, given.smallest))
+        rows.append(measure(gpus, studies, given.smallest))
         print(rows[-1], flush=True)
     write_result(given.output, {"studies": len(studies), "rows": rows})
 

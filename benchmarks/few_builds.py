@@ -12,7 +12,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT, copy_project, keep_studies, snakemake
+from harness.projects import ROOT, copied_project, keep_studies, snakemake
 
 from launchwise.base.storage import write_json
 from launchwise.cli.loads import Loaded
@@ -107,9 +106,7 @@ def main() -> None:
     """Learn the study, then count."""
     given, made_by = arguments(__doc__).parse_args(), provenance()
     study = SMALLEST if given.smallest else STUDY
-    with tempfile.TemporaryDirectory(prefix="launchwise-few-") as scratch:
-        folder = Path(scratch) / "project"
-        copy_project(folder)
+    with copied_project() as folder:
         keep_studies(folder, [study])
         target = f"results/lookup/{study}.json"
         snakemake(folder, "--cores", "all", "--quiet", "all", "--", target)

@@ -9,7 +9,6 @@ less than the others. From nothing to the report; times are those that the jobs 
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pandas as pd
 from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
-    copy_project,
+    copied_project,
     find_studies,
     keep_studies,
     read_settings,
@@ -75,9 +74,8 @@ def slower(rows: pd.DataFrame, name: str, factor: float, seed: int) -> pd.DataFr
     return rows.assign(gpu=name, times_ms=times, energy_j=np.nan, **scaled, **rates)
 
 
-def project(folder: Path, gpus: int) -> int:
-    """A copy of the project with the study on so many GPUs; its rows."""
-    copy_project(folder)
+def prepare(folder: Path, gpus: int) -> int:
+    """Leave a copy of the project the study, on so many GPUs; its rows."""
     keep_studies(folder, [STUDY])
     rows, facts = rows_of_study(folder)
     schema = measurement_schema(load_spec(folder / "kernels" / WORKLOAD))
@@ -113,9 +111,8 @@ def project(folder: Path, gpus: int) -> int:
 
 def measured(gpus: int, cores: int) -> dict[str, Any]:
     """One row of the result."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "project"
-        rows = project(folder, gpus)
+    with copied_project() as folder:
+        rows = prepare(folder, gpus)
         ran = snakemake(folder, "--cores", str(cores), "--quiet", "all")
         work = {name: read_json(folder / "results" / "work" / f"{name}.json") for name in JOBS}
         return {

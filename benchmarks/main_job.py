@@ -18,14 +18,13 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 from budget import measured
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT, WORKING_TREE, copy_project, keep_studies, snakemake
+from harness.projects import ROOT, WORKING_TREE, copied_project, keep_studies, snakemake
 
 from launchwise.base.storage import write_json
 from launchwise.base.work import VARIABLES
@@ -44,7 +43,7 @@ class Calibration:
 
     def __init__(self) -> None:
         self._ended = threading.Event()
-        self._found: list[float] = []
+        self.core_s: list[float] = []  # each measurement; at least one once the block has ended
         self._thread = threading.Thread(target=self._measure)
 
     def __enter__(self) -> Calibration:
@@ -62,14 +61,9 @@ class Calibration:
             done = subprocess.run(
                 command, capture_output=True, text=True, check=True, env=environment
             )
-            self._found.append(float(done.stdout))
+            self.core_s.append(float(done.stdout))
             if self._ended.wait(EVERY_S):
                 return
-
-    @property
-    def core_s(self) -> list[float]:
-        """Each measurement; at least one once the block has ended."""
-        return self._found
 
 
 def run(folder: Path, cores: int) -> dict[str, Any]:
@@ -101,9 +95,7 @@ def jobs(said: str) -> int:
 
 def measure(commit: str, cores: int, studies: list[str] | None, few: bool) -> dict[str, Any]:
     """Run the main job of a commit on some studies; all when left out."""
-    with tempfile.TemporaryDirectory(prefix="launchwise-main-job-") as scratch:
-        folder = Path(scratch) / "project"
-        copy_project(folder, commit)
+    with copied_project(commit) as folder:
         if studies:
             keep_studies(folder, studies, FEW if few else None)
         compiled = ["-m", "compileall", "-q", "launchwise", "kernels", "scripts"]

@@ -16,7 +16,6 @@ untiled loops but few of the paper's tiles; a ratio of the two kinds would compa
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT, copy_project, read_settings, snakemake
+from harness.projects import ROOT, copied_project, read_settings, snakemake
 
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
@@ -72,12 +71,12 @@ def runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def program_runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Further runs, on the rows of the paper's program; none where no recorded sweep has them.
     Tiles are candidates at the sizes that every GPU with such rows measured."""
-    sizes = {gpu: found for gpu in recorded_gpus() if (found := program_sizes(gpu))}
+    sizes = {gpu: found for gpu in read_settings(ROOT)["gpus"] if (found := program_sizes(gpu))}
     if not sizes:
         return {}
     known = set.intersection(*sizes.values())
-    split = overlay_split()
-    parts = {part: {"n": [n for n in split[part]["n"] if n in known]} for part in split}
+    split = read_yaml(SPEC.parent / "studies" / STUDY / "study.yaml")["splits"][SPLIT]
+    parts = {part: {"n": [n for n in split[part]["n"] if n in known]} for part in ("train", "test")}
     tiles = [each for each in read_yaml(SPEC)["tunables"]["tile_i"]["values"] if each]
     own = {
         "gpus": list(sizes),
@@ -89,26 +88,14 @@ def program_runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {PROGRAM: whole, f"{PROGRAM}_filter_per_problem": [*whole, filtered]}
 
 
-def recorded_gpus() -> list[str]:
-    """GPUs of ``config.yaml`` with a recorded sweep of the workload in the project."""
-    return [gpu for gpu in read_settings(ROOT)["gpus"] if recorded_sweep(gpu).is_file()]
-
-
-def recorded_sweep(gpu: str) -> Path:
-    """Table of the recorded sweep of a GPU."""
-    return ROOT / "data" / "recorded" / gpu / f"{WORKLOAD}.parquet"
-
-
 def program_sizes(gpu: str) -> set[int]:
-    """Grids on which a recorded GPU measured the program."""
-    rows = pd.read_parquet(recorded_sweep(gpu), columns=["n", "variant"])
+    """Grids on which a GPU of ``config.yaml`` measured the program; none without a recorded sweep
+    of the workload in the project."""
+    path = ROOT / "data" / "recorded" / gpu / f"{WORKLOAD}.parquet"
+    if not path.is_file():
+        return set()
+    rows = pd.read_parquet(path, columns=["n", "variant"])
     return set(rows.loc[rows["variant"] == PROGRAM, "n"])
-
-
-def overlay_split() -> dict[str, Any]:
-    """Training and test sizes of the paper's split."""
-    split = read_yaml(SPEC.parent / "studies" / STUDY / "study.yaml")["splits"][SPLIT]
-    return {part: split[part] for part in ("train", "test")}
 
 
 def without_pairs(folder: Path) -> None:
@@ -208,9 +195,7 @@ def main() -> None:
         found = read_json(given.output)["runs"]
         chosen = {name: chosen[name] for name in given.runs}
     for name, overlays in chosen.items():
-        with tempfile.TemporaryDirectory(prefix="launchwise-recipe-") as scratch:
-            folder = Path(scratch) / "project"
-            copy_project(folder)
+        with copied_project() as folder:
             without_pairs(folder)
             if name.startswith(PROGRAM):
                 with_own_baseline(folder)

@@ -10,7 +10,6 @@ card's time in the sweep itself.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import pandas as pd
 from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
-from harness.projects import copy_project, read_settings, snakemake, write_settings
+from harness.projects import copied_project, read_settings, snakemake, write_settings
 
 from launchwise.base.work import usable_cores
 from launchwise.measuring.cards import cards
@@ -40,9 +39,8 @@ def name_of(count: int) -> str:
     return f"scaling.{count}"
 
 
-def project(folder: Path, counts: list[int], problems: list[dict[str, Any]]) -> None:
-    """A copy of the project whose settings have one entry for every number of cards."""
-    copy_project(folder)
+def prepare(folder: Path, counts: list[int], problems: list[dict[str, Any]]) -> None:
+    """Give the settings of a copy of the project one entry for every number of cards."""
     settings, card = read_settings(folder), cards()[0]
     common = {"source": "live", "arch": card.arch, "device": card.device_name, "studies": [STUDY]}
     settings["gpus"] |= {name_of(count): {**common, "shards": count} for count in counts}
@@ -59,18 +57,14 @@ def run_workflow(folder: Path, count: int, *targets: str) -> float:
 def measured(project: Path, count: int, wall_s: float) -> dict[str, Any]:
     """Figures of a run from the shards' tables."""
     busy: dict[str, float] = defaultdict(float)
-    spent: dict[str, float] = defaultdict(float)
     rows, keys = 0, set()
     names = load_spec(project / "kernels" / "acoustic").key_columns
     folder = project / "results" / "sweeps" / name_of(count) / "acoustic"
     for path in sorted(folder.glob("*.parquet")):
         table = pd.read_parquet(path)
-        seconds = read_facts(path)["seconds"]
         rows += len(table)
         keys |= set(table[names].itertuples(index=False, name=None))
-        busy[str(table["card"].iloc[0])] += seconds["total"]
-        for name, value in seconds.items():
-            spent[name] += value
+        busy[str(table["card"].iloc[0])] += read_facts(path)["seconds"]["total"]
     if len(keys) != rows:
         raise SystemExit(f"{rows} rows of {len(keys)} configurations: something was done twice")
     return {
@@ -78,7 +72,6 @@ def measured(project: Path, count: int, wall_s: float) -> dict[str, Any]:
         **{"wall_s": wall_s, "busiest_card_s": max(busy.values()), "cards_seen": len(busy)},
         "rows_a_second_of_the_command": rows / wall_s,
         "rows_a_second_of_the_sweep": rows / max(busy.values()),
-        "seconds": {name: round(value, 2) for name, value in spent.items()},
     }
 
 
@@ -89,9 +82,8 @@ def main() -> None:
     given = parser.parse_args()
     counts = [1] if given.smallest else sorted(set(given.cards), reverse=True)
     problems = SMALLEST_PROBLEMS if given.smallest else PROBLEMS
-    with tempfile.TemporaryDirectory(prefix="launchwise-scaling-") as scratch:
-        folder = Path(scratch) / "project"
-        project(folder, counts, problems)
+    with copied_project() as folder:
+        prepare(folder, counts, problems)
         # What is the same for all: what a card is, and the kernels.
         profiles = [f"results/gpus/{name_of(count)}.json" for count in counts]
         bundle = f"results/build/acoustic/{cards()[0].arch}.cubins"
@@ -102,11 +94,10 @@ def main() -> None:
             runs.append(measured(folder, count, wall_s))
             print(json.dumps(runs[-1]), flush=True)
     one = next((run for run in runs if run["cards"] == 1), None)
+    rate = "rows_a_second_of_the_sweep"
     for run in runs:
-        for rate in ("rows_a_second_of_the_command", "rows_a_second_of_the_sweep"):
-            if one:
-                run[f"times_{rate}_of_one"] = run[rate] / one[rate]
-                print(f"{run['cards']} cards, {rate}: {run[rate] / one[rate]:.2f} times one")
+        if one:
+            run[f"times_{rate}_of_one"] = run[rate] / one[rate]
     write_result(given.output, {**card_facts(), "problems": problems, "runs": runs})
 
 

@@ -13,7 +13,6 @@ after the other and again, so that what differs is not the day.
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import sys
 import tempfile
@@ -23,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
-from harness.projects import ROOT, timed_json
+from harness.projects import ROOT, copied_workload, timed_json
 
 from launchwise.base.work import usable_cores
 from launchwise.workloads.space import configurations
@@ -63,16 +61,6 @@ BACKEND = "NVCUDA"  # Kernel Tuner's fastest back-end
 OF_THEIRS = 1000  # configurations that Kernel Tuner measures
 ROUNDS = 5  # number of pairs in which the two best configurations are timed
 REPEATS = 50  # launches of each in a round
-
-
-def workload(scratch: Path, sizes: dict[str, list[int]]) -> Path:
-    """The convolution with more values of its tunables."""
-    folder = Path(shutil.copytree(EXAMPLE, scratch / "convolution"))
-    spec = yaml.safe_load((folder / "spec.yaml").read_text())
-    for name, values in sizes.items():
-        spec["tunables"][name]["values"] = values
-    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
-    return folder
 
 
 def ours(folder: Path, width: int) -> dict[str, Any]:
@@ -149,7 +137,7 @@ class KernelTuner:
 def compared(sizes: dict[str, list[int]], width: int, count: int) -> dict[str, Any]:
     """Both sides over one space."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = workload(Path(temporary), sizes)
+        folder = copied_workload(EXAMPLE, Path(temporary), sizes)
         space = len(configurations(load_spec(folder), {"w": width, "h": width}))
         mine = ours(folder, width)
         peer = KernelTuner(folder, width)

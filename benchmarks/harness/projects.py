@@ -1,4 +1,4 @@
-"""Copies of the project that a benchmark may change."""
+"""The project's settings, and copies of it that a benchmark may change."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from launchwise.cli.studies import read_experiment
+from launchwise.experiment.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKING_TREE = "."  # stands for the working tree among commits
@@ -23,25 +28,36 @@ POLL_S = 0.1
 COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
 
 
-def copy_project(folder: Path, commit: str = WORKING_TREE) -> None:
-    """Copy the project to ``folder`` without results: the working tree, or a commit. Raises
-    SystemExit when git does not know the commit."""
-    if commit != WORKING_TREE:
-        git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
-        git(folder, "checkout", "--quiet", "--detach", resolved(commit))
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
-        source, target = ROOT / name, folder / name
-        if source.is_dir():
-            shutil.copytree(source, target)
+@cache
+def own_experiment() -> Experiment:
+    """What the project's settings describe."""
+    with chdir(ROOT):
+        return read_experiment([ROOT / "config.yaml"], ROOT)
+
+
+def homes_of(study: str) -> dict[str, Path]:
+    """GPUs of one of the project's studies to the folders of their recorded rows."""
+    experiment = own_experiment()
+    with chdir(ROOT):
+        return {gpu: ROOT / experiment.recorded_in(gpu) for gpu in experiment.gpus_of(study)}
+
+
+@contextmanager
+def copied_project(commit: str = WORKING_TREE) -> Iterator[Path]:
+    """A copy of the project without results, for the time of a block: of the working tree, or of a
+    commit. Raises SystemExit when git does not know the commit."""
+    with tempfile.TemporaryDirectory(prefix="launchwise-copy-") as scratch:
+        folder = Path(scratch) / "project"
+        if commit == WORKING_TREE:
+            folder.mkdir()
+            for name in COPIED:
+                copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+                copy(ROOT / name, folder / name)
         else:
-            shutil.copy(source, target)
-
-
-def resolved(commit: str) -> str:
-    """Full name of a commit of this repository."""
-    return git(ROOT, "rev-parse", "--verify", f"{commit}^{{commit}}")
+            git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
+            known = git(ROOT, "rev-parse", "--verify", f"{commit}^{{commit}}")
+            git(folder, "checkout", "--quiet", "--detach", known)
+        yield folder
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -109,6 +125,16 @@ def timed_json(command: Sequence[str], folder: Path) -> tuple[float, dict[str, A
     return seconds, found
 
 
+def copied_workload(source: Path, scratch: Path, values: Mapping[str, Sequence[int | str]]) -> Path:
+    """Copy a workload into a folder, with other values of its tunables."""
+    folder = Path(shutil.copytree(source, scratch / source.name))
+    spec = yaml.safe_load((folder / "spec.yaml").read_text())
+    for name, own in values.items():
+        spec["tunables"][name]["values"] = [*own]
+    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    return folder
+
+
 def read_settings(folder: Path) -> dict[str, Any]:
     """Content of a copy's ``config.yaml``."""
     settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
@@ -120,20 +146,20 @@ def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
-def _study_files(folder: Path, study: str = "*") -> list[Path]:
-    """``study.yaml`` of a study, or of all, in every folder of workloads of a copy."""
+def _study_files(folder: Path) -> dict[str, Path]:
+    """``study.yaml`` of every study, by name, in every folder of workloads of a copy."""
     named = read_settings(folder).get("workloads", ["kernels"])
-    return [path for one in named for path in folder.glob(f"{one}/*/studies/{study}/study.yaml")]
+    paths = (path for one in named for path in folder.glob(f"{one}/*/studies/*/study.yaml"))
+    return {path.parent.name: path for path in paths}
 
 
 def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
-    """Studies of a copy, by name; older commits have all of them in ``config.yaml``."""
-    studies: dict[str, dict[str, Any]] = {
-        path.parent.name: yaml.safe_load(path.read_text()) for path in _study_files(folder)
+    """Studies of a copy, by name."""
+    changes = read_settings(folder).get("studies") or {}
+    return {
+        name: yaml.safe_load(path.read_text()) | (changes.get(name) or {})
+        for name, path in sorted(_study_files(folder).items())
     }
-    for name, changes in (read_settings(folder).get("studies") or {}).items():
-        studies[name] = {**studies.get(name, {}), **(changes or {})}
-    return dict(sorted(studies.items()))
 
 
 def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | None = None) -> None:
@@ -142,12 +168,11 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
     ``models``: models of each study; its own when left out.
     Raises SystemExit when the copy has no such study.
     """
-    studies, settings = find_studies(folder), read_settings(folder)
+    studies, settings = sorted(_study_files(folder)), read_settings(folder)
     if unknown := sorted(set(names) - set(studies)):
         raise SystemExit(f"no study {unknown[0]!r}; there are {', '.join(studies)}")
     given = settings.get("studies") or {}
-    in_folders = {path.parent.name for path in _study_files(folder)}
-    changes: dict[str, Any] = dict.fromkeys(sorted(in_folders - set(names)))
+    changes: dict[str, Any] = dict.fromkeys(each for each in studies if each not in names)
     for name in names:
         changes[name] = dict(given.get(name) or {})
         if models:
@@ -155,12 +180,6 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
     write_settings(folder, {**settings, "studies": changes})
 
 
-def workload_of(folder: Path, study: str) -> str:
-    """Workload of a study of a copy."""
-    found = workload_folder(folder, study)
-    return found.name if found else str(find_studies(folder)[study]["workload"])
-
-
-def workload_folder(folder: Path, study: str) -> Path | None:
-    """Folder of a study's workload in a copy; None in older commits."""
-    return next((path.parents[2] for path in _study_files(folder, study)), None)
+def workload_folder(folder: Path, study: str) -> Path:
+    """Folder of a study's workload in a copy."""
+    return _study_files(folder)[study].parents[2]

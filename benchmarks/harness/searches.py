@@ -6,7 +6,6 @@ where it was not measured.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,9 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.projects import ROOT
-from launchwise.base.typed import read_yaml
-from launchwise.experiment.loading import load_experiment
+from harness.projects import ROOT, homes_of
 from launchwise.gpus.profile import read_profile
 from launchwise.search.likeness import away
 from launchwise.search.transfer_search import LARGEST_LOSS, TransferSearch
@@ -38,13 +35,9 @@ LEAST_TIMED = 20
 @cache
 def public(workload: str) -> tuple[dict[str, Path], pd.DataFrame]:
     """Sweep of each card of a public workload's study (none in doubt), and the table of all."""
-    settings = ROOT / "config.yaml"
-    with contextlib.chdir(ROOT):
-        gpus = load_experiment(read_yaml(settings), [settings], ROOT).gpus_of(
-            f"{workload}_transfer"
-        )
+    homes = homes_of(f"{workload}_transfer")
     spec = load_spec(PUBLIC / "workloads" / workload)
-    paths = {gpu: PUBLIC / "gpus" / gpu / f"{workload}.parquet" for gpu in gpus}
+    paths = {gpu: home / f"{workload}.parquet" for gpu, home in homes.items()}
     columns = {}
     for gpu, path in paths.items():
         rows = read_table(path, measurement_schema(spec))
@@ -137,11 +130,6 @@ def measured(search: TransferSearch, own: np.ndarray) -> Iterator[float | None]:
         time_ms = float(own[place]) if np.isfinite(own[place]) else None
         search.tell(place, time_ms)
         yield time_ms
-
-
-def needle(times: pd.Series, percent: float = 5.0) -> int:
-    """Configurations within ``percent`` of the best: the fewer, the harder the search."""
-    return int((times <= (1 + percent / 100) * times.min()).sum())
 
 
 def evaluations(times: Sequence[float | None], best_ms: float) -> dict[str, int | None]:
