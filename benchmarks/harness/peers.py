@@ -50,14 +50,19 @@ def peers(result: Mapping[str, Any], source: str) -> list[dict[str, str]]:
     cpu, card = result["cpu"], result["pytorch"]
     host = f"the GPU's host, {result['cpu_name']}" if result["cpu_name"] else "the GPU's host"
     everywhere = f"{cpu['cores']} CPU cores of {host}"
-    known = {"gpu": result["gpu"], "source": source}
-    rows = [
-        {
-            **{"name": name, "implementation": title, "device": device},
-            "transferred": cpu["given"],
-            **_times(cpu[key], cpu["passes"]),
-            **_one(cpu[key], cpu["given"], cpu["one_case_repeats"]),
-        }
+
+    def row(side: Mapping[str, Any], key: str, *named: str, one_given: str = "") -> dict[str, str]:
+        """``named``: name, implementation, device, and what is transferred; ``one_given``: what is
+        for one case, nothing where none was timed alone."""
+        own, one = side[key], ("", "", "")
+        if one_given:
+            one = (one_given, _text(own["one_case_ms"]), str(side["one_case_repeats"]))
+        total = (_text(own["total_s"]), str(side["passes"]))
+        values = (*named[:2], result["gpu"], *named[2:], *total, *one, source)
+        return dict(zip(PEERS, values, strict=True))
+
+    found = [
+        row(cpu, key, name, title, device, cpu["given"], one_given=cpu["given"])
         for name, key, title, device in (
             ("eigen_one_core", "eigen_one_core", "C++ with Eigen", f"one CPU core of {host}"),
             ("eigen_all_cores", "eigen_all_cores", "C++ with Eigen", everywhere),
@@ -65,36 +70,13 @@ def peers(result: Mapping[str, Any], source: str) -> list[dict[str, str]]:
             ("pytorch_cpu", "torch", "PyTorch on the CPU", everywhere),
         )
     ]
-    on_card = {"implementation": "PyTorch on the GPU", "device": result["device"]}
-    rows.append(
-        {
-            **{"name": "pytorch_gpu", **on_card, "transferred": f"{FROM_HOST}, all at once"},
-            **_times(card["at_once"], card["passes"]),
-            **_one(card["at_once"], FROM_HOST, card["one_case_repeats"]),
-        }
-    )
-    rows.append(
-        {
-            "name": "pytorch_gpu_one_by_one",
-            **on_card,
-            "transferred": f"{FROM_HOST}, one by one",
-            **_times(card["one_by_one"], card["passes"]),
-            **dict.fromkeys(("one_case_transferred", "one_case_ms", "one_case_repeats"), ""),
-        }
-    )
-    return [{**known, **row} for row in rows]
-
-
-def _times(each: Mapping[str, Any], passes: int) -> dict[str, str]:
-    return {"total_s": _text(each["total_s"]), "total_repeats": str(passes)}
-
-
-def _one(each: Mapping[str, Any], transferred: str, repeats: int) -> dict[str, str]:
-    return {
-        "one_case_transferred": transferred,
-        "one_case_ms": _text(each["one_case_ms"]),
-        "one_case_repeats": str(repeats),
-    }
+    for name, key, how, one_given in (
+        ("pytorch_gpu", "at_once", "all at once", FROM_HOST),
+        ("pytorch_gpu_one_by_one", "one_by_one", "one by one", ""),
+    ):
+        named = (name, "PyTorch on the GPU", result["device"], f"{FROM_HOST}, {how}")
+        found.append(row(card, key, *named, one_given=one_given))
+    return found
 
 
 def held_out(result: Mapping[str, Any], source: str) -> list[dict[str, str]]:
