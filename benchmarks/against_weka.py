@@ -7,7 +7,7 @@ trains on: of cards and slices with such rows, its features, the tile as class. 
 row is an example; those within one Tukey filter over all times, as published; rows near the best of
 their problem alone, with the weights of our default. As their trees are small, tables of random
 numbers with a rule behind them stand beside. Both learn from each table with the same options
-(-M 2 -C 0.25). Compared are leaves and nodes, the error on the examples, the score of ten folds,
+(-M 2 -C 0.25). Compared are leaves, the error on the examples, the score of ten folds,
 the same for both, and the class of every example and of every problem that the study tests.
 """
 
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from harness.ablated import Material, material_of
 from harness.command_line import arguments, write_result
 from harness.j48 import J48, Examples
 from harness.needs import end
@@ -28,54 +29,38 @@ from harness.projects import ROOT
 from sklearn.model_selection import StratifiedKFold
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
-from kernels.acoustic.recommenders.c45.tree import C45Tree, Node
-from launchwise.gpus.profile import read_profile
+from kernels.acoustic.recommenders.c45.tree import C45Tree
+from launchwise.experiment.study import ProblemSplit
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.training_rows import tukey_fences
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import load_spec
 
 KINDS = ("all", "filtered", "near_best")
 STUDY, VARIANTS, FOLDS = "acoustic_tile", ("omp_tile", "openmp"), 10
-KERNEL = ROOT / "kernels" / "acoustic"
-RECORDED = ROOT / "data" / "recorded"
 GPUS = ("h100", "h200", "h200.sm72", "h200.sm32", "h200.sm16")
 SEED, MADE = 2026, 40
 DEBIAN = Path("/usr/share/java/weka.jar")  # where Debian's package has Weka
 
 
-def sizes_of(part: str) -> list[int]:
-    """Grids of the published split: ``train`` or ``test``."""
-    study = yaml.safe_load((KERNEL / "studies" / STUDY / "study.yaml").read_text())
-    found: list[int] = study["splits"]["paper"][part]["n"]
-    return found
-
-
-def domain_of(variant: str) -> tuple[Domain, pd.DataFrame]:
+def domain_of(variant: str, known: Material) -> tuple[Domain, pd.DataFrame]:
     """The published features and the tiles of a variant; rows of every GPU that has some."""
     overlay = yaml.safe_load((ROOT / "config" / "paper.yaml").read_text())
-    spec = load_spec(KERNEL)
-    schema = measurement_schema(spec)
-    tables = [read_table(RECORDED / gpu / "acoustic.parquet", schema) for gpu in GPUS]
+    tables = [known.sweeps[gpu] for gpu in GPUS]
     rows = pd.concat([table[table["variant"] == variant] for table in tables], ignore_index=True)
     rows = rows[rows["time_ms"].notna() & ((rows["tile_i"] > 0) | (variant != "openmp"))]
-    profiles = {
-        gpu: read_profile(RECORDED / gpu / "profile.json", gpu) for gpu in rows["gpu"].unique()
-    }
+    profiles = {gpu: known.profiles[gpu] for gpu in rows["gpu"].unique()}
     named = rows.astype({name: object for name in ("gpu", "dtype", "variant")})
     features = overlay["studies"][STUDY]["features"]
-    domain = Domain(spec, profiles, {"variant": [variant]}, only_features=features)
+    domain = Domain(known.spec, profiles, {"variant": [variant]}, only_features=features)
     return domain, named.reset_index(drop=True)
 
 
 def examples_of(
-    domain: Domain, rows: pd.DataFrame, kind: str
+    domain: Domain, rows: pd.DataFrame, kind: str, sizes: ProblemSplit
 ) -> tuple[Examples, Examples, list[str]]:
     """Examples of the training sizes, one row per tested problem, and the features of both."""
     recommender = C45Recommender(domain, examples="near_best" if kind == "near_best" else "all")
-    known = rows[rows["n"].isin(sizes_of("train"))]
+    known = rows[rows["n"].isin(sizes.train["n"])]
     if kind == "filtered":
         known = known[known["time_ms"].between(*tukey_fences(known["time_ms"].to_numpy(float)))]
     chosen, weights = recommender.examples(known)
@@ -84,7 +69,7 @@ def examples_of(
     codes = configuration_codes(chosen, domain.choice_columns, domain.spec)
     classes, numbers = np.unique(codes, return_inverse=True)
     train = Examples(table[columns].to_numpy(float), numbers, weights, len(classes))
-    tested = rows[rows["n"].isin(sizes_of("test"))]
+    tested = rows[rows["n"].isin(sizes.test["n"])]
     asked = tested.drop_duplicates(["gpu", *domain.spec.problem_columns])
     values = domain.features(asked.reset_index(drop=True))[columns].to_numpy(float)
     none = np.zeros(len(values), np.int64)
@@ -135,20 +120,9 @@ def own_classes(tree: C45Tree, asked: Examples) -> np.ndarray:
     return np.asarray(tree.distributions(asked.features).argmax(axis=1))
 
 
-def nodes_of(node: Node) -> int:
-    """Splits and leaves of a tree."""
-    return 1 + sum(nodes_of(child) for child in node.children)
-
-
 def wrong_percent(found: np.ndarray, asked: Examples) -> float:
     """Weight of the examples with another class, %."""
     return float(100 * asked.weights[found != asked.classes].sum() / asked.weights.sum())
-
-
-def folds_of(train: Examples, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and to ask about, stratified by class."""
-    folds = StratifiedKFold(count, shuffle=True, random_state=SEED)
-    return list(folds.split(train.features, train.classes))
 
 
 def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str, Any]:
@@ -158,7 +132,8 @@ def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str
     theirs = {"rows": j48.predicted(train, train), "tests": j48.predicted(train, asked)}
     scores: dict[str, list[float]] = {"ours": [], "weka": []}
     same = 0
-    for learnt, left in folds_of(train, folds):
+    parts = StratifiedKFold(folds, shuffle=True, random_state=SEED)
+    for learnt, left in parts.split(train.features, train.classes):
         part, rest = train.part(learnt), train.part(left)
         found = own_classes(own_tree(part), rest), j48.predicted(part, rest)
         for name, classes in zip(scores, found, strict=True):
@@ -170,13 +145,11 @@ def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str
         "tested_problems": len(asked.classes),
         "ours": {
             "leaves": tree.leaves,
-            "nodes": nodes_of(tree.root),
             "training_error_percent": wrong_percent(own["rows"], train),
             "folds_percent_right": float(np.mean(scores["ours"])),
         },
         "weka": {
             **j48.tree(train),
-            "training_error_percent_of_answers": wrong_percent(theirs["rows"], train),
             "folds_percent_right": float(np.mean(scores["weka"])),
         },
         "percent_same": {
@@ -211,13 +184,15 @@ def main() -> None:
     given = parser.parse_args()
     java, jar = weka(given.jar)
     j48 = J48(java, jar)
-    found = []
+    material, found = material_of(STUDY), []
+    sizes = material.study.splits["paper"]
+    assert isinstance(sizes, ProblemSplit)
     for variant in VARIANTS[: 1 if given.smallest else None]:
-        domain, rows = domain_of(variant)
+        domain, rows = domain_of(variant, material)
         if given.smallest:
             rows = rows[(rows["gpu"] == GPUS[0]) & (rows["tx"] * rows["ty"] * rows["tz"] <= 4)]
         for kind in KINDS if len(rows) else ():
-            train, asked, columns = examples_of(domain, rows.reset_index(drop=True), kind)
+            train, asked, columns = examples_of(domain, rows.reset_index(drop=True), kind, sizes)
             one = compared(j48, train, asked, 2 if given.smallest else FOLDS)
             found.append({"variant": variant, "rows": kind, "features": columns, **one})
             print(variant, kind, one["ours"], one["weka"], one["percent_same"], flush=True)

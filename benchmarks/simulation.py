@@ -150,15 +150,12 @@ def timed(
         del before, now
         found = by_turns({"step": shot, "kernel": kernel}, few, many, telemetry)
     step, alone = found["step"], found["kernel"]
-    points = (n - order) ** 3
     return {
         **{"n": n, "dtype": dtype, "order": order, "receivers": RECEIVERS, "absorbing": 20},
         **{"step_ms": step.step_ms, "kernel_ms": alone.step_ms},
         "ratio": step.step_ms / alone.step_ms,
         **{"step_clock_mhz": step.clock_mhz, "kernel_clock_mhz": alone.clock_mhz},
         "once_ms": step.once_ms,
-        "step_gpoints_per_s": points / step.step_ms / 1e6,
-        "kernel_gpoints_per_s": points / alone.step_ms / 1e6,
         "configuration": choice(grid, spec(), facts(0)),
     }
 

@@ -6,11 +6,9 @@ configuration has a value for each tunable of the function.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import statistics
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pandas as pd
 import yaml
 
 from harness.projects import ROOT, snakemake, write_settings
+from kernels.expert_product.inputs import routing
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
@@ -100,19 +99,11 @@ def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:
     return {name: int(best[name]) for name in TUNABLES}
 
 
-@cache
-def _module(name: str) -> Any:
-    known = importlib.util.spec_from_file_location(name, WORKLOAD / f"{name}.py")
-    assert known is not None
-    assert known.loader is not None
-    module = importlib.util.module_from_spec(known)
-    known.loader.exec_module(module)
-    return module
-
-
 def function() -> Any:
     """The workload's function of Triton."""
-    return _module("product").expert_product
+    from kernels.expert_product.product import expert_product
+
+    return expert_product
 
 
 def autotuned(fitted: Any, listed: Sequence[Mapping[str, int]]) -> Any:
@@ -142,10 +133,7 @@ def choice(kernel: Any) -> dict[str, int]:
 def routed(shape: Shape) -> np.ndarray:
     """First row of each expert as the workload draws it, int32 of (experts + 1,)."""
     generator = np.random.default_rng(SEED)
-    first: np.ndarray = _module("inputs").routing(generator, shape["rows"], shape["experts"])[
-        "first"
-    ]
-    return first
+    return routing(generator, shape["rows"], shape["experts"])["first"]
 
 
 def given(shape: Shape, first_rows: np.ndarray | None = None) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ OPEN = ("--add-opens", "java.base/java.lang=ALL-UNNAMED")
 """What Weka's own loader asks of Java 16 and newer."""
 
 _PREDICTED = re.compile(r"^ *\d+ +\S+ +(\d+):", re.MULTILINE)
-_SHAPE = re.compile(r"Number of Leaves\s*:\s*(\d+)\s*Size of the tree\s*:\s*(\d+)")
+_LEAVES = re.compile(r"Number of Leaves\s*:\s*(\d+)")
 _WRONG = re.compile(
     r"Error on training data.*?Incorrectly Classified Instances\s+\S+\s+(\S+) *%", re.S
 )
@@ -69,19 +69,15 @@ class J48:
         return self._run("weka.core.Version").strip()
 
     def tree(self, train: Examples) -> dict[str, float]:
-        """``leaves``, ``nodes`` and ``training_error_percent`` of the tree of some examples."""
+        """``leaves`` and ``training_error_percent`` of the tree of some examples."""
         with tempfile.TemporaryDirectory(prefix="launchwise-weka-") as scratch:
             path = Path(scratch, "train.arff")
             path.write_text(train.arff())
             said = self._classify(path, path)
-        shape, wrong = _SHAPE.search(said), _WRONG.search(said)
-        if shape is None or wrong is None:
+        leaves, wrong = _LEAVES.search(said), _WRONG.search(said)
+        if leaves is None or wrong is None:
             raise SystemExit(f"J48 says neither leaves nor errors: {said[:300]}")
-        return {
-            "leaves": int(shape[1]),
-            "nodes": int(shape[2]),
-            "training_error_percent": float(wrong[1]),
-        }
+        return {"leaves": int(leaves[1]), "training_error_percent": float(wrong[1])}
 
     def predicted(self, train: Examples, test: Examples) -> np.ndarray:
         """Class of each of ``test`` by the tree of ``train``: int64, shape (examples,)."""
