@@ -256,14 +256,6 @@ def test_gpu_whose_baseline_failed():
     assert sum("block3d" in row for row in rows if ",big," in row) == 2
 
 
-def test_summaries_hold_every_model_and_gpu():
-    tiny = study()
-    models = writing.model_summary(tiny)
-    assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
-    chosen = writing.configuration_summary(tiny)
-    assert list(chosen["gpu"]) == ["big", "big.sm4"]
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (float("nan"), "–"), (0, "0"), (1234.5, "1230"), (0.012345, "0.0123")],
