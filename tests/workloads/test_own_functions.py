@@ -11,13 +11,11 @@ from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
-from launchwise.experiment.method import Method, Repeats
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
-from tests.support.host_device import HostDevice, measured_rows
 from tests.support.spec_changes import MISTAKES, changed
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
@@ -191,15 +189,6 @@ def test_nothing_is_restored_that_need_not_be(folder):
     session = workload.open(device, PROBLEM, workload.layout(BASELINE), 1)
     assert session.launch(BASELINE).restores == ()
     session.close()
-
-
-def test_what_is_restored_is_timed_launch_by_launch(folder):
-    # Launches as short as these would be replayed many at a time.
-    method = Method(repeats=Repeats(minimum=2, maximum=2), graph_below_us=1e9, energy_ms=0)
-    device = HostDevice(folder, [])
-    (row,) = measured_rows(device, folder, load_spec(folder), PROBLEM, [BASELINE], method)
-    assert row["status"] == "ok"
-    assert (row["timer"], row["launches_per_repeat"], row["l2"]) == ("restored", 1, "cold")
 
 
 def test_inputs_are_made_once_per_problem(folder):
