@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -181,19 +182,24 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
         raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
 
 
+FAR = re.compile(r"\d{19}|e[+-]?\d{3}", re.IGNORECASE)  # Part of each number that may be too large
+
+
 def read_json(path: str | Path) -> Any:
     """Read a JSON file. Raises UserError when it is missing, too long or no JSON, gives a key
     twice, or holds NaN, an infinity or an integer beyond 64 bits."""
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
+    # Calls per number take a third of the time.
+    whole_, real = (_integer, _real) if FAR.search(text) else (None, None)
     try:
         return json.loads(
             text,
             object_pairs_hook=_object,
             parse_constant=_no_number,
-            parse_int=_integer,
-            parse_float=_real,
+            parse_int=whole_,
+            parse_float=real,
         )
     except RecursionError as error:
         raise UserError(path, "", "is not JSON: nested too deep") from error

@@ -21,6 +21,7 @@ from launchwise.tables.rows import (
     row_numbers,
     surest,
 )
+from launchwise.tables.times import PAIRS
 from launchwise.workloads.spec import Spec
 
 
@@ -39,6 +40,17 @@ def _plain_values(column: pd.Series) -> list[Any]:
     if isinstance(column.dtype, pd.StringDtype):
         return list(values)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+STOPPED_EARLY = "slow"  # Status of rows that a sweep stopped after their first launch
+
+
+def of_one_launch(rows: pd.DataFrame) -> pd.Series:
+    """Whether each row's time is that of one launch, which ranks a configuration and proves
+    nothing: bool. Rows that were stopped early; not those that were compared in pairs as well,
+    round by round."""
+    stopped = rows["status"] == STOPPED_EARLY
+    return stopped & (rows["basis"] != PAIRS) if "basis" in rows else stopped
 
 
 @remembered

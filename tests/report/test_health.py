@@ -13,7 +13,6 @@ from launchwise.base.provenance import changes_since
 from launchwise.measuring.earlier_rows import named
 from launchwise.report.front import finder
 from launchwise.report.health import health_section, sweep_health
-from launchwise.report.measure_again import anew_settings
 from launchwise.workloads.metrics import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
@@ -142,7 +141,7 @@ def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all()
     assert sorted(problem[0] for problem in found.worst_problems) == [100, 101, 102, 106, 108]
     columns = study().problem_columns
     named_problems = found.gpu, found.workload, found.worst_problems, columns
-    settings = yaml.safe_load(anew_settings(*named_problems))
+    settings = yaml.safe_load(health_section.anew_settings(*named_problems))
     assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
     chosen = named(spoilt, settings["sweeps"]["stencil"]["anew"])
     assert sorted(spoilt.loc[chosen, "n"].unique()) == [100, 101, 102, 106, 108]
@@ -154,11 +153,11 @@ def test_a_repair_has_its_own_command_and_time():
     rows = sweep()
     minutes = pd.date_range("2026-01-01", periods=len(rows), freq="2s", tz="UTC")
     rows = rows.assign(measured_at=minutes.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
-    found = of(capped(rows, len(rows)))
-    assert found.repair_s == pytest.approx(2.0 * (len(rows) - 1))
-    few = of(capped(rows, len(rows) // 2))
-    assert 0 < few.repair_s < found.repair_s
-    assert few.worst_problems
+    spec, few = study().spec, of(capped(rows, len(rows) // 2)).worst_problems
+    whole = sweep_health.repair_s(rows, spec, ())
+    assert whole == pytest.approx(2.0 * (len(rows) - 1))
+    assert few
+    assert 0 < sweep_health.repair_s(rows, spec, few) < whole
 
 
 def test_answers_of_doubtful_sweeps_say_so_and_at_which_problems():

@@ -9,8 +9,8 @@ import yaml
 from launchwise.measuring.earlier_rows import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.measure_again import anew_settings, of_one_launch
-from launchwise.report.numbers import shown_problem
+from launchwise.report.health.health_section import anew_settings
+from launchwise.report.numbers import of_one_launch, shown_problem
 from tests.support.report_study import study
 
 

@@ -23,7 +23,6 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
 from kernels.tridiagonal.studies.tridiagonal_streams.section import overlap_at, published_shares
 from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_streams.series import (
-    batch_table,
     series_of,
 )
 from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
@@ -266,35 +265,6 @@ def test_every_size_has_both_optima_and_what_predictions_lose(made, page, publis
     optima = section(page, "optima")
     (table,) = tables(optima.blocks, folded=True)
     assert len(table.rows) == len(found)
-
-
-def test_batches_stand_beside_single_systems():
-    single = sweep("one")
-    batches = sweep("one", [10_000, 100_000], batch=128)
-    study = study_of(single, batches)
-    found = batch_table(study).set_index(["n", "batch"])
-    # Of 1.28e6 rows in all the nearest size is 10^6, of 1.28e7 it is 10^7.
-    nearest = [(1_000_000, 1), (10_000_000, 1)]
-    assert sorted(found.index) == sorted(
-        [(10_000, 1), (10_000, 128), (100_000, 1), (100_000, 128), *nearest]
-    )
-    assert found["rows_in_all"].is_monotonic_increasing
-    for (n, batch), row in found.iterrows():
-        items = n * batch
-        alone = float(PUBLISHED_SUM.predict(items)) + 6e-6 * items
-        assert row["alone_ms"] == pytest.approx(alone)
-        assert row["host_percent"] == pytest.approx(100e-6 * items / alone)
-    assert batch_table(study_of(single)).empty
-
-
-def test_no_stage_is_more_than_all_of_them():
-    # Stages are timed in a run of their own: another's noise may make one longer than the whole.
-    noisy = sweep("one", [10_000, 100_000], batch=128)
-    noisy["t2_h_ms"] = 3 * noisy["time_ms"]
-    found = batch_table(study_of(sweep("one"), noisy))
-    shares = found.loc[found["batch"] > 1, "host_percent"]
-    assert len(shares) == 2
-    assert shares.between(50, 100).all()
 
 
 def test_no_share_of_a_run_is_more_than_the_run():

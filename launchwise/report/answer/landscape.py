@@ -20,8 +20,7 @@ from launchwise.report.blocks import (
     Section,
     Text,
 )
-from launchwise.report.measure_again import of_one_launch
-from launchwise.report.numbers import configuration_names, records, shown_problem
+from launchwise.report.numbers import configuration_names, of_one_launch, records, shown_problem
 from launchwise.report.site import rendering
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import row_of

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import pandas as pd
+import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
@@ -20,10 +22,11 @@ from launchwise.report.health.sweep_health import (
     MOST_HUNG,
     MOST_MIXED,
     Health,
+    repair_s,
     worst_first,
 )
-from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import Run, StudyData
+from launchwise.workloads.parts import Value
 
 LIMITS = (
     f"Sound: at most {100 * MOST_HELD_BACK:g} % of the timed rows throttled by power or heat, "
@@ -161,13 +164,18 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
             if study.spec.workload == each.workload and each.gpu in study.sweeps
         )
 
+    def taken(each: Health) -> float:
+        of = {study.spec.workload: study for study in studies if each.gpu in study.sweeps}
+        study = of[each.workload]
+        return repair_s(study.sweeps[each.gpu], study.spec, {*each.worst_problems}) / 60
+
     fields = [
         field("sweep", "workload"),
         field("GPU", "gpu"),
         field("why", lambda each: "; ".join(each.complaints)),
         field("problems", lambda each: _named(each, columns_of[each.workload])),
         field("answers that rest on it", resting),
-        field("about", lambda each: each.repair_s / 60, wording.seconds, "min of the GPU"),
+        field("about", taken, wording.seconds, "min of the GPU"),
         field(
             "command, with the settings of the file",
             lambda each: (
@@ -188,6 +196,52 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> File:
     ]
     title = "Problems to measure again, as settings to copy (YAML)"
     return File("data/measure_again.yaml", title, "\n---\n".join(parts) + "\n")
+
+
+def anew_settings(
+    gpu: str,
+    workload: str,
+    keys: Collection[Sequence[Value]],
+    columns: Sequence[str],
+) -> str:
+    """The settings that name rows of a sweep to measure again, as YAML. ``keys`` are values of each
+    row, or of all rows of a problem, in the order of ``columns``."""
+    entries = [dict(zip(columns, map(list, entry), strict=True)) for entry in _crossed(keys)]
+    said: Mapping[str, Any] = {
+        "gpus": {gpu: {"source": "live", "extend": True}},
+        "sweeps": {workload: {"anew": entries}},
+    }
+    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=100).rstrip()
+
+
+Crossed = tuple[tuple[Value, ...], ...]
+"""Values of each column: their products are the rows that an entry names."""
+
+
+def _crossed(keys: Collection[Sequence[Value]]) -> list[Crossed]:
+    """Few entries that name the rows of ``keys`` and no others. Entries that differ in one column
+    alone become one, column by column, those first in which most rows differ."""
+    entries: list[Crossed] = sorted({tuple((value,) for value in key) for key in keys}, key=_order)
+    if not entries:
+        return []
+    distinct = [len({entry[place] for entry in entries}) for place in range(len(entries[0]))]
+    for place in sorted(range(len(distinct)), key=lambda place: -distinct[place]):
+        groups: dict[Crossed, list[Value]] = {}
+        for entry in entries:
+            groups.setdefault((*entry[:place], *entry[place + 1 :]), []).extend(entry[place])
+        entries = [
+            (*rest[:place], tuple(sorted(values, key=_typed)), *rest[place:])
+            for rest, values in groups.items()
+        ]
+    return sorted(entries, key=_order)
+
+
+def _order(entry: Crossed) -> list[Any]:
+    return [[_typed(value) for value in values] for values in entry]
+
+
+def _typed(value: Value) -> tuple[bool, Any]:
+    return isinstance(value, str), value
 
 
 def provenance(run: Run) -> Section:

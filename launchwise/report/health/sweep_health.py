@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,7 +59,6 @@ class Health:
     # Beyond a limit that the whole sweep exceeds, the furthest first; all where the driver is old.
     worst_problems: tuple[Problem, ...] = ()
     mixed: float = 0.0  # share of problems whose timed rows come from several cards
-    repair_s: float = float("nan")  # to measure the worst (or all) problems again; NaN if unknown
     newest_driver: str = ""  # of the report, if its major version is above all of these
 
     @property
@@ -68,22 +67,33 @@ class Health:
         return not (np.isnan(self.held_back) and np.isnan(self.median_drift))
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Its figures relative to their limits, which are 1; NaN where it is unknown."""
+        return {
+            "held back": self.held_back / MOST_HELD_BACK,
+            "median drift": self.median_drift / MEDIAN_DRIFT,
+            "largest drift": self.largest_drift / LARGEST_DRIFT,
+            "mixed": self.mixed / MOST_MIXED,
+            "hung": self.hung / (MOST_HUNG * max(self.rows, 1)),
+        }
+
+    @property
     def complaints(self) -> list[str]:
         """Limits that the sweep exceeds, in words."""
-        found = []
-        if self.held_back > MOST_HELD_BACK:
+        found, over = [], {name for name, share in self.shares.items() if share > 1}
+        if "held back" in over:
             found.append(f"{wording.percent(self.held_back, 0)} % of the rows throttled")
-        if self.median_drift > MEDIAN_DRIFT or self.largest_drift > LARGEST_DRIFT:
+        if over & {"median drift", "largest drift"}:
             found.append(
                 f"drift of {wording.percent(self.median_drift)} % (median), "
                 f"{wording.percent(self.largest_drift)} % (largest)"
             )
-        if self.hung > MOST_HUNG * self.rows:
+        if "hung" in over:
             share = wording.percent(self.hung / self.rows)
             found.append(f"{share} % of the rows hung or ran out of memory")
         if self.wrong:
             found.append(f"{wording.plural(self.wrong, 'wrong result')}")
-        if self.mixed > MOST_MIXED:
+        if "mixed" in over:
             share = wording.percent(self.mixed, 0)
             found.append(f"{share} % of the problems with repeated rows of several cards")
         if self.newest_driver:
@@ -92,15 +102,8 @@ class Health:
 
     @property
     def severity(self) -> float:
-        """The largest of its figures relative to its limit, which is 1; 0 if unknown."""
-        shares = (
-            self.held_back / MOST_HELD_BACK,
-            self.median_drift / MEDIAN_DRIFT,
-            self.largest_drift / LARGEST_DRIFT,
-            self.mixed / MOST_MIXED,
-            self.hung / (MOST_HUNG * self.rows) if self.rows else 0.0,
-        )
-        return float(np.nanmax([*shares, 0.0]))
+        """The largest of its figures relative to its limit; 0 if unknown."""
+        return float(np.nanmax([*self.shares.values(), 0.0]))
 
     @property
     def verdict(self) -> str:
@@ -141,8 +144,7 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         if timed["card"].nunique() > 1
         else 0.0,
     )
-    worst = _worst(found, sweep, spec)
-    return replace(found, worst_problems=worst, repair_s=_repair_s(sweep, spec, {*worst}))
+    return replace(found, worst_problems=_worst(found, sweep, spec))
 
 
 def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
@@ -154,19 +156,16 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...
         return values.groupby([sweep.loc[values.index, name] for name in spec.problem_columns])
 
     # Each beyond its limit above 1.
-    parts: list[pd.Series] = []
-    if found.held_back > MOST_HELD_BACK:
-        parts.append(by_problem(held_back(timed)).mean() / MOST_HELD_BACK)
-    if found.median_drift > MEDIAN_DRIFT:
-        parts.append(by_problem(drift).median() / MEDIAN_DRIFT)
-    if found.largest_drift > LARGEST_DRIFT:
-        parts.append(by_problem(drift).max() / LARGEST_DRIFT)
-    if found.hung > MOST_HUNG * found.rows:
-        parts.append(by_problem(sweep["status"].isin(HUNG)).mean() / MOST_HUNG)
+    made: dict[str, Callable[[], pd.Series]] = {
+        "held back": lambda: by_problem(held_back(timed)).mean() / MOST_HELD_BACK,
+        "median drift": lambda: by_problem(drift).median() / MEDIAN_DRIFT,
+        "largest drift": lambda: by_problem(drift).max() / LARGEST_DRIFT,
+        "mixed": lambda: by_problem(timed["card"]).nunique().astype(float),
+        "hung": lambda: by_problem(sweep["status"].isin(HUNG)).mean() / MOST_HUNG,
+    }
+    parts = [made[name]() for name, share in found.shares.items() if share > 1]
     if found.wrong:
         parts.append(by_problem(sweep["status"] == "wrong").sum() * 2.0)
-    if found.mixed > MOST_MIXED:
-        parts.append(by_problem(timed["card"]).nunique().astype(float))
     if not parts:
         return ()
     most = pd.concat(parts, axis=1).max(axis=1).sort_index()
@@ -183,8 +182,9 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...
 LONGEST_ROW_S = 120.0  # More between two rows is a pause between sessions
 
 
-def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
-    """Time between rows and those before them, over the rows of some problems, s."""
+def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
+    """Time between rows and those before them, over the rows of some problems, or of all, s; NaN
+    where it is unknown."""
     ordered = sweep[["measured_at", *spec.problem_columns]]
     ordered = ordered.sort_values("measured_at", kind="stable")
     times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
@@ -237,7 +237,6 @@ def _outdated(each: Health, study: StudyData, newest: str) -> Health:
         each,
         newest_driver=newest,
         worst_problems=tuple(dict.fromkeys([*each.worst_problems, *every])),
-        repair_s=_repair_s(sweep, study.spec, ()),
     )
 
 

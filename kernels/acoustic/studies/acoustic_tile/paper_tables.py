@@ -18,8 +18,7 @@ from launchwise.report.fields import (
     grouped,
     table_of,
 )
-from launchwise.report.measure_again import of_one_launch
-from launchwise.report.numbers import records
+from launchwise.report.numbers import of_one_launch, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import by_sweep
 

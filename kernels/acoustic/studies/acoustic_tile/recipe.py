@@ -24,7 +24,7 @@ from launchwise.report.fields import (
     grouped,
     table_of,
 )
-from launchwise.report.measure_again import STOPPED_EARLY
+from launchwise.report.numbers import STOPPED_EARLY
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
 

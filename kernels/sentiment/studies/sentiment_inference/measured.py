@@ -10,8 +10,7 @@ import pandas as pd
 from launchwise.base.robust import EQUAL
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING
-from launchwise.report.measure_again import STOPPED_EARLY, of_one_launch
-from launchwise.report.numbers import records
+from launchwise.report.numbers import STOPPED_EARLY, of_one_launch, records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, selected
 from launchwise.tables.times import PAIRS

@@ -19,7 +19,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
-from launchwise.tables.rows import indistinct
+from launchwise.tables.rows import OF_ROUNDS, indistinct
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
@@ -101,26 +101,30 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
     why there is no time), ``loss_percent`` against the fastest row of the size: 0 where they cannot
     be told apart, NaN unless the choice's row has repeats."""
+    kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis", *OF_ROUNDS]
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
-        for row in records(_fastest_known(case))
+        for row in records(_fastest_known(case).filter(items=kept))
     }
     found = []
-    for best in records(case.overall):
+    pairs: list[Mapping[str, object]] = []
+    for best in records(case.overall.filter(items=kept)):
         size = best[SIZE]
         for depth in range(1, MOST + 1):
-            row = None
             levels = chosen_levels(rule, int(size), depth, case.spec, first)
-            state, loss = IMPOSSIBLE, np.nan
+            state = IMPOSSIBLE
             if levels is not None:
                 row = known.get((int(size), *levels, *[0] * (MOST - depth)))
                 state = _state(row)
-            if row is not None and not state:
-                tied = indistinct(pd.DataFrame([best, row]), np.zeros(2, dtype=np.int64))[1]
-                loss = 0.0 if tied else 100 * (row["time_ms"] / best["time_ms"] - 1)
-            found.append((int(size), depth, levels, state, loss))
-    names = [SIZE, CHOICE, "levels", "state", "loss_percent"]
-    return pd.DataFrame(found, columns=names)
+                pairs += [best, row] if row is not None and not state else []
+            found.append((int(size), depth, levels, state, np.nan))
+    table = pd.DataFrame(found, columns=[SIZE, CHOICE, "levels", "state", "loss_percent"])
+    if pairs:
+        both = pd.DataFrame(pairs)
+        tied = indistinct(both, np.arange(len(both)) // 2)[1::2]
+        losses = 100 * (both["time_ms"].to_numpy()[1::2] / both["time_ms"].to_numpy()[::2] - 1)
+        table.loc[table["state"] == "", "loss_percent"] = np.where(tied, 0.0, losses)
+    return table
 
 
 def _fastest_known(case: RecursionSeries) -> pd.DataFrame:

@@ -20,19 +20,17 @@ from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
 SIZE, CHOICE = "n", "streams"
 
 
-def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Runs to compare with one stream: of systems whose one stream was in pairs those in pairs.
+def of_one_kind(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs to compare with one stream: of sizes whose one stream was in pairs those in pairs.
 
     Pairs compare one stream with a few other numbers, in turns, so that what keeps the host busy
     meets all of them alike; a ratio of a time of pairs and one of the sweep tells of the host.
 
-    ``runs``: judged times with ``streams``; one row for each number of streams and combination of
-    ``by``.
+    ``runs``: judged times with ``streams``; one row for each size and number of streams.
     Returns a DataFrame: the kept rows. Of pairs ``status`` is ``ok``, as they have repeats.
     """
-    keys = pd.MultiIndex.from_frame(runs[list(by)])
     paired = runs["basis"] == PAIRS
-    in_turns = keys.isin(keys[(runs[CHOICE] == 1) & paired])
+    in_turns = runs[SIZE].isin(runs.loc[(runs[CHOICE] == 1) & paired, SIZE])
     # Where one stream was in no pair, all times are those of the sweep.
     swept = by_sweep(runs[~in_turns])
     return pd.concat([swept, runs[in_turns & paired].assign(status=REPEATED)])
@@ -48,14 +46,14 @@ GAIN_COLUMNS = (
     *("alone_ms", "sum_ms", "best_streams", "best_ms"),
     *("saved_ms", "gain", "gain_error", "bound"),
 )
-"""Columns of :func:`gain_table` that a system has only if it is measured well enough."""
+"""Columns of :func:`gain_table` that a size has only if it is measured well enough."""
 
 TIES = ("tied", "basis")
 
 ABOVE = "above its bound"  # words for a speed-up that overlap cannot explain
 
 
-def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
+def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Best number of streams of every size and its speed-up over one stream.
 
     Rows of a single launch (``slow``) give no gain: they only say whether a size was measured well
@@ -64,33 +62,31 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     gains more than T / (T - sum), T the time with one stream.
 
     ``runs``: judged times with ``streams`` and ``status``, the times of the stages
-    (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns ``by``; one row for each
-    of them and each number of streams.
-    ``by``: columns that name a system.
-    Returns a DataFrame: one row for each system with several numbers of streams, in order of
-    ``by``: ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one
-    stream) and ``sum_ms``; ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative
-    standard error); these eight are NaN where the system is not well measured. ``tied``: numbers of
+    (:data:`~choice.STAGES`, ms) of runs with one stream; one row for each size and number of
+    streams.
+    Returns a DataFrame: one row for each size with several numbers of streams, ascending: ``rows``
+    and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and ``sum_ms``;
+    ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative standard error); these
+    eight are NaN where the size is not well measured. ``tied``: numbers of
     streams that the errors of their times do not tell apart from the fastest, ascending; ``basis``
     of the times. ``bound`` is NaN where the stages, timed one after the other, take no less than a
     run; ``above_bound``: by more than :data:`STANDARD_ERRORS` errors.
     """
     found = []
-    alike = dict(iter(of_one_kind(runs, by).groupby(list(by), sort=True)))
-    for values, rows in runs.groupby(list(by), sort=True):
+    alike = dict(iter(of_one_kind(runs).groupby(SIZE)))
+    for size, rows in runs.groupby(SIZE, sort=True):
         if rows[CHOICE].nunique() < 2:
             continue
-        names = values if isinstance(values, tuple) else (values,)
         single = int((rows["status"] != REPEATED).sum())
-        counts = {"rows": len(rows), "single_launches": single}
-        system = dict(zip(by, names, strict=True))
-        found.append({**system, **counts, **_gain(alike[values])})
+        counts = {SIZE: size, "rows": len(rows), "single_launches": single}
+        found.append({**counts, **_gain(alike[size])})
     made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound", *TIES]
-    return pd.DataFrame(found, columns=[*by, *made])
+    return pd.DataFrame(found, columns=[SIZE, *made])
 
 
 def _gain(rows: pd.DataFrame) -> dict[str, object]:
-    ordered = records(rows.sort_values(CHOICE))
+    read = [CHOICE, "status", "time_ms", "error", "basis", *STAGES]
+    ordered = records(rows.sort_values(CHOICE).filter(items=read))
     timed = [row for row in ordered if row["status"] == REPEATED]
     alone = next((row for row in timed if row[CHOICE] == 1), None)
     shortest = min(ordered, key=lambda row: float(row["time_ms"]))
@@ -157,7 +153,7 @@ def gain_figure(
     panels = []
     for title, runs, gains in series:
         well = gains[gains["well_measured"]].set_index(SIZE)
-        timed = repeated(of_one_kind(runs, [SIZE]))
+        timed = repeated(of_one_kind(runs))
         times = timed[timed[SIZE].isin(well.index)].set_index([SIZE, CHOICE])["time_ms"]
         faster = well["alone_ms"].to_numpy()[:, None] / times.unstack().reindex(
             well.index, columns=counts
@@ -201,13 +197,9 @@ def said_ties(tied: Sequence[int]) -> str:
 
 
 ROWS = field(SIZE, SIZE, wording.count, "rows")
-ONE_STREAM = field("one stream", "alone_ms", significant(4), "ms")
-SPEED_UP = field("speed-up", "gain", decimals(3))
-ERROR = field("± error", "gain_error", wording.percent, "%")
-REMARK = field("remark", remark)
 FIELDS = [
     ROWS,
-    ONE_STREAM,
+    field("one stream", "alone_ms", significant(4), "ms"),
     field("can overlap", "sum_ms", wording.number, "ms"),
     *grouped(
         "shortest time",
@@ -216,10 +208,10 @@ FIELDS = [
         field("time", "best_ms", significant(4), "ms"),
         field("from", "basis"),
         field("saved", "saved_ms", wording.number, "ms"),
-        SPEED_UP,
-        ERROR,
+        field("speed-up", "gain", decimals(3)),
+        field("± error", "gain_error", wording.percent, "%"),
     ),
     field("bound T / (T - sum)", "bound", decimals(3)),
-    REMARK,
+    field("remark", remark),
 ]
 """Every size with its gain and bound."""

@@ -36,7 +36,7 @@ from .gains import (
     gain_figure,
     largest_gain,
 )
-from .series import StreamSeries, batch_blocks, series_of
+from .series import StreamSeries, series_of
 from .stages import PAPER, stage_blocks, stage_table
 
 HOLDS, PARTLY, FAILS = "holds", "holds in part", "does not hold"
@@ -201,7 +201,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             fit_blocks(study, every, names, published),
         ),
         "optima": ("Best and predicted number of streams", optima_blocks(optima, names)),
-        "batches": ("Batches", batch_blocks(study)),
         "conclusion": ("The paper's conclusions, tested", tested),
     }
     made = ((f"{study.name}-{end}", title, list(blocks)) for end, (title, blocks) in parts.items())

@@ -1,21 +1,15 @@
-"""Runs of one GPU and one kind of problem that differ in streams, their laws, and batches."""
+"""Runs of one GPU and one kind of problem that differ in streams, and their laws."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
-from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold, Text
-from launchwise.report.fields import decimals, field, table_of
-from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
@@ -40,8 +34,7 @@ from ...recommenders.stream_law.laws import (
     SumLaw,
 )
 from ..host_runs import KindOnGpu
-from . import gains
-from .gains import CHOICE, SIZE, gain_table, largest_gain, of_one_kind
+from .gains import CHOICE, SIZE, gain_table, of_one_kind
 
 FEWEST = 8
 """Sizes with several numbers of streams below which no law can be split into training and test."""
@@ -137,7 +130,7 @@ def _series(study: StudyData, gpu: str, kind: str, measured: pd.DataFrame) -> St
     ]
     stages = stages.rename(columns=lambda name: name.removesuffix("_ms")).sort_values(SIZE)
     rows = overhead_rows(stages, usable)
-    alike = repeated(of_one_kind(runs, [SIZE]))
+    alike = repeated(of_one_kind(runs))
     alike = alike[alike[SIZE].isin(rows[SIZE])][[SIZE, CHOICE, "time_ms"]]
     sums = rows.drop_duplicates(SIZE).set_index(SIZE)["sum_ms"]
     creation_us = study.profiles[gpu].ceilings.stream_creation_us
@@ -168,81 +161,3 @@ def _laws(rows: pd.DataFrame) -> FittedLaws | None:
     except UserError:
         published = None
     return FittedLaws(train, test, *chosen, creation, published)
-
-
-HOST_COLUMN = "t2_h_ms"  # column with the time of stage 2 on the host, which no stream overlaps
-NAMES = ("gpu", "memory", "dtype", "batch", SIZE)
-
-
-def batch_table(study: StudyData) -> pd.DataFrame:
-    """Gains of batches, and of single systems of the same size or of about as many rows.
-
-    Batches are no problems of the study, so they come from the sweeps.
-
-    Returns a DataFrame: columns of :func:`~gains.gain_table` by GPU, memory, dtype, batch and n,
-    with ``rows_in_all`` (n * batch), by which rows of one GPU and memory are ordered, and
-    ``host_percent``, the share of stage 2 on the host in all stages with one stream. Empty where no
-    batch was measured.
-    """
-    domain = Domain(
-        study.spec, study.profiles, study.settings.candidates, study.settings.constraints
-    )
-    kept = []
-    for rows in study.swept.values():
-        used = rows[rows["status"].isin(MEASURED) & (rows["memory"] != "device")]
-        for _, alike in used[domain.is_candidate(used)].groupby(list(NAMES[:-1]), sort=True):
-            kept.append(runs_of_one_design(alike, study.spec))
-    every = pd.concat(kept, ignore_index=True)
-    found = gain_table(every, NAMES)
-    alone = every[every[CHOICE] == 1].set_index(list(NAMES))
-    # Stages were timed in a run of their own, so they need not fit into the time of another.
-    host = alone[HOST_COLUMN] / alone[study.spec.stage_columns].sum(axis=1)
-    keys = pd.MultiIndex.from_frame(found[list(NAMES)])
-    found["host_percent"] = 100 * host.reindex(keys).to_numpy()
-    found["rows_in_all"] = found[SIZE] * found["batch"]
-    same = ["gpu", "memory", "dtype"]
-    chosen = set(found.index[found["batch"] > 1])
-    for batch in records(found[found["batch"] > 1]):
-        like = (found[same] == [batch[name] for name in same]).all(axis=1)
-        sizes = found.loc[like & (found["batch"] == 1), SIZE]
-        if len(sizes):
-            away = np.log(sizes / batch["rows_in_all"]).abs()
-            chosen |= {away.idxmin(), *sizes.index[sizes == batch[SIZE]]}
-    found = found.loc[sorted(chosen)]
-    return found.sort_values([*same, "rows_in_all", "batch"]).reset_index(drop=True)
-
-
-def batch_blocks(study: StudyData) -> Iterator[Block]:
-    batches = batch_table(study)
-    if not batches.empty:
-        yield Text(_said(batches))
-        caption = "Batches, and single systems of the same size and of about as many rows"
-        yield Fold("Batches beside single systems", [table_of(caption, FIELDS, batches)])
-
-
-def _said(batches: pd.DataFrame) -> str:
-    several = batches["batch"] > 1
-    most = [largest_gain(batches[rows]) for rows in (several, ~several)]
-    gains_ = [wording.fixed(None if one is None else one["gain"], 2) for one in most]
-    share = batches.loc[several, "host_percent"]
-    return (
-        "A batch is one system with no coupling between its parts, so stage 2 stays one step: "
-        f"{wording.fixed(share.min(), 0)} to {wording.fixed(share.max(), 0)} % of all stages. "
-        f"Largest speed-up that overlap can explain: {gains_[0]}x for batches, {gains_[1]}x for "
-        "single systems."
-    )
-
-
-FIELDS = [
-    field("GPU and memory", lambda row: f"{row['gpu']}, {row['memory']}, {row['dtype']}"),
-    gains.ROWS,
-    field("batch", "batch", wording.count, "systems"),
-    field("in all", "rows_in_all", wording.count, "rows"),
-    gains.ONE_STREAM,
-    field("stage 2 on the host", "host_percent", decimals(0), "%"),
-    field("best streams", "best_streams", wording.count),
-    gains.SPEED_UP,
-    gains.ERROR,
-    field("bound", "bound", decimals(3)),
-    gains.REMARK,
-]
