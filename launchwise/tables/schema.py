@@ -111,8 +111,13 @@ class Column:
         if not self.nullable and empty.any():
             return in_rows("must not be empty", ~empty, values)
         known = values[~empty] if empty.any() else values
+        coded = known.cat if isinstance(values.dtype, pd.CategoricalDtype) else None
+        # What is asked of texts is asked of each of them once.
+        asked = known if coded is None else coded.categories.to_series()
         for demand in self.demands:
-            fits = np.asarray(demand.holds(known), dtype=bool)
+            fits = np.asarray(demand.holds(asked), dtype=bool)
+            if coded is not None:
+                fits = fits[coded.codes]
             if not fits.all():
                 holds = np.ones(len(values), dtype=bool)
                 holds[~empty] = fits

@@ -19,7 +19,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows, indistinct
+from launchwise.tables.rows import OF_ROUNDS, fastest_rows, indistinct
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -29,6 +29,12 @@ VARIANTS = ("strided", "strided_scratch")
 LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
 
+
+READ = (
+    *("status", "time_ms", "sweep_ms", "time_low_ms", "time_high_ms", "error", "basis"),
+    *("card", "occupancy", "relative_error", "repeats", *OF_ROUNDS),
+)
+"""Columns of a sweep that the sections read beside keys and stages."""
 
 JUDGED = (
     "Times from pairs are judged: they have the ratio that was measured in pairs, at the level of "
@@ -56,7 +62,8 @@ def host_runs(
     ``published_streams``: as many streams as published; any number if False.
     """
     parts = []
-    for table in study.sweeps.values():
+    kept = [*study.spec.key_columns, *study.spec.stage_columns, *READ]
+    for table in (sweep.filter(items=kept) for sweep in study.sweeps.values()):
         follows = table["status"].isin(MEASURED) & table["variant"].isin(VARIANTS)
         follows &= (table["stage2"] == solver) & (table["last_m"] == 0) & (table["m"] > 0)
         if threads is not None:

@@ -140,7 +140,8 @@ def _comparable(
     )
     both = found.has[of_cell[lacking, at]] & found.has[leader[at]] & others
     for other, having_it in zip(spec.tunable_columns, both.T, strict=True):
-        asked[other] = asked[other].mask(having_it, own[other])
+        if having_it.any():
+            asked[other] = asked[other].mask(having_it, own[other])
     possible = _can_run(asked, spec, facts)
     best[lacking[possible], at[possible]] = np.nan
     best[:, (~np.isnan(best)).sum(axis=0) < 2] = np.nan

@@ -187,7 +187,7 @@ def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> flo
     where it is unknown."""
     ordered = sweep[["measured_at", *spec.problem_columns]]
     ordered = ordered.sort_values("measured_at", kind="stable")
-    times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
+    times = pd.to_datetime(ordered["measured_at"], format="ISO8601", errors="coerce", utc=True)
     taken = times.diff().dt.total_seconds().clip(lower=0.0)
     own = taken[taken <= LONGEST_ROW_S]
     if own.empty or own.sum() == 0:

@@ -22,6 +22,8 @@ TOKENS = 256  # tokens of the published reviews
 GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
 """Form of the input, in words."""
 
+ERRORS = ("max_error", "tolerance", "class_flips")  # Columns that say how exact a row is
+
 Row = Mapping[str, object]  # a measurement, column to value
 
 
@@ -67,10 +69,11 @@ class Measured:
 
 def measured(study: StudyData) -> list[Measured]:
     exact = frozenset(study.rows["variant"].unique())
+    read = [*study.spec.key_columns, "status", "time_ms", "basis", *ERRORS]
     return [
         Measured(gpu, study.spec, rows[rows["status"].isin(MEASURED)], rows, exact)
         for gpu in study.whole
-        for rows in [study.swept[gpu]]
+        for rows in [study.swept[gpu].filter(items=read)]
     ]
 
 
