@@ -20,11 +20,8 @@ Term = tuple[str, ...]
 Polynomial = dict[Term, int]
 """Product of names, sorted, to its factor; the empty product is the constant."""
 
-Expand = Callable[[Node, bool], "Polynomial | None"]
-"""What a name, a member or a call stands for; None where it stands for itself.
-
-The second argument says whether it stands in a divisor or in the distance of a shift.
-"""
+Expand = Callable[[Node], "Polynomial | None"]
+"""What a name, a member or a call stands for; None where it stands for itself."""
 
 _MOST_TERMS, _MOST_FACTORS, _DEEPEST_TREE, _LONGEST = 64, 16, 40, 2_000
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
@@ -105,25 +102,26 @@ def uncast(node: Node) -> Node:
         node = inner
 
 
-def read(node: Node, expand: Expand, in_divisor: bool = False, depth: int = 0) -> Polynomial:
+def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
     """Polynomial of an expression; what is no sum or product becomes one name of its own."""
     node = uncast(node)
 
-    def of(name: str, divides: bool = in_divisor) -> Polynomial:
+    def of(name: str) -> Polynomial:
         part = child(node, name)
-        return read(part, expand, divides, depth + 1) if part is not None else {}
+        return read(part, expand, depth + 1) if part is not None else {}
 
+    unclear: Polynomial = {(f"? {text_of(node)[:_LONGEST]}",): 1}
     if depth > _DEEPEST_TREE:
-        return {(f"? {text_of(node)[:_LONGEST]}",): 1}
+        return unclear
     operator = text_of(child(node, "operator"))
     if node.type == "number_literal":
         text = text_of(node).rstrip("uUlL").replace("'", "")
         number = whole(text)
-        return {(f"? {text_of(node)}",): 1} if number is None else {(): number} if number else {}
+        return unclear if number is None else {(): number} if number else {}
     if node.type == "unary_expression" and operator in ("+", "-"):
         return multiply(of("argument"), {(): -1 if operator == "-" else 1})
     if node.type == "binary_expression" and operator in ("/", "%", "<<", ">>"):
-        return _opaque(operator, of("left"), of("right", True))
+        return _opaque(operator, of("left"), of("right"))
     if node.type == "binary_expression" and operator in ("+", "-", "*"):
         left, right = of("left"), of("right")
         sign = -1 if operator == "-" else 1
@@ -131,24 +129,14 @@ def read(node: Node, expand: Expand, in_divisor: bool = False, depth: int = 0) -
         if len(found) <= _MOST_TERMS and max(map(len, found), default=0) <= _MOST_FACTORS:
             return found
     elif node.type in ("identifier", "field_expression", "call_expression"):
-        known = expand(node, in_divisor)
+        known = expand(node)
         if known is not None:
             return known
         owner = child(node, "argument")
         member = owner is not None and owner.type == "identifier" and "->" not in text_of(node)
         if node.type == "identifier" or member:
             return {("".join(text_of(node).split()),): 1}
-    return {(_whole(node, expand, in_divisor),): 1}
-
-
-def _whole(node: Node, expand: Expand, in_divisor: bool) -> str:
-    """An expression as one name, with what its own names stand for."""
-    parts = []
-    for each in walk(node):
-        if each.child_count == 0:
-            known = expand(each, in_divisor) if each.type == "identifier" else None
-            parts.append(f"( {written(known)} )" if known else text_of(each))
-    return " ".join(["?", *parts])[:_LONGEST]
+    return unclear
 
 
 def _opaque(operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
@@ -282,36 +270,28 @@ class Body:
 
     # Values
 
-    def value(
-        self, node: Node, frame: Frame, keep: frozenset[str] = frozenset(), divides: bool = False
-    ) -> Polynomial:
+    def value(self, node: Node, frame: Frame, keep: frozenset[str] = frozenset()) -> Polynomial:
         """What an expression stands for; names in ``keep`` stand for themselves."""
         key = (node.id, id(frame), keep)
-        if divides or key not in self._values:
-            found = read(node, lambda part, inner: self._expand(part, frame, keep, inner), divides)
-            if divides:
-                return found
-            self._values[key] = found
+        if key not in self._values:
+            self._values[key] = read(node, lambda part: self._expand(part, frame, keep))
         return self._values[key]
 
-    def _expand(
-        self, node: Node, frame: Frame, keep: frozenset[str], divides: bool
-    ) -> Polynomial | None:
+    def _expand(self, node: Node, frame: Frame, keep: frozenset[str]) -> Polynomial | None:
         if node.type == "identifier":
-            return self._variable(text_of(node), node.start_byte, frame, keep, divides)
+            return self._variable(text_of(node), node.start_byte, frame, keep)
         made = self._calls.get((node.id, frame))
         returned = list(walk(made.body, "return_statement")) if made is not None else []
         if made is None or len(returned) != 1 or not returned[0].named_children:
             return None
-        return self.value(returned[0].named_children[0], made, keep, divides)
+        return self.value(returned[0].named_children[0], made, keep)
 
     def _variable(
-        self, name: str, place: int, frame: Frame, keep: frozenset[str], divides: bool
+        self, name: str, place: int, frame: Frame, keep: frozenset[str]
     ) -> Polynomial | None:
         if name == "warpSize":
             return {(): 32}
-        if name in keep or self._depth > _MOST_STEPS or (divides and name in self.changed):
-            # A sum divides by its end, not by its start.
+        if name in keep or self._depth > _MOST_STEPS:
             return None
         known = [
             one for one in self.defined.get((frame, name), ()) if one.place <= place and one.known
@@ -319,37 +299,29 @@ class Body:
         if known:
             # A variable of a loop hides an outer one only there.
             visible = [one for one in known if place < one.end]
-            return self._of_definition(frame, name, (visible or known)[-1], keep, divides)
+            return self._of_definition(frame, name, (visible or known)[-1], keep)
         if name in frame.given:
             node, outer = frame.given[name]
-            return self.value(node, outer, keep, divides)
+            return self.value(node, outer, keep)
         return {(): self._fixed[name]} if name in self._fixed else None
 
     def _of_definition(
-        self,
-        frame: Frame,
-        name: str,
-        one: Definition,
-        keep: frozenset[str],
-        divides: bool = False,
+        self, frame: Frame, name: str, one: Definition, keep: frozenset[str]
     ) -> Polynomial:
         self._depth += 1
-        value = self.value(one.value, frame, keep, divides)
+        value = self.value(one.value, frame, keep)
         self._depth -= 1
         if one.operator == "=":
             return value
-        before = self._variable(name, one.value.start_byte, frame, keep - {name}, divides)
+        before = self._variable(name, one.value.start_byte, frame, keep - {name})
         earlier: Polynomial = {(name,): 1} if before is None else before
         return add(earlier, value) if one.operator == "+=" else multiply(earlier, value)
 
-    def shared_arrays(self) -> Iterator[tuple[str, list[Node], Frame]]:
-        """Arrays in shared memory: names and lengths."""
-        for frame, node in self.nodes("declaration"):
-            for each in node.children_by_field_name("declarator"):
-                sizes = [child(one, "size") for one in walk(each, "array_declarator")]
-                lengths = [size for size in reversed(sizes) if size is not None]
-                if lengths and has_word(node, "__shared__"):
-                    yield declarator(each).name, lengths, frame
+    def shared_arrays(self) -> set[str]:
+        """Names of arrays in shared memory."""
+        nodes = (node for _, node in self.nodes("declaration") if has_word(node, "__shared__"))
+        each = (one for node in nodes for one in node.children_by_field_name("declarator"))
+        return {declarator(one).name for one in each if declarator(one).sizes}
 
     def subscripts(self) -> Iterator[tuple[Frame, Node, Node]]:
         """Bodies, what is indexed and the index, of every pair of brackets."""

@@ -81,7 +81,7 @@ class Indices:
 
     def held_by_threads(self, axis: str) -> str:
         """An array in shared memory of which each thread along an axis has an element; or ''."""
-        shared = {name for name, _, _ in self.body.shared_arrays()}
+        shared = self.body.shared_arrays()
         thread = (f"threadIdx.{axis}",)
         names = (name.partition("[")[0] for name, one in self.subscripts() if thread in one)
         return next((name for name in names if name in shared), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,12 @@ class Draft:
         # Name to values, the first choice, and a question.
         self.tunables: dict[str, tuple[list[Value], Value, str]] = {}
         self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
-        self.notes = [*self._needs(facts), *self.tuning.notes]  # What a person must do, with lines.
+        # What a person must do, with lines.
+        self.notes = [f"line {line}: {note}" for note, line in self.reading.notes.items()]
+        self.notes += self.tuning.notes
+        if facts.missing:
+            missing = "; ".join(facts.missing)
+            self.notes.insert(0, f"{kernel.name} reads what is not copied: {missing}")
         self.values: dict[str, str] = {}  # Arguments to expressions.
         self.heads: set[str] = set()  # Problem parameters that have builds of their own,
         self.choices: dict[str, list[str]] = {}  # and those that are texts.
@@ -60,11 +65,6 @@ class Draft:
             self._option(option)
         grid, self.grid_question = self._grid()
         self.grid = [self._over_sizes(text) for text in grid]
-
-    def _needs(self, facts: Facts) -> Iterator[str]:
-        if facts.missing:
-            yield f"{self.kernel.name} reads what is not copied: {'; '.join(facts.missing)}"
-        yield from (f"line {line}: {note}" for note, line in self.reading.notes.items())
 
     @cached_property
     def given(self) -> list[str]:

@@ -150,16 +150,12 @@ class _Merged:
         for condition, outcome in run.taken:
             others = (one for other, _, _ in found[1:] for one in other.taken)
             same = str(condition)
+            # Without it there is no launch: sizes or shapes are equal.
             if all(its is outcome for one, its in others if str(one) == same):
-                self._insist(condition, outcome)
-
-    def _insist(self, condition: Value, outcome: bool) -> None:
-        """A condition without which there is no launch: sizes or shapes are equal."""
-        match condition._node:
-            case ast.Compare(left, [ast.Eq() | ast.NotEq() as sign], [right]):
-                if outcome is not isinstance(sign, ast.Eq):
-                    return
-                self.texts.unify(left, right)
+                wanted = ast.Eq if outcome else ast.NotEq
+                match condition._node:
+                    case ast.Compare(left, [sign], [right]) if type(sign) is wanted:
+                        self.texts.unify(left, right)
 
     def node(self, get: Callable[[Launch], Any]) -> ast.expr:
         return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])

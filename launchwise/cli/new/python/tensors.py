@@ -146,9 +146,8 @@ class Places:
     def __init__(self, shape: Shape, ask: Callable[[int], Value]) -> None:
         self.shape, self._ask = shape, ask
 
-    def __call__(self, place: Any = None, dim: Any = None) -> Any:
-        given = place if place is not None else dim
-        return self if given is None else self._ask(int(given))
+    def __call__(self, dim: Any = None) -> Any:
+        return self if dim is None else self._ask(int(dim))
 
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, slice):
@@ -177,21 +176,6 @@ class Places:
 
     def numel(self) -> Value:
         return self.shape.elements()
-
-
-class Size(Value):
-    """``x.size``: the number of elements of CuPy, and the method of PyTorch."""
-
-    def __call__(self, place: Any = None, dim: Any = None) -> Any:
-        return Places(shape_of(self), shape_of(self).size)(place, dim)
-
-
-def _size(value: Value) -> Value:
-    name = f"{shape_of(value).key}.numel()"
-    NOW[-1].symbols.setdefault(name, Symbol("length", shape_of(value)))
-    size = Size(ast.Name(name))
-    size._tensor = tensor_of(value)
-    return size
 
 
 # Functions and methods of PyTorch
@@ -281,6 +265,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "clone": lambda owner, *given, **named: _made("clone", shape_of(owner), tensor_of(owner).kind),
     "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),
     "is_contiguous": lambda owner, *given, **named: True,
+    "size": lambda owner, dim=None: Places(shape_of(owner), shape_of(owner).size)(dim),
     "numel": lambda owner: shape_of(owner).elements(),
     "element_size": lambda owner: _BYTES.get(tensor_of(owner).kind.name, NOW[-1].usual_bytes),
 }
@@ -289,6 +274,5 @@ CALLS: dict[str, Callable[..., Any]] = {
 ATTRIBUTES |= {
     "shape": lambda value: Places(shape_of(value), shape_of(value).size),
     "stride": lambda value: Places(shape_of(value), shape_of(value).stride),
-    "size": _size,
     "is_cuda": lambda value: True,
 }

@@ -116,11 +116,6 @@ class Base:
             raise AttributeError(name)
         return Value(ast.Name(name))
 
-    @classmethod
-    def apply(cls, *given: Any, **named: Any) -> Any:
-        """Call of a ``torch.autograd.Function``."""
-        return cls.forward(Value(ast.Name("ctx")), *given, **named)  # type: ignore[attr-defined]
-
 
 class Value:
     """A number, a text, a tensor, a module or a function that is not known."""
