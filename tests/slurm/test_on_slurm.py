@@ -126,40 +126,24 @@ def test_stages_run_in_the_environment_that_started_them(slurm, on_slurm, tmp_pa
     assert (scratch / "results" / "checks" / "t4.json").is_file()
 
 
-REFUSED = {
-    "a partition that is none": ("t4", {"partition": "gpus"}, "invalid partition specified: gpus"),
-    "a card that the partition has not": (
-        "t4",
-        {"gres": "gpu:h200"},
-        "short has no such GPU, but ",
-    ),
-    "a feature that no node has": (
-        "h200",
-        {"constraint": "hoper"},
-        "Invalid feature specification",
-    ),
-    "a reservation that is over": ("h200", {"reservation": "lap"}, "reservation is invalid"),
-    "an option that sbatch has not": (
-        "a100",
-        {"extra": ["--exklusive"]},
-        "unrecognized option '--",
-    ),
-}
-"""Mistake to its GPU, to what its entry says, and to Slurm's words."""
 THERE = "sinfo -o '%P %G %f' lists what there is"
-
-FOREIGN = {
-    "an account of somebody else": ("t4", {"account": "chemistry"}, "Invalid account or account/"),
-    "a QOS that is not the account's": ("a100", {"qos": "urgent"}, "Invalid qos specification"),
-}
 OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
+REFUSED = [
+    ("t4", {"partition": "gpus"}, "invalid partition specified: gpus", THERE),
+    ("t4", {"gres": "gpu:h200"}, "short has no such GPU, but ", THERE),
+    ("h200", {"constraint": "hoper"}, "Invalid feature specification", THERE),
+    ("h200", {"reservation": "lap"}, "reservation is invalid", THERE),
+    ("a100", {"extra": ["--exklusive"]}, "unrecognized option '--", THERE),
+    ("t4", {"account": "chemistry"}, "Invalid account or account/", OWN),
+    ("a100", {"qos": "urgent"}, "Invalid qos specification", OWN),
+]
+"""A GPU, what its entry says, Slurm's words, and what lists all that it would take."""
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *FOREIGN])
-def test_what_slurm_refuses_is_one_line_before_any_job(name, slurm, on_slurm):
-    if name in FOREIGN and (missing := lacking()):
+@pytest.mark.parametrize(("gpu", "entry", "words", "lists"), REFUSED)
+def test_what_slurm_refuses_is_one_line_before_any_job(gpu, entry, words, lists, slurm, on_slurm):
+    if lists == OWN and (missing := lacking()):
         pytest.skip(f"Slurm keeps no accounts: {missing} is missing")
-    gpu, entry, words = {**REFUSED, **FOREIGN}[name]
     overlay = {"gpus": {gpu: {"slurm": entry}}}
     (on_slurm.project.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
     before = slurm.said("squeue", "-h", "-t", "all", "-o", "%A")
@@ -170,7 +154,7 @@ def test_what_slurm_refuses_is_one_line_before_any_job(name, slurm, on_slurm):
     assert len(said) == 1
     assert said[0].startswith(f"launchwise: overlay.yaml: gpus.{gpu}.slurm: Slurm refuses --part")
     assert words in said[0]
-    assert said[0].endswith(f"; {OWN if name in FOREIGN else THERE}")
+    assert said[0].endswith(f"; {lists}")
     assert "Traceback" not in run.said()
     assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
 
