@@ -66,36 +66,22 @@ def test_no_file_no_section(folder):
     assert own_sections(study()) == []
 
 
-BAD = {
-    "a mistake": (
-        GOOD.replace("rows[0]", "rows[7]"),
-        ["section.py", "line 7", "IndexError", "this workload's own Python"],
-    ),
-    "no Python": ("def sections(:\n", ["section.py", "line 1", "SyntaxError"]),
-    "a missing module": ("import nowhere\n", ["section.py: line 1", "nowhere"]),
-    "no function": ("x = 1\n", ["must define sections(study, published)"]),
-    "no sections": (
-        "def sections(study, published):\n    return [1]\n",
-        ["must return Section objects, not int"],
-    ),
-    "a foreign id": (
-        GOOD.replace('f"{study.name}-mine"', '"mine"'),
-        ["mine", "must begin with tiny-"],
-    ),
-    "an id twice": (
-        GOOD.replace("return [", "return 2 * ["),
-        ["cannot be shown", "share an id: tiny-mine"],
-    ),
-    "an id of the page": (
-        GOOD.replace("-mine", "-models"),
-        ["share an id: tiny-models"],
-    ),
-}
+OWN = "this workload's own Python"
+BAD = [
+    (GOOD.replace("rows[0]", "rows[7]"), ["section.py", "line 7", "IndexError", OWN]),
+    ("def sections(:\n", ["section.py", "line 1", "SyntaxError"]),
+    ("import nowhere\n", ["section.py: line 1", "nowhere"]),
+    ("x = 1\n", ["must define sections(study, published)"]),
+    ("def sections(a, b):\n    return [1]\n", ["must return Section objects, not int"]),
+    (GOOD.replace('f"{study.name}-mine"', '"mine"'), ["mine", "must begin with tiny-"]),
+    (GOOD.replace("return [", "return 2 * ["), ["cannot be shown", "share an id: tiny-mine"]),
+    (GOOD.replace("-mine", "-models"), ["share an id: tiny-models"]),
+]
+"""A module of a study, and what is said of it."""
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder, name):
-    content, words = BAD[name]
+@pytest.mark.parametrize(("content", "words"), BAD, ids=[words[-1] for _, words in BAD])
+def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder, content, words):
     (folder / "section.py").write_text(content)
     page = page_of(study(folder=folder))
     assert 'id="tiny-own"' in page
