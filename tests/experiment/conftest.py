@@ -1,9 +1,7 @@
 """A folder with settings to work in, and a small project that a run begins in."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -29,9 +27,6 @@ def home(tmp_path, monkeypatch):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE, sort_keys=False))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-LineAtStart = Callable[[dict[str, Any]], str]
 
 
 @pytest.fixture

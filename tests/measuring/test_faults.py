@@ -19,7 +19,6 @@ from launchwise.measuring.listening import MAX_BARREN_PROCESSES
 from launchwise.measuring.sweep import measure_shard
 
 ROOT = Path(__file__).resolve().parents[2]
-FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 MARKED = 2
 WAITED_FOR = {"asleep": 3.0, "mute": 3.0, "nonsense": 120.0}

@@ -1,14 +1,9 @@
 """Which files CUDA sources include, and which headers a translation unit includes first."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from launchwise.workloads import sources
 from launchwise.workloads.sources import included_files, unit_headers
-
-Write = Callable[[dict[str, str]], Path]
 
 
 @pytest.fixture
