@@ -67,6 +67,12 @@ def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said():
     assert "tz = 16 (at 2 of 4 problems)" in figure.caption
     inside = drawn(points_of({1000: 2, 1200: 4, 1400: 8, 1600: 8}))
     assert "tz = " not in inside.caption
+    # Larger values were tried, at a size that the study does not ask about.
+    made = points_of({1000: 2, 1200: 4, 1400: 16, 1600: 16})
+    rows = made.sweeps["big"]
+    larger = rows.iloc[[0]].assign(n=9, tz=32)
+    tried = {"big": pd.concat([rows, larger], ignore_index=True)}
+    assert "tz = " not in drawn(dataclasses.replace(made, sweeps=tried, _known={})).caption
     assert {trace["mode"] for trace in panel.data} == {"lines+markers"}
 
 

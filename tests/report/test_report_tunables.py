@@ -93,6 +93,15 @@ def test_what_other_settings_lose_is_no_loss_of_a_value():
     assert of_rows(own, "big").loc[("bx", 512), "loss_percent"] == pytest.approx(60)
 
 
+def test_the_best_value_need_not_be_measured_at_every_problem():
+    def value(m, problems, loss):
+        return {"value": m, "problems": problems, "loss_percent": loss}
+
+    everywhere = value(256, 10, 22.1)
+    assert tunables_._best([everywhere, value(64, 9, 3.5)])["value"] == 64
+    assert tunables_._best([everywhere, value(64, 4, 3.5)])["value"] == 256
+
+
 def test_the_section_shows_every_value():
     section = tunables(whole())
     # The most sensitive first.

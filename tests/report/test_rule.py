@@ -45,10 +45,15 @@ def test_a_configuration_counts_where_it_ran_at_every_problem_of_the_range():
     gone = (rows["n"] == 200) & (rows["bx"] == 32)
     torn = dataclasses.replace(made, sweeps={"big": rows[~gone]}, _known={})
     assert [bx for _, bx in said(torn)] == [[32], [64], [32]]
+    # The baseline and the wide block ran at the size in the middle, three configurations elsewhere.
+    assert [row[4] for row in texts(rule.table(torn))] == ["3 of 3", "2 of 2", "3 of 3"]
+    slow = measured([(1, 2), (1, 1.004), (1, 1.004), (1, 1.004)]).sweeps["big"]
+    torn = dataclasses.replace(made, sweeps={"big": slow[~gone]}, _known={})
+    assert [row[4] for row in texts(rule.table(torn))] == ["3 of 3", "2 of 3"]
 
 
 def test_the_table_has_what_the_rule_loses():
     (row,) = texts(rule.table(measured([(1, 2), (1, 2), (1, 2), (1.01, 1)])))
-    assert row[:4] == ["big", "every problem", "block3d 32×4×1 row_padding=0", "4"]
+    assert row[:5] == ["big", "every problem", "block3d 32×4×1 row_padding=0", "4", "3 of 3"]
     # 1, 1, 1 and 1 / 1.01; the usual choice was not measured.
-    assert row[4:] == ["99.8", "99.0", "–"]
+    assert row[5:] == ["99.8", "99.0", "–"]

@@ -155,12 +155,13 @@ FIELDS = [
     field("where", "words"),
     field("launch", "configuration"),
     field("problems", "problems", wording.count),
+    field("ran at all", "whole", unit="of configurations", number=True),
     field("of the best", "mean", percents(1), "%, mean"),
     field("least", "least", percents(1), "%", detail=lambda row: f"at {row['at']}"),
     field("speed-up", "gain", decimals(2), "× usual"),
 ]
 
-CAPTION = "Rule in few lines, chosen on these problems"
+CAPTION = "Rule in few lines, chosen on these problems among configurations that ran at all of them"
 
 
 def table(study: StudyData) -> Table | None:
@@ -171,12 +172,16 @@ def table(study: StudyData) -> Table | None:
 
 def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
     every = fractions(study)
-    usual = every[(every["gpu"] == gpu) & every["is_usual"]]
+    own = every[every["gpu"] == gpu]
+    usual = own[own["is_usual"]]
     for one in rule_of(study, gpu):
         both = one.rows.merge(usual, on=study.problem_columns, suffixes=("", "_usual"))
         gains = both["fraction"] / both["fraction_usual"]
+        inside = own.merge(one.rows[study.problem_columns], on=study.problem_columns)
+        ran = inside.groupby(study.spec.tunable_columns, sort=False).size()
         yield {
             **{"gpu": gpu, "words": one.words, "problems": len(one.rows)},
+            "whole": f"{(ran == len(one.rows)).sum()} of {wording.count(len(ran))}",
             "configuration": configuration_names(one.rows.head(1), study.spec)[0],
             "mean": study.mean(one.rows),
             "least": one.worst["fraction"],

@@ -32,6 +32,7 @@ from launchwise.report.theme import (
     size_layout,
     slug,
 )
+from launchwise.tables.rows import is_baseline
 
 
 def tiles(study: StudyData) -> Section | None:
@@ -215,11 +216,15 @@ def _lines(
 
 
 def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
-    """Tunables whose largest measured value is named."""
-    measured = study.measured.loc[study.measured["gpu"] == gpu, list(drawn)].max()
+    """Tunables whose largest value in any row of the sweep is named. Where a problem leaves no
+    choice of a value, nothing was to be tried."""
+    rows = study.measured[study.measured["gpu"] == gpu]
+    # The baseline is shown everywhere, and may be no candidate.
+    rows = rows[~is_baseline(rows, study.spec)]
+    free = rows.groupby(study.problem_columns)[list(drawn)].nunique().max() > 1
     said = []
-    for name in drawn:
-        last = int(measured[name])
+    for name in free.index[free]:
+        last = int(study.sweeps[gpu][name].max())
         count = int((own[name] == last).sum())
         if count:
             said.append(f"{name} = {last} (at {count} of {wording.plural(len(own), 'problem')})")

@@ -179,10 +179,16 @@ def tunables(study: StudyData) -> Section | None:
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
+MOST_OF = 0.6
+"""Least problems of a value, relative to those of the value that was measured at the most."""
+
+
 NOTE = (
-    "Time with the best single value of a tunable at every problem, all others chosen freely, over "
-    "the best time of the variants that have it: geometric mean, and the problem that loses most. "
-    "A tunable that loses little need not be tuned."
+    "Time with the best single value of a tunable at each problem, all others chosen freely, over "
+    "the best time of the variants that have it: geometric mean, and the problem that loses most, "
+    "of the problems where it was compared. A value counts if these are at least "
+    f"{100 * MOST_OF:.0f} % as many as any value has. A tunable that loses little need not be "
+    "tuned."
 )
 
 
@@ -213,10 +219,10 @@ def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
 
 
 def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The value that costs least of those that most problems can have. A value that few problems
-    can have is no choice for all of them."""
+    """The value that costs least of those that are measured at most problems. A value that few
+    problems can have is no choice for all of them."""
     most = max(record["problems"] for record in values)
-    common = [record for record in values if record["problems"] == most]
+    common = [record for record in values if record["problems"] >= MOST_OF * most]
     return min(common, key=lambda record: record["loss_percent"])
 
 
