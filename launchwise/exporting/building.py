@@ -14,7 +14,7 @@ from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range
 from launchwise.exporting.between import calibrated, candidates, held
 from launchwise.exporting.entries import Device, Entry, Stored
-from launchwise.exporting.formulas import exported_features, name_kinds
+from launchwise.exporting.formulas import exported_facts, exported_features, name_kinds
 from launchwise.exporting.lookup import sortable
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers, why_none
@@ -24,8 +24,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, blind_rows
 from launchwise.learning.splits import Case
 from launchwise.workloads.near_problems import distance
-from launchwise.workloads.parts import GPU_NAMES, Value
-from launchwise.workloads.space import Problem, gpu_facts
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
 UNMEASURED = 12
@@ -203,11 +203,10 @@ def _device(gpu: str, final: Final) -> Device:
     profile = final.domain.profiles[gpu]
     # Products of earlier versions do not say when.
     told = final.facts.get("measurements", {}).get(gpu, {})
-    facts = gpu_facts(profile.model_dump())
     return Device(
         gpu,
         (profile.device_name,),
-        tuple(facts[name] for name in GPU_NAMES),
+        exported_facts(profile),
         drivers=tuple(told.get("drivers", ())),
         toolkits=tuple(told.get("toolkits", ())),
         days=tuple(told.get("days", ())),

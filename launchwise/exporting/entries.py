@@ -12,10 +12,10 @@ from pydantic import ConfigDict, Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
-from launchwise.exporting.formulas import Ratio
+from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
 from launchwise.exporting.lookup import Judge
 from launchwise.learning.answers import BASES, Interval
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import Value
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Device:
 
     name: str  # in the settings
     cuda_names: tuple[str, ...]  # what CUDA calls it
-    facts: tuple[int, ...]  # in the order of `launchwise.workloads.parts.GPU_NAMES`
+    facts: tuple[int, ...]  # in the order of `launchwise.exporting.formulas.EXPORTED_FACTS`
     # What judges candidates for a problem without an entry; None where the model judged none.
     judge: Judge | None = None
     # Limits of what is stated of such a problem, as factors of it; None where unknown.
@@ -148,8 +148,8 @@ def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
     if any(not 0 <= place < count for place in places):
         yield "configurations", "some are missing"
     for each in stored.devices:
-        if len(each.facts) != len(GPU_NAMES):
-            yield "devices", f"{each.name}: needs {len(GPU_NAMES)} facts"
+        if len(each.facts) != len(EXPORTED_FACTS):
+            yield "devices", f"{each.name}: needs {len(EXPORTED_FACTS)} facts"
         if each.judge and not each.judge.is_whole(len(stored.features)):
             yield "devices", f"{each.name}: its trees have other nodes"
 

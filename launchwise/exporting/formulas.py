@@ -9,9 +9,9 @@ and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +19,11 @@ import numpy as np
 from launchwise.base.expressions import Formulas, parsed
 from launchwise.base.nested import COMPARISONS, nested
 from launchwise.base.vectors import Columns
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
 from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
 
 Kind = Literal["number", "text", "condition"]
@@ -34,6 +36,19 @@ INTEGER_FUNCTIONS = {
     **{"ceil_div": 2, "round_up": 2, "next_power_of_2": 1, "abs": 1, "min": 0, "max": 0},
 }
 """Operator or function to its number of arguments; 0: two or more."""
+
+EXPORTED_FACTS = (
+    *GPU_NAMES,
+    *("gpu_sms", "gpu_cores", "gpu_shared_per_sm_bytes", "gpu_l2_bytes"),
+)
+"""Facts of a GPU that exported code has: those of constraints, and the whole ones of features."""
+
+
+def exported_facts(profile: GpuProfile) -> tuple[int, ...]:
+    """:data:`EXPORTED_FACTS` of a GPU."""
+    facts = {**profile.features(), **gpu_facts(profile.model_dump())}
+    return tuple(int(facts[name]) for name in EXPORTED_FACTS)
+
 
 LARGEST_POWER = 16
 LARGEST_INTEGER = 2**63 - 1
@@ -128,7 +143,7 @@ class ExportedFormulas:
     ) -> dict[str, Value] | None:
         """An answer to another problem with what follows from this one; None if it may not run.
 
-        ``facts``: those of the GPU (:data:`launchwise.workloads.parts.GPU_NAMES`).
+        ``facts``: those of the GPU (:data:`EXPORTED_FACTS`).
         """
         formulas = self._formulas
         found = dict(configuration)
@@ -160,7 +175,7 @@ class ExportedFormulas:
 
 def name_kinds(spec: Spec) -> dict[str, Kind]:
     """Names that expressions may read, of which derived ones only if they can be exported."""
-    kinds: dict[str, Kind] = {"variant": "text", **dict.fromkeys(GPU_NAMES, "number")}
+    kinds: dict[str, Kind] = {"variant": "text", **dict.fromkeys(EXPORTED_FACTS, "number")}
     for name, one in spec.problem.items():
         kinds[name] = "text" if isinstance((one.values or [0])[0], str) else "number"
     for name, tunable in spec.tunables.items():
@@ -175,9 +190,11 @@ def exported_features(spec: Spec, kinds: Mapping[str, Kind]) -> list[Ratio]:
     """What the trees compare: the workload's own features as far as every language has them, its
     parameters, tunables and derived names. Trees compare, so that a logarithm is its argument."""
     found: list[Ratio] = [
-        ratio for text in spec.features.values() if (ratio := _ratio(text, kinds))
+        ratio for text in spec.features.values() if (ratio := feature_ratio(text, kinds))
     ]
-    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in GPU_NAMES]
+    numbers = [
+        name for name, kind in kinds.items() if kind == "number" and name not in EXPORTED_FACTS
+    ]
     found += [(name, "1") for name in numbers]
     listed: dict[str, Any] = {name: one.values for name, one in spec.problem.items()}
     listed |= {name: one.values for name, one in spec.tunables.items()}
@@ -187,17 +204,60 @@ def exported_features(spec: Spec, kinds: Mapping[str, Kind]) -> list[Ratio]:
     return list(dict.fromkeys(found))
 
 
-def _ratio(text: str, kinds: Mapping[str, Kind]) -> Ratio | None:
+def feature_ratio(text: str, kinds: Mapping[str, Kind]) -> Ratio | None:
+    """What orders rows as a feature does: it as one fraction, a logarithm by its argument. None
+    where no language but Python has it. ``kinds``: see :func:`kind_of`."""
     node = parsed(text)
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log2":
         node = node.args[0]
-    over, under = ast.unparse(node), "1"
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        over, under = ast.unparse(node.left), ast.unparse(node.right)
-        if not _is_number(under, kinds):
-            # Facts of a GPU are the same for all candidates.
-            under = "1"
+    over, under = map(ast.unparse, _fraction(node))
+    if not _is_number(under, kinds):
+        # A bandwidth is no whole number, but the same for all candidates.
+        under = "1"
     return (over, under) if _is_number(over, kinds) else None
+
+
+_ONE = ast.Constant(1)
+
+
+def _fraction(node: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """An expression as one fraction, its divisions by ``/`` moved outwards: what is divided, and by
+    what, above 0."""
+    match node:
+        case ast.BinOp(left, ast.Div() | ast.Mult() as sign, right):
+            (over, under), (factor, divisor) = _fraction(left), _fraction(right)
+            if isinstance(sign, ast.Div):
+                factor, divisor = divisor, factor
+            return _product(over, factor), _product(under, divisor)
+        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
+            (first, second), under = _same_divisor([left, right])
+            return ast.BinOp(first, sign, second), under
+        case ast.Call(ast.Name("min" | "max"), parts):
+            overs, under = _same_divisor(parts)
+            return ast.Call(node.func, overs, []), under
+        case ast.IfExp(test, body, orelse):
+            (over, under), (other, divisor) = _fraction(body), _fraction(orelse)
+            if under is divisor is _ONE:
+                return node, _ONE
+            return ast.IfExp(test, over, other), ast.IfExp(test, under, divisor)
+    return node, _ONE
+
+
+def _same_divisor(nodes: Sequence[ast.expr]) -> tuple[list[ast.expr], ast.expr]:
+    """What is divided of each, if all are divided by the same, and by what."""
+    fractions = [_fraction(one) for one in nodes]
+    unders = [under for _, under in fractions]
+    overs = [
+        reduce(_product, [*unders[:place], *unders[place + 1 :]], over)
+        for place, (over, _) in enumerate(fractions)
+    ]
+    return overs, reduce(_product, unders)
+
+
+def _product(left: ast.expr, right: ast.expr) -> ast.expr:
+    if left is _ONE or right is _ONE:
+        return right if left is _ONE else left
+    return ast.BinOp(left, ast.Mult(), right)
 
 
 def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:

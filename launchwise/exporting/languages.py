@@ -14,11 +14,11 @@ from launchwise.base.expressions import parsed
 from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
 from launchwise.base.nested import COMPARISONS, INFIX, nested
-from launchwise.exporting.formulas import name_kinds
+from launchwise.exporting.formulas import EXPORTED_FACTS, name_kinds
 from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, Answer
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 KEYWORDS = frozenset(
@@ -174,7 +174,7 @@ def cpp_header(table: AnswerTable) -> str:
 
     members |= {name: f"chosen.{cpp_name(name)}" for name in table.tunables}
     members |= {name: f"derived_{cpp_name(name)}()" for name, _ in table.formulas.derived}
-    members |= {name: f"gpu.{name}" for name in GPU_NAMES}
+    members |= {name: f"gpu.{name}" for name in EXPORTED_FACTS}
     return rendered(
         "answers.hpp",
         table,
@@ -184,7 +184,7 @@ def cpp_header(table: AnswerTable) -> str:
         conditions=conditions,
         kinds=name_kinds(table.spec),
         most_kernels=max([1, *map(len, table.formulas.launches.values())]),
-        facts=GPU_NAMES,
+        facts=EXPORTED_FACTS,
         squarings=SQUARINGS,
     )
 
@@ -228,7 +228,7 @@ def python_module(table: AnswerTable) -> str:
         measured={one.name: one.measured for one in table.devices},
         reasons=list(dict.fromkeys(one.why for one in table.entries)),
         tested=[one.tested.words if one.tested else "" for one in table.devices],
-        facts=GPU_NAMES,
+        facts=EXPORTED_FACTS,
         squarings=SQUARINGS,
         devices=[one.names for one in table.devices],
         conditions=" and ".join(f"({one})" for one in table.limits.texts) or "True",

@@ -36,11 +36,11 @@ import pandas as pd
 from pydantic import ConfigDict
 
 from launchwise.base.vectors import Columns
-from launchwise.exporting.formulas import Ratio
+from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio, exported_facts
 from launchwise.learning.answers import Interval
 from launchwise.learning.boosters import BoostingParameters, boosted, lightgbm_trees
 from launchwise.learning.features import Domain
-from launchwise.learning.row_arrays import arrays
+from launchwise.learning.row_arrays import arrays, of_gpus
 from launchwise.learning.trees import Trees
 from launchwise.tables.rows import least_by, row_numbers
 from launchwise.workloads.near_problems import size_ratio
@@ -81,7 +81,7 @@ def around(value: float | None, factors: Interval | None, far: float) -> Interva
 LARGEST_LOSS = 3.0
 """Log time over that of the best candidate above which more makes no difference."""
 
-SHARPNESS = 0.15
+SHARPNESS = 0.03
 """Loss at which a row weighs half as much as the best one."""
 
 
@@ -140,7 +140,11 @@ class Judged:
     def values(self) -> np.ndarray:
         """Features of every row: float64, shape (rows, features)."""
         spec = self.domain.spec
-        columns = Columns(spec.derived, arrays(self.rows, spec))
+        facts = {
+            gpu: dict(zip(EXPORTED_FACTS, exported_facts(one), strict=True))
+            for gpu, one in self.domain.profiles.items()
+        }
+        columns = Columns(spec.derived, {**arrays(self.rows, spec), **of_gpus(self.rows, facts)})
         return np.column_stack([ratios(columns, each) for each in self.features])
 
     @cached_property

@@ -27,13 +27,13 @@ bandwidth, which is no attribute but a ceiling.
 """
 
 FEATURES_OF_GPU = (*GPU_FEATURES, "gpu_copy_bandwidth_gbs")
+"""Names of all features of a GPU (see :meth:`GpuProfile.features`)."""
 
-# What says how alike two GPUs are (launchwise.search.likeness)
 LIKENESS_FACTS = (
     *("sms", "cores", "clock_mhz", "memory_bandwidth_gbs"),
     *("arch", "compute_capability"),
 )
-"""Names of all features of a GPU (see :meth:`GpuProfile.features`)."""
+"""What says how alike two GPUs are (:mod:`launchwise.search.likeness`)."""
 
 CORES_PER_SM = {
     (3, 5): 192,

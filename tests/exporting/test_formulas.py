@@ -3,6 +3,7 @@
 import runpy
 import shutil
 
+import pytest
 import yaml
 from exported import CONDITIONS, needs_gxx, said_by_cpp
 from samples import ROOT
@@ -10,7 +11,12 @@ from samples import ROOT
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.formulas import ExportedFormulas, is_condition, kind_of
+from launchwise.exporting.formulas import (
+    ExportedFormulas,
+    feature_ratio,
+    is_condition,
+    kind_of,
+)
 from launchwise.exporting.languages import cpp_expression, python_expression
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
@@ -27,6 +33,19 @@ VALUES = [{"a": a, "b": b, "c": c} for a in range(-9, 10, 3) for b in (-4, 0, 1,
 def test_kinds_of_what_leaves():
     assert {text: kind_of(text, KINDS) for text in EXPORTED} == EXPORTED
     assert [text for text in KEPT if kind_of(text, KINDS) is not None] == []
+
+
+def test_features_leave_as_one_fraction():
+    for text in CASES["fractions"]:
+        over, under = feature_ratio(text, KINDS)
+        for names in VALUES:
+            if names["a"] > 0 and names["b"] > 0:
+                found = evaluate(over, names) / evaluate(under, names)
+                expected = evaluate(text.removeprefix("log2"), names)
+                assert found == pytest.approx(expected), (text, names)
+    # What is the same for all candidates may stay.
+    assert feature_ratio("a / gpu_copy_bandwidth_gbs", KINDS) == ("a", "1")
+    assert feature_ratio("a / b * 0.5", KINDS) is None
 
 
 def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
 from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.report.site.stand_ins import SHOWN, write_first_page
-from launchwise.workloads.parts import GPU_NAMES
 
 
 def answer(gpu, n, basis="measured", gain=1.25):
@@ -26,7 +26,7 @@ def stored(answers):
         parameters=("n",),
         commits=(),
         least_gain=None,
-        devices=tuple(Device(gpu, (gpu,), (0,) * len(GPU_NAMES)) for gpu in gpus),
+        devices=tuple(Device(gpu, (gpu,), (0,) * len(EXPORTED_FACTS)) for gpu in gpus),
         configurations=({"variant": "block3d", "bx": 32},),
         candidates=(),
         features=(),

@@ -17,12 +17,12 @@ from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
 from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.exporting.languages import cpp_name
 from launchwise.exporting.lookup import Judge, growth, outside
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.near_problems import distance
-from launchwise.workloads.parts import GPU_NAMES
 
 PYTHON = """\
 import json, runpy, sys
@@ -219,7 +219,7 @@ class FromJson:
         self, device: Mapping[str, Any], asked: Problem, near: Sequence[Mapping[str, Any]]
     ) -> Said | None:
         plain, entry, judge = self._content, near[0], device["judge"]
-        facts = dict(zip(GPU_NAMES, device["facts"], strict=True))
+        facts = dict(zip(EXPORTED_FACTS, device["facts"], strict=True))
         usual = self._usual(asked)
         listed = plain["candidates"] if judge else [one["configuration"] for one in near]
         moved = [self._moved(one, asked, facts) for one in listed]

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from launchwise.exporting.entries import Device, Entry, Stored
-from launchwise.exporting.formulas import ExportedFormulas
+from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import LaunchExpressions, Limits
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 CANARY = "canary"  # File that code of a hostile text writes into the current folder
@@ -48,7 +48,7 @@ def table_of(texts: Sequence[str], name: str = "exported") -> AnswerTable:
     class OfVersion(AnswerTable):
         version = texts[-1]
 
-    facts = (0,) * len(GPU_NAMES)
+    facts = (0,) * len(EXPORTED_FACTS)
     devices = [
         Device(f"gpu{k}", (one,), facts, drivers=(one,), toolkits=(one,), days=(one, one))
         for k, one in enumerate(texts)

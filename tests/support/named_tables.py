@@ -8,12 +8,13 @@ from typing import Any
 
 from launchwise.exporting.building import Places, answer_table, placed
 from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.formulas import exported_facts
 from launchwise.exporting.table import AnswerTable, table_of, write_answer_table
 from launchwise.learning.answers import Interval
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
-from launchwise.workloads.parts import GPU_NAMES, Value
-from launchwise.workloads.space import baseline, gpu_facts, used
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import baseline, used
 
 
 def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str) -> AnswerTable:
@@ -78,8 +79,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Value]:
 
 def _device(name: str, domain: Domain) -> Device:
     profile = domain.profiles[name]
-    facts = gpu_facts(profile.model_dump())
-    return Device(name, (profile.device_name,), tuple(facts[each] for each in GPU_NAMES))
+    return Device(name, (profile.device_name,), exported_facts(profile))
 
 
 def write_lookup(product: Path, domain: Domain) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.exporting.entries import Device, Entry, Stored
-from launchwise.exporting.formulas import ExportedFormulas
+from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas
 from launchwise.exporting.languages import python_module
 from launchwise.exporting.table import AnswerTable
 from launchwise.exporting.triton import write_triton
 from launchwise.workloads.launch_shapes import Limits
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 
 SPEC = Path(__file__).with_name("specs").joinpath("scaled.yaml").read_text()
@@ -45,7 +45,7 @@ TUNED = KERNEL.replace(
 """The kernel with an autotuner of its own."""
 REFERENCE = "def expected(x, **others):\n    return 2 * x\n"
 
-FACTS = (0,) * len(GPU_NAMES)
+FACTS = (0,) * len(EXPORTED_FACTS)
 DEVICES = (
     Device(
         "big",

@@ -13,6 +13,7 @@ from typing import Any
 
 from launchwise.base.nested import is_simple, nested
 from launchwise.exporting.entries import Device
+from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
@@ -25,7 +26,7 @@ from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.templates import cpp_text, template_arguments, template_names
 
@@ -190,7 +191,7 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
         "work": list(map(nested, formulas.work)),
         "features": [[nested(text) for text in both] for both in stored.features],
         "candidates": [place(stored.configurations[one]) for one in stored.candidates],
-        "facts": [dict(zip(GPU_NAMES, one.facts, strict=True)) for one in devices],
+        "facts": [dict(zip(EXPORTED_FACTS, one.facts, strict=True)) for one in devices],
         "between": [[one.between_ms, one.between_gain] for one in devices],
         "reached": [one.tested.words if one.tested else "" for one in devices],
         "leastGain": stored.least_gain,
