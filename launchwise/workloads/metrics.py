@@ -80,7 +80,6 @@ class Counter(Metric):
 
     source: str  # its name there
     scale: float = 1.0  # what its value there is multiplied by
-    bounds: bool = False  # whether it is a share of a peak of the card that may bound a kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,25 +251,21 @@ class Counters:
     """mean of the active warps on SMs at work / warps that an SM holds at most"""
     dram_throughput = Share(
         source="dram__throughput.avg.pct_of_peak_sustained_elapsed",
-        bounds=True,
         shown=Shown("memory", "%", 100),
     )
     """throughput of the memory / its peak"""
     l2_throughput = Share(
         source="lts__throughput.avg.pct_of_peak_sustained_elapsed",
-        bounds=True,
         shown=Shown("L2", "%", 100),
     )
     """throughput of L2 / its peak"""
     l1_throughput = Share(
         source="l1tex__throughput.avg.pct_of_peak_sustained_active",
-        bounds=True,
         shown=Shown("L1, shared memory", "%", 100),
     )
     """throughput of L1 with shared memory / its peak"""
     sm_throughput = Share(
         source="sm__throughput.avg.pct_of_peak_sustained_elapsed",
-        bounds=True,
         shown=Shown("pipelines of SMs", "%", 100),
     )
     """throughput of the SMs' pipelines / its peak"""

@@ -51,7 +51,7 @@ def test_the_largest_launch_of_a_kernel_counts():
     assert sorted(found["achieved_occupancy"]) == pytest.approx([0.2, 0.4, 0.4, 0.6])
 
 
-def test_what_is_nearest_to_its_peak_bounds_the_kernel():
+def test_shares_of_peaks_name_no_cause():
     made = counted()
     wide = made.counters["big"]["bx"] == 64
     more = made.counters["big"].assign(
@@ -64,26 +64,20 @@ def test_what_is_nearest_to_its_peak_bounds_the_kernel():
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     cells = [[cell.text for cell in row.cells] for row in table.rows]
     assert cells == [
-        ["float32, order=2", "32", "75", "30", "50", "25", "12", wording.MISSING, "memory"],
-        ["float32, order=2", "64", "75", "50", "50", "62", "12", "1.23", "L2"],
+        ["float32, order=2", "32", "75", "30", "50", "25", "12", wording.MISSING],
+        ["float32, order=2", "64", "75", "50", "50", "62", "12", "1.23"],
     ]
-    assert [cell.text for row in table.rows for cell in row.cells if cell.best] == ["50", "62"]
+    assert "bound" not in table.caption
 
 
-def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known():
+def test_a_kernel_whose_counters_the_card_lacks_has_none():
     made = counted()
     rows = made.counters["big"].assign(l2_throughput=0.25)
     rows.loc[rows["bx"] == 64, ["dram_throughput", "l2_throughput"]] = np.nan
     section = occupancy(dataclasses.replace(made, counters={"big": rows}))
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
-    assert [cell.text for cell in table.rows[0].cells][4:] == ["50", "25", "memory"]
-    assert [cell.text for cell in table.rows[1].cells][4:] == [wording.MISSING] * 3
-
-
-def test_without_the_peaks_of_earlier_versions_nothing_is_said_of_bounds():
-    section = occupancy(counted())
-    (table,) = [block for block in section.blocks if isinstance(block, Table)]
-    assert [column.title for column in table.columns][2:] == ["occupancy", "occupancy", "memory"]
+    assert [cell.text for cell in table.rows[0].cells][4:] == ["50", "25"]
+    assert [cell.text for cell in table.rows[1].cells][4:] == [wording.MISSING] * 2
 
 
 def test_problems_that_were_chosen_are_named():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from launchwise.experiment.study import Counters
 from launchwise.gpus.machine import Machine
 from launchwise.learning.row_arrays import arithmetic_types, arrays, least_bytes
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Key, Panel, Section, Table, Text
+from launchwise.report.blocks import Block, Figure, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, percents, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData, remembered
@@ -176,46 +175,26 @@ def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
 SHOWN = {each.name: each.shown for each in COUNTERS if each.shown is not None}
 """Column of the counters to how the table shows it."""
 
-PEAKS = tuple(each.name for each in COUNTERS if each.bounds)
-"""Columns of the counters that are shares of the card's peaks."""
-
 
 def _table(study: StudyData, gpu: str, largest: pd.DataFrame, by: list[str]) -> Table:
-    """What bounds each kernel on a GPU, by kind of problem and values of the tunables ``by``."""
+    """Counters of each kernel on a GPU, by kind of problem and values of the tunables ``by``."""
     held = [name for name in SHOWN if name in largest and largest[name].notna().any()]
     names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
     rows = [
-        {"problem": kind, **dict(zip(names, values, strict=True)), **_medians(own[held])}
+        {"problem": kind, **dict(zip(names, values, strict=True)), **own[held].median()}
         for kind, own_kind in kinds_of(study, largest)
         for values, own in own_kind.groupby(names, sort=True)
     ]
-    several = sum(name in PEAKS for name in held) > 1
     fields = [
         field("problem", "problem"),
         *(field(name, name) for name in names),
         *(_shown(name) for name in held),
-        *([field("bound by", "nearest", _bound_by, number=False)] if several else []),
     ]
-    caption = (
-        f"{gpu}: median over sizes; throughput in percent of the card's peak. What is nearest to "
-        "its peak bounds the kernel"
-    )
+    caption = f"{gpu}: median over sizes; throughput in percent of the card's peak"
     return table_of(caption, fields, rows)
-
-
-def _medians(rows: pd.DataFrame) -> dict[str, Any]:
-    """Median of each column, and the one that is nearest to its peak; None without any."""
-    medians = rows.median()
-    shares = medians[[name for name in medians.index if name in PEAKS]]
-    # A card may lack every counter of a kernel.
-    return {**medians, "nearest": str(shares.idxmax()) if shares.notna().any() else None}
 
 
 def _shown(name: str) -> Field:
     how = SHOWN[name]
     shown = percents(0) if how.factor == 100 else wording.number
-    return field(how.title, name, shown, how.unit, best=lambda row: row["nearest"] == name)
-
-
-def _bound_by(nearest: str | None) -> str:
-    return MISSING if nearest is None else SHOWN[nearest].title
+    return field(how.title, name, shown, how.unit)

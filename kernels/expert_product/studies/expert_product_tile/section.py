@@ -42,7 +42,7 @@ def languages(study: StudyData, gpu: str) -> pd.DataFrame:
 
 
 NOTE = (
-    "Times are single rows of the sweep; a language has that of its fastest configuration. Rows "
+    "Times are single rows of the sweep; a language has that of its fastest kernel here. Rows "
     "per expert: rows divided by the experts that can have any. The rows of an expert are drawn, "
     "unevenly."
 )
@@ -52,11 +52,11 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     every = pd.concat([languages(study, gpu).assign(gpu=gpu) for gpu in study.gpus])
     found: list[Block] = [
         Text(_rule(every)),
-        table_of("Which language is fastest, by rows per expert", BY_ROWS, [*_by_rows(every)]),
+        table_of("Whose kernel is fastest, by rows per expert", BY_ROWS, [*_by_rows(every)]),
         Text(NOTE, "note"),
         *_shipped(study, every),
     ]
-    return [Section(f"{study.name}-languages", "Which language", found)]
+    return [Section(f"{study.name}-languages", "Kernels by language", found)]
 
 
 BY_ROWS = [
@@ -88,15 +88,16 @@ def _by_rows(every: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _rule(every: pd.DataFrame) -> str:
-    """In how many problems of each range CUDA is fastest; Triton is in the others."""
+    """In how many problems of each range a CUDA kernel is fastest; Triton's is in the others."""
     parts = [
         f"{title}: {(own['first'] == 'CUDA').sum()} of {wording.plural(len(own), 'problem')}"
         for title in RANGES
         if len(own := _within(every, title))
     ]
     return (
-        "Problems in which CUDA is the fastest language, by rows per expert, on all GPUs: "
-        f"{'; '.join(parts)}. In the others it is Triton."
+        "Problems in which one of the two CUDA kernels here is the fastest, by rows per expert, on "
+        f"all GPUs: {'; '.join(parts)}. In the others it is the Triton kernel. These kernels are "
+        "compared, not what the languages can do."
     )
 
 
