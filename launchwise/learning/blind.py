@@ -236,8 +236,9 @@ def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFra
     ``best_of_5`` and ``best_of_20``: time of the fastest of the sweep over the fastest of so many
     answers, by the sweep; ``gain``, ``gain_low``, ``gain_high`` over the usual choice and
     ``improvement`` over the baseline, in pairs; ``best_gain`` of the fastest over the usual choice;
-    ``expected_ms`` and its interval, ``measured_ms``; ``expected_gain`` and its interval. An answer
-    without a time has fraction, gain and improvement 0.
+    ``expected_ms`` and its interval, ``measured_ms`` (of the sweep, where the answer ran alone);
+    ``expected_gain`` and its interval. An answer without a time has fraction, gain and
+    improvement 0.
     """
     spec = domain.spec
     columns = [*spec.problem_columns, *spec.tunable_columns]
@@ -275,10 +276,7 @@ def _scored(
         **_expected(first, "gain", "gain_interval", "expected_gain"),
     }
     best_ms = float(least.get(key, np.nan))
-    listed = [
-        times.get((*key, *whole(each["configuration"], spec).values()), np.inf)
-        for each in answer["suggestions"]
-    ]
+    listed = [times.get(_key(key, each, spec), np.inf) for each in answer["suggestions"]]
     for count in (5, 20):
         found[f"best_of_{count}"] = float(best_ms / min(listed[:count]))
     if members is None:
@@ -291,8 +289,9 @@ def _scored(
     row = own.iloc[0]
     found["status"] = row["status"]
     if len(members) == 1:
-        # Answer, usual choice and fastest are one and the same.
-        return found | {"fraction": 1.0, "gain": 1.0, "improvement": 1.0, "best_gain": 1.0}
+        # Answer, usual choice and fastest are one and the same: nothing ran beside it.
+        alone = dict.fromkeys(("fraction", "gain", "improvement", "best_gain"), 1.0)
+        return found | alone | {"measured_ms": times.get(_key(key, first, spec), np.nan)}
     if row["status"] != "ok" or ran.empty:
         return found
     return found | {
@@ -301,6 +300,12 @@ def _scored(
         "measured_ms": float(row["time_ms"]),
         **{name: float(row[name]) for name in ("gain", "gain_low", "gain_high", "improvement")},
     }
+
+
+def _key(
+    problem: tuple[Value, ...], suggestion: Mapping[str, Any], spec: Spec
+) -> tuple[Value, ...]:
+    return (*problem, *whole(suggestion["configuration"], spec).values())
 
 
 def _expected(

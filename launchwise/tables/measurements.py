@@ -163,10 +163,17 @@ def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
     )
 
 
+def in_turn(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Rows that ran in turn with others. What ran alone has no round and is in no pair: its gain
+    over itself compares nothing."""
+    return pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+
+
 def fastest_of_sweep(pairs: pd.DataFrame) -> pd.DataFrame:
     """The row of each problem's fastest of the sweep, which chose before the pairs ran: what rounds
     choose themselves is never slower in them, and faster by chance."""
-    return pairs[with_role(pairs, "best") & pairs["gain"].notna()]
+    ran = in_turn(pairs)
+    return ran[with_role(ran, "best")]
 
 
 def gains_known(pairs: pd.DataFrame) -> pd.Series:

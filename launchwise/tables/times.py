@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.tables.measurements import RATIOS
+from launchwise.tables.measurements import RATIOS, in_turn
 from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, Z95
 from launchwise.tables.schema import (
     POSITIVE,
@@ -51,7 +51,7 @@ JUDGED_FROM = ("workload", "status", "time_ms", "relative_error", "sm_clock_mhz"
 def times_schema(spec: Spec) -> Schema:
     """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
 
-    ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
+    ``sweep_ms`` is what the sweep measured (:data:`DISTURBED`), ``time_ms`` what is held true. They are the same where
     ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
     that the pairs found, at the level of the sweep (see :func:`judged_times`); ``paired_ms`` is
     what they measured, ``visits_apart`` the logarithm of the paired ratio over that of an earlier
@@ -129,7 +129,8 @@ def judged_times(
     at the level that the times of the fastest (:data:`CLOSE`) have in the sweep in the median: one
     alone was partly lucky, and would lift all others with it; those of slow ones, such as the
     baseline, may have moved since the sweep by what does not concern the fastest. Configurations
-    that were not compared keep the sweep's time.
+    that were not compared keep the sweep's time; what ran alone was not
+    (:func:`launchwise.tables.measurements.in_turn`).
 
     How far a measurement lies from another of the same configuration is what those show that have
     both, at similar times and as far from the fastest, in other problems. The error of a paired
@@ -143,7 +144,7 @@ def judged_times(
     ``others``: judged times of the study's other sweeps.
     Returns a table as :func:`times_schema` declares it.
     """
-    swept_ms = sweep["time_ms"].to_numpy(dtype=float)
+    swept_ms = _swept_ms(sweep, pairs, spec)
     found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
     found["time_ms"] = swept_ms
     found[["time_low_ms", "time_high_ms", *OF_ROUNDS]] = np.nan
@@ -160,10 +161,26 @@ def judged_times(
     return found.astype({"basis": found["status"].dtype})
 
 
+DISTURBED = 0.1
+"""Relative error of the median of its repeats above which a row yields to the earlier one of its
+configuration that chose the entrants of pairs, where there is one."""
+
+
+def _swept_ms(sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> np.ndarray:
+    found = sweep["time_ms"].to_numpy(dtype=float, copy=True)
+    disturbed = (sweep["relative_error"] > DISTURBED).to_numpy()
+    if pairs is None or not disturbed.any():
+        return found
+    rows = sweep.loc[disturbed, _keys(spec)]
+    earlier = rows.merge(pairs[[*_keys(spec), "sweep_ms"]], on=_keys(spec), how="left")["sweep_ms"]
+    found[disturbed] = np.where(earlier.isna(), found[disturbed], earlier)
+    return found
+
+
 def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Give configurations that were compared the ratios of their pairs, in place. Returns ``row``
     in ``times`` and ``halves``, see :func:`launchwise.tables.visits.by_rounds`, of each."""
-    compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
+    compared = in_turn(pairs).reset_index(drop=True)
     known = compared[[*_keys(spec), "gain", *RATIOS[1:], *GAIN_LIMITS]]
     apart = np.log(compared["gain"] / compared["earlier_gain"])
     known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
@@ -184,7 +201,7 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataF
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """Rows of pairs that ran, of which the sweep has no time: they judge nothing."""
-    ran = pairs[pairs["gain"].notna()]
+    ran = in_turn(pairs)
     timed = times.loc[times["time_ms"].notna(), _keys(spec)]
     joined = ran.merge(timed, on=_keys(spec), how="left", indicator=True)
     return joined[joined["_merge"] == "left_only"].drop(columns="_merge")

@@ -171,6 +171,13 @@ def test_scores_by_hand(contest):
     assert (row["status"], row["fraction"], row["gain"], row["improvement"]) == ("wrong", 0, 0, 0)
 
 
+def test_an_answer_that_ran_alone_has_the_time_of_the_sweep(contest):
+    domain, sweep, frozen = contest
+    alone = pairs_of(time_ms=np.nan, gain=1.0)[:1]
+    (row,) = score(frozen, domain, sweep, alone).to_dict("records")
+    assert (row["fraction"], row["gain"], row["measured_ms"]) == (1, 1, 6.0)
+
+
 def test_only_what_is_verified_is_measured_as_an_answer(contest, stencil_spec):
     racing = stencil_spec.variants["column"].model_copy(update={"verified": False})
     variants = {**stencil_spec.variants, "column": racing}

@@ -15,7 +15,12 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
+from launchwise.tables.measurements import (
+    RATIOS,
+    fastest_of_sweep,
+    measurement_schema,
+    pairs_schema,
+)
 from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, indistinct, row_numbers
 from launchwise.tables.times import (
     JUDGED,
@@ -146,6 +151,31 @@ def test_the_basis_is_said_of_each_row(recorded):
     assert times.loc[swept, "time_ms"].equals(times.loc[swept, "sweep_ms"])
     assert (times["basis"] == "pairs").sum() > 30
     assert times["sweep_ms"].equals(recorded.sweep["time_ms"].reset_index(drop=True))
+
+
+def test_what_ran_alone_is_in_no_pair(recorded):
+    spec, pairs = recorded.spec, recorded.pairs
+    kept = pairs[pairs["gain"] == 1].drop_duplicates(spec.problem_columns)
+    alone = kept.assign(rounds=0, time_ms=np.nan, roles="best+usual")
+    assert len(alone) > 5
+    assert fastest_of_sweep(alone).empty
+    times = judged_times(recorded.sweep, alone, spec)
+    assert set(times["basis"]) <= {"sweep", ""}
+    assert times[GAINS].isna().all(axis=None)
+    assert not_in_sweep(alone, times.iloc[:0], spec).empty
+
+
+def test_a_row_whose_repeats_disagree_yields_to_the_one_that_chose_the_pairs(stencil_spec):
+    sweep = stencil.sweep(stencil_spec, (200, 256, 300), "card", "float32", 2)
+    pairs = made_pairs(stencil_spec, sweep)
+    key = pairs[stencil_spec.key_columns].iloc[0]
+    row = sweep.index[(sweep[stencil_spec.key_columns] == key).all(axis=1)]
+    earlier_ms = sweep.loc[row, "time_ms"].item()
+    sweep.loc[row, "time_ms"] = 1.7 * earlier_ms
+    for error, held_ms in ((0.05, 1.7 * earlier_ms), (0.12, earlier_ms)):
+        sweep.loc[row, "relative_error"] = error
+        times = judged_times(sweep, pairs, stencil_spec).set_axis(sweep.index)
+        assert times.loc[row, "sweep_ms"].item() == held_ms
 
 
 def test_what_lost_every_round_is_never_named(recorded):
