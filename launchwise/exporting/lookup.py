@@ -10,8 +10,9 @@
    device without a judge has the configuration of the entry nearest in size (:func:`distance`) that
    may run the problem, and no gain unless that is the usual choice. What follows from the problem
    follows from this one; the time is that of the nearest entry, scaled by the work that fits its
-   neighbours best; limits are those of answers between entries on this device, further by how far
-   the problem is outside of what was measured;
+   neighbours best; limits are those of answers between entries on this device. Outside of what was
+   measured (of all entries, where nothing was) there is neither a time nor a limit: no entry says
+   how a time grows there, and small problems take what a launch takes;
 5. without any, the usual choice is; where nothing is usual, the default.
 
 A distance is that of :func:`launchwise.workloads.near_problems.distance`.
@@ -63,19 +64,19 @@ def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> floa
     return found
 
 
-def within(factors: Interval | None, far: float) -> str:
+def within(factors: Interval | None) -> str:
     """How far such times are off, in words; empty where that is unknown."""
-    limits = around(1.0, factors, far)
+    limits = around(1.0, factors)
     if limits is None:
         return ""
     return f": nine of ten such times are within a factor of {max(1 / limits[0], limits[1]):.3g}"
 
 
-def around(value: float | None, factors: Interval | None, far: float) -> Interval | None:
-    """Limits of a stated value: factors of it, ``far`` times further away on either side."""
+def around(value: float | None, factors: Interval | None) -> Interval | None:
+    """Limits of a stated value: factors of it."""
     if value is None or factors is None:
         return None
-    return value * factors[0] / far, value * factors[1] * far
+    return value * factors[0], value * factors[1]
 
 
 LARGEST_LOSS = 3.0

@@ -212,30 +212,35 @@ class AnswerTable:
             chosen = candidates[losses.index(least)]
             if kept is not None:
                 gain = growth(losses[-1] - least)
-        far = outside(asked, [one.problem for one in own if one.basis == MEASURED])
-        time_ms = self.time_at(entry, problem)
+        measured = [one for one in own if one.basis == MEASURED]
+        far = outside(asked, [one.problem for one in measured or own])
+        inside = far == 1
+        time_ms = self.time_at(entry, problem) if inside else None
         first = Suggestion(
             rank=1,
             configuration=used(chosen, self.spec),
             expected_ms=time_ms,
-            interval_ms=around(time_ms, device.between_ms, far),
+            interval_ms=around(time_ms, device.between_ms),
             gain=gain,
-            gain_interval=None if chosen == kept else around(gain, device.between_gain, far),
+            gain_interval=around(gain, device.between_gain) if inside and chosen != kept else None,
             improvement=None,
             improvement_interval=None,
             is_usual=chosen == kept,
         )
         answered_for = self.problem(entry.problem)
-        scaled = f"its time is scaled from {assigned(answered_for)}, the nearest with an answer"
-        reached = f"; {device.tested.words}" if device.tested and far == 1 else ""
-        inside = "within" if far == 1 else "beyond"
+        named_problem = assigned(answered_for)
+        why = f"no time is stated so far outside; the nearest with an answer is {named_problem}"
+        if inside:
+            reached = f"; {device.tested.words}" if device.tested else ""
+            why = f"its time is scaled from {named_problem}, the nearest with an answer"
+            why += within(device.between_ms) + reached
         return Answer(
             gpu=device.name,
             problem=problem,
-            basis=entry.basis if entry.basis == NEW_GPU else inside,
+            basis=NEW_GPU if entry.basis == NEW_GPU else "within" if inside else "beyond",
             suggestions=[first],
             usual=used(kept or self.configuration(entry.usual), self.spec),
-            why=scaled + within(device.between_ms, far) + reached,
+            why=why,
             answered_for=answered_for,
             outside=far,
         )

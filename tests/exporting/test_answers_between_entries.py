@@ -8,7 +8,7 @@ from agreeing import changed
 from exported import GPUS, problem
 
 from launchwise.exporting.between import calibrated
-from launchwise.learning.answers import MEASURED
+from launchwise.learning.answers import MEASURED, NEW_GPU
 
 BETWEEN_MS, BETWEEN_GAIN = (0.9, 1.2), (0.95, 1.1)
 UNLISTED = [n for n in range(100, 1500, 23) if n not in (200, 256, 400, 512)]
@@ -23,7 +23,8 @@ def limited(table):
     return changed(table, devices=tuple(devices))
 
 
-def test_limits_are_wider_the_farther_outside_a_problem_lies(limited):
+def test_no_time_and_no_limit_is_stated_outside_of_the_measured_sizes(limited):
+    """Scaled by its work, a problem of 1 would take less than any launch."""
     bases = set()
     for n in UNLISTED:
         found = limited.answer("card", problem(n))
@@ -33,16 +34,27 @@ def test_limits_are_wider_the_farther_outside_a_problem_lies(limited):
         end = min(max(n, 200), 512)
         assert far == (max(n, end) + 1) / (min(n, end) + 1)
         assert found.basis == ("within" if far == 1 else "beyond")
-        assert first.expected_ms is not None
-        low, high = (factor * first.expected_ms for factor in BETWEEN_MS)
-        assert first.interval_ms == pytest.approx((low / far, high * far))
+        bases.add((found.basis, first.is_usual))
+        if far > 1:
+            assert first.expected_ms is first.interval_ms is first.gain_interval is None
+            assert "no time is stated so far outside" in found.why
+            continue
+        assert first.interval_ms == pytest.approx([one * first.expected_ms for one in BETWEEN_MS])
         assert (first.gain_interval is None) == first.is_usual
         if first.gain_interval is not None:
-            assert first.gain is not None
-            low, high = (factor * first.gain for factor in BETWEEN_GAIN)
-            assert first.gain_interval == pytest.approx((low / far, high * far))
-        bases.add((found.basis, first.is_usual))
+            assert first.gain_interval == pytest.approx([one * first.gain for one in BETWEEN_GAIN])
     assert {("within", False), ("beyond", False)} <= bases
+
+
+def test_a_device_that_nothing_measured_has_times_between_its_entries_alone(limited):
+    device = next(one.name for one in limited.devices if not one.days)
+    sizes = [one.problem[0] for one in limited.entries if limited.devices[one.device].name == device]
+    inside, small, large = (
+        limited.answer(device, problem(n)) for n in (min(sizes) + 1, 1, 8 * max(sizes))
+    )
+    assert {one.basis for one in (inside, small, large)} == {NEW_GPU}
+    assert inside.suggestions[0].expected_ms > 0
+    assert small.suggestions[0].expected_ms is large.suggestions[0].expected_ms is None
 
 
 def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limited):
@@ -60,7 +72,8 @@ def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limite
             kept += 1
             assert first.configuration == found.usual == plain.usual
             assert (first.is_usual, first.gain) == (True, 1)
-            assert first.expected_ms == (before.expected_ms or 0) * (before.gain or 0)
+            kept_ms = before.expected_ms and before.expected_ms * before.gain
+            assert first.expected_ms == kept_ms
             assert first.interval_ms is first.gain_interval is None
             assert found.why == "no gain of 1.02 and more is sure"
     assert 0 < kept < len(UNLISTED)

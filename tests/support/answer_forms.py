@@ -245,13 +245,13 @@ class FromJson:
         problem = dict(zip(plain["parameters"], entry["problem"], strict=True))
         work = ["1", *plain["formulas"]["work"]][entry["scale"]]
         ratio = float(self._value(work, asked)) / float(self._value(work, problem))
-        time_ms = None if entry["time_ms"] is None else entry["time_ms"] * ratio
-        measured = [one["problem"] for one in near if one["basis"] == "measured"]
-        far = outside([*asked.values()], measured)
+        measured = [one for one in near if one["basis"] == "measured"] or near
+        far = outside([*asked.values()], [one["problem"] for one in measured])
+        time_ms = None if entry["time_ms"] is None or far > 1 else entry["time_ms"] * ratio
 
         def ends(value: float | None, factors: Sequence[float] | None) -> list[float] | None:
-            known = value is not None and factors is not None
-            return [value * factors[0] / far, value * factors[1] * far] if known else None  # type: ignore[operator,index]
+            known = value is not None and factors is not None and far == 1
+            return [value * factors[0], value * factors[1]] if known else None  # type: ignore[operator,index]
 
         basis = "within" if far == 1 else "beyond"
         return {

@@ -8,9 +8,10 @@
 //
 // Empty for a problem that no configuration may run: see can_run.
 // The same answer as launchwise recommend and the report give. A problem that is not listed has the
-// configuration that the model is expected to choose, the time of the entry nearest in size scaled to
-// it (answered_for is its problem), and 90 % limits; outside says how far it lies from what was
-// measured. An unknown device has the choice of an experienced engineer ("usual"), else the default.
+// configuration that the model is expected to choose and, within the measured sizes, the time of the
+// entry nearest in size scaled to it (answered_for is its problem), and 90 % limits; outside says how
+// far it lies from them. An unknown device has the choice of an experienced engineer ("usual"), else
+// the default.
 // launches_of says how it is launched.
 #pragma once
 #include <cstddef>
@@ -322,13 +323,18 @@ constexpr std::optional<answer> between(const problem &asked, const entry &near)
     double gain = is_usual ? 1 : 0;
     if (gpu.judged && has_usual) gain = growth(usual.loss(near.device) - least);
     double outside = 1;
+    const auto comparable = [&](const auto &entry) {
+        return entry.device == near.device && distance(asked, entry.asked) < std::numeric_limits<double>::infinity();
+    };
+    [[maybe_unused]] bool measured = false;
+    for (const auto &entry : entries) measured = measured || (comparable(entry) && entry.basis == "measured");
 {% for name in table.parameters %}
 {% if name not in table.texts %}
     {
         bool any = false;
         std::int64_t low = 0, high = 0;
         for (const auto &entry : entries) {
-            if (entry.device != near.device || entry.basis != "measured" || !(distance(asked, entry.asked) < std::numeric_limits<double>::infinity())) continue;
+            if (!comparable(entry) || (measured && entry.basis != "measured")) continue;
             const std::int64_t value = entry.asked.{{ name | name }};
             low = any && low < value ? low : value;
             high = any && high > value ? high : value;
@@ -339,15 +345,15 @@ constexpr std::optional<answer> between(const problem &asked, const entry &near)
 {% endif %}
 {% endfor %}
     const formulas here{asked, {}, gpu}, there{near.asked, {}, gpu};
-    const double time = near.time_ms > 0 ? near.time_ms * (here.work(near.scale) / there.work(near.scale)) : 0;
+    const double time = near.time_ms > 0 && outside == 1 ? near.time_ms * (here.work(near.scale) / there.work(near.scale)) : 0;
     const std::string_view basis = near.basis == "new_gpu" ? near.basis : outside == 1 ? std::string_view("within") : std::string_view("beyond");
-    const bool sure = !is_usual && gain > 0;
+    const bool sure = !is_usual && gain > 0 && outside == 1;
 {% if table.stored.least_gain is not none %}
     // No gain that the settings require is sure.
-    if (!is_usual && !(sure && gain * gpu.gain_low / outside >= {{ table.stored.least_gain }}))
+    if (!is_usual && !(sure && gain * gpu.gain_low >= {{ table.stored.least_gain }}))
         return answer{kept, time * gain, 1, basis, near.asked, 0, 0, 0, 0, outside};
 {% endif %}
-    return answer{chosen, time, gain, basis, near.asked, time * gpu.time_low / outside, time * gpu.time_high * outside, sure ? gain * gpu.gain_low / outside : 0, sure ? gain * gpu.gain_high * outside : 0, outside};
+    return answer{chosen, time, gain, basis, near.asked, time * gpu.time_low, time * gpu.time_high, sure ? gain * gpu.gain_low : 0, sure ? gain * gpu.gain_high : 0, outside};
 }
 }  // namespace detail
 

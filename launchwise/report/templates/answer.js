@@ -222,7 +222,7 @@
     if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND]) return [];
     const [words, places] = data.doubts[context.gpu];
     const touches = entry[BASIS] !== data.measured ? "The model learnt from these rows"
-      : entry[PAIRED] ? "Not this answer: it ran in turn with the usual choice on one card"
+      : entry[PAIRED] && entry[CHOICE] !== entry[USUAL] ? "Not this answer: it ran in turn with the usual choice on one card"
         : places.some((place) => data.problems[place] === entry[PROBLEM]) ? "This answer rests on such rows" : "This answer rests on other rows";
     return [linked("In doubt: ", words, `${context.root}health.html#verdicts`, `. ${touches}.`)];
   };
@@ -268,11 +268,13 @@
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
-    // Blind tests asked within the measured sizes.
-    const reached = found.far > 1 ? "" : data.rule.reached[entry[GPU]];
+    const reached = data.rule.reached[entry[GPU]];
     const [factors] = data.rule.between[entry[GPU]];
-    const off = factors ? `: nine of ten such times are within a factor of ${number(found.far * Math.max(1 / factors[0], factors[1]), 3)}` : "";
-    const scaled = listed ? "" : `; its time is scaled from ${name(found.near[PROBLEM])}, the nearest with an answer${off}${reached && `; ${reached}`}`;
+    const off = factors ? `: nine of ten such times are within a factor of ${number(Math.max(1 / factors[0], factors[1]), 3)}` : "";
+    const nearest = name(found.near[PROBLEM]);
+    const scaled = listed ? ""
+      : found.far > 1 ? `; no time is stated so far outside; the nearest with an answer is ${nearest}`
+        : `; its time is scaled from ${nearest}, the nearest with an answer${off}${reached && `; ${reached}`}`;
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));

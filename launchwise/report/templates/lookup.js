@@ -66,8 +66,7 @@
     if (typeof each === "string") return each === known[place] ? product : Infinity;
     return product * ratio(each, known[place]);
   }, 1);
-  const around = (middle, factors, far) => middle === null || !factors ? [null, null]
-    : [middle * factors[0] / far, middle * factors[1] * far];
+  const around = (middle, factors) => middle === null || !factors ? [null, null] : factors.map((one) => middle * one);
 
   const usualChoice = (data, problem) => {
     for (const [when, values, conditions] of data.rule.usual) {
@@ -138,15 +137,16 @@
       chosen = candidates[losses.indexOf(least)];
       if (kept) gain = growth(loss(data, kept, problem, facts) - least, rule.squarings);
     }
+    const there = near.filter((one) => one[BASIS] === data.measured);
     const far = asked.reduce((product, each, place) => {
-      const sizes = near.filter((one) => one[BASIS] === data.measured).map((one) => one[PROBLEM][place]);
-      if (typeof each === "string" || !sizes.length) return product;
+      const sizes = (there.length ? there : near).map((one) => one[PROBLEM][place]);
+      if (typeof each === "string") return product;
       return product * ratio(each, Math.min(Math.max(each, Math.min(...sizes)), Math.max(...sizes)));
     }, 1);
-    let time = entry[TIME] === null ? null : entry[TIME] * (work(data, entry[SCALE], asked) / work(data, entry[SCALE], entry[PROBLEM]));
+    let time = entry[TIME] === null || far > 1 ? null : entry[TIME] * (work(data, entry[SCALE], asked) / work(data, entry[SCALE], entry[PROBLEM]));
     const isUsual = same(chosen, kept);
-    let limits = around(time, betweenMs, far);
-    let gains = isUsual ? [null, null] : around(gain, betweenGain, far);
+    let limits = around(time, betweenMs);
+    let gains = isUsual || far > 1 ? [null, null] : around(gain, betweenGain);
     if (rule.leastGain !== null && !isUsual && !(gains[0] >= rule.leastGain)) {
       chosen = kept ?? whole(data, entry[USUAL]);
       time = time === null || gain === null ? null : time * gain;
