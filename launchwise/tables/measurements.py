@@ -172,8 +172,7 @@ def in_turn(pairs: pd.DataFrame) -> pd.DataFrame:
 def fastest_of_sweep(pairs: pd.DataFrame) -> pd.DataFrame:
     """The row of each problem's fastest of the sweep, which chose before the pairs ran: what rounds
     choose themselves is never slower in them, and faster by chance."""
-    ran = in_turn(pairs)
-    return ran[with_role(ran, "best")]
+    return pairs[with_role(pairs, "best") & pairs["gain"].notna()]
 
 
 def gains_known(pairs: pd.DataFrame) -> pd.Series:

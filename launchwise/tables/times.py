@@ -51,17 +51,17 @@ JUDGED_FROM = ("workload", "status", "time_ms", "relative_error", "sm_clock_mhz"
 def times_schema(spec: Spec) -> Schema:
     """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
 
-    ``sweep_ms`` is what the sweep measured (:data:`DISTURBED`), ``time_ms`` what is held true. They are the same where
-    ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
-    that the pairs found, at the level of the sweep (see :func:`judged_times`); ``paired_ms`` is
-    what they measured, ``visits_apart`` the logarithm of the paired ratio over that of an earlier
-    visit of pairs, where there was one. ``rounds_low_ms`` and ``rounds_high_ms`` have the least and
-    the largest ratio to the fastest of its problem in one round, at the time of that one. Between
-    ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures. ``error`` is the
-    standard error between visits of the logarithm of ``time_ms``, compared with others of its
-    problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired
-    ratios, to the usual choice and to the baseline, between visits; empty where the basis is
-    ``sweep``.
+    ``sweep_ms`` is what the sweep measured (:data:`DISTURBED`), ``time_ms`` what is held true. They
+    are the same where ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to
+    the usual choice that the pairs found, at the level of the sweep (see :func:`judged_times`);
+    ``paired_ms`` is what they measured, ``visits_apart`` the logarithm of the paired ratio over
+    that of an earlier visit of pairs, where there was one. ``rounds_low_ms`` and ``rounds_high_ms``
+    have the least and the largest ratio to the fastest of its problem in one round, at the time of
+    that one. Between ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures.
+    ``error`` is the standard error between visits of the logarithm of ``time_ms``, compared with
+    others of its problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals
+    of its paired ratios, to the usual choice and to the baseline, between visits; empty where the
+    basis is ``sweep``.
 
     ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.

@@ -47,8 +47,8 @@ def test_no_time_and_no_limit_is_stated_outside_of_the_measured_sizes(limited):
 
 
 def test_a_device_that_nothing_measured_has_times_between_its_entries_alone(limited):
-    device = next(one.name for one in limited.devices if not one.days)
-    sizes = [one.problem[0] for one in limited.entries if limited.devices[one.device].name == device]
+    place, device = next((n, one.name) for n, one in enumerate(limited.devices) if not one.days)
+    sizes = [one.problem[0] for one in limited.entries if one.device == place]
     inside, small, large = (
         limited.answer(device, problem(n)) for n in (min(sizes) + 1, 1, 8 * max(sizes))
     )

@@ -15,12 +15,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import (
-    RATIOS,
-    fastest_of_sweep,
-    measurement_schema,
-    pairs_schema,
-)
+from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
 from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, indistinct, row_numbers
 from launchwise.tables.times import (
     JUDGED,
@@ -156,9 +151,8 @@ def test_the_basis_is_said_of_each_row(recorded):
 def test_what_ran_alone_is_in_no_pair(recorded):
     spec, pairs = recorded.spec, recorded.pairs
     kept = pairs[pairs["gain"] == 1].drop_duplicates(spec.problem_columns)
-    alone = kept.assign(rounds=0, time_ms=np.nan, roles="best+usual")
+    alone = kept.assign(rounds=0, time_ms=np.nan)
     assert len(alone) > 5
-    assert fastest_of_sweep(alone).empty
     times = judged_times(recorded.sweep, alone, spec)
     assert set(times["basis"]) <= {"sweep", ""}
     assert times[GAINS].isna().all(axis=None)
