@@ -90,7 +90,8 @@ def run(folder, *options, whole=True):
 
     It is a fork: libraries are loaded, and the project is imported anew from the copy.
     """
-    marked = "not gpu and not slurm and not browser and not workloads and not slow"
+    apart = ("gpu", "slurm", "browser", "workloads", "slow", "triton")
+    marked = " and ".join(f"not {mark}" for mark in apart)
     words = ["whole" if whole else "some", "-q", "-p", "no:cacheprovider", "-m", marked, *options]
     variables = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     done = forked(run_pytest, words, folder, {**variables, "PYTHONPATH": str(folder)}, 600)
