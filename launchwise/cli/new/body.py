@@ -293,9 +293,10 @@ class Body:
             return {(): 32}
         if name in keep or self._depth > _MOST_STEPS:
             return None
-        known = [
-            one for one in self.defined.get((frame, name), ()) if one.place <= place and one.known
-        ]
+        every = self.defined.get((frame, name), ())
+        if any(not one.known and one.operator in ("*=", "/=", "<<=", ">>=") for one in every):
+            return None  # A sum is read as its start, a product that a loop makes is not.
+        known = [one for one in every if one.place <= place and one.known]
         if known:
             # A variable of a loop hides an outer one only there.
             visible = [one for one in known if place < one.end]
