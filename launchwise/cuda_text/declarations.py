@@ -260,7 +260,8 @@ def _read(node: Node, templates: Mapping[str, Sequence[bool]]) -> Iterator[tuple
         if here.type in _SKIPPED:
             continue
         if here.type in ("identifier", "type_identifier"):
-            yield text_of(here), here.type == "type_identifier"
+            if name := text_of(here):  # The parser adds empty ones where code breaks off.
+                yield name, here.type == "type_identifier"
         elif here.type == "ERROR":
             # Of what could not be read, names that look like macros.
             yield from ((each, False) for each in identifiers([here]) if each.isupper())

@@ -152,7 +152,6 @@ def _opaque(operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
 
 _DEEPEST, _MOST_STEPS, _MOST_FRAMES, _MOST_NODES = 6, 30, 64, 100_000
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
-_SCOPES = ("compound_statement", "if_statement", *_LOOPS)
 _ASSIGNING = ("init_declarator", "assignment_expression", "update_expression", "pointer_expression")
 BUILT_IN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim)\b")
 
@@ -166,16 +165,12 @@ class Frame:
     call: int = -1  # place in the kernel's own body from which it is called; -1 for that body
     depth: int = 0
 
-    def holds(self, node: Node) -> bool:
-        return self.body.start_byte <= node.start_byte < self.body.end_byte
-
 
 @dataclass(frozen=True)
 class Definition:
-    """A place where a variable gets a value, which counts from ``place`` to ``end``."""
+    """A place from which on a variable has a value."""
 
     place: int
-    end: int
     operator: str  # ``=``, ``+=`` or ``*=``
     value: Node
     # whether it is one for the arithmetic of indices: not computed from itself, no choice of two
@@ -245,18 +240,15 @@ class Body:
     def _keep(self, frame: Frame, node: Node, name: str, operator: str, value: Node | None) -> None:
         if value is None:
             return
-        in_loop = any(each.type in _LOOPS for each in above(node) if frame.holds(each))
         own = operator == "=" and name in {text_of(each) for each in walk(value, "identifier")}
         if operator != "=" or own:
             self.changed.add(name)
         known = not any(True for _ in walk(value, "conditional_expression"))
         if operator != "=" or own:
+            in_loop = any(each.type in _LOOPS for each in above(node))
             known &= BUILT_IN.search(text_of(value)) is not None and not in_loop
             known &= operator in ("=", "+=", "*=")
-        end = frame.body.end_byte
-        if node.type == "init_declarator":
-            end = next((each for each in above(node) if each.type in _SCOPES), frame.body).end_byte
-        definition = Definition(node.end_byte, end, operator, value, known)
+        definition = Definition(node.end_byte, operator, value, known)
         self.defined.setdefault((frame, name), []).append(definition)
 
     def definitions(
@@ -298,9 +290,7 @@ class Body:
             return None  # A sum is read as its start, a product that a loop makes is not.
         known = [one for one in every if one.place <= place and one.known]
         if known:
-            # A variable of a loop hides an outer one only there.
-            visible = [one for one in known if place < one.end]
-            return self._of_definition(frame, name, (visible or known)[-1], keep)
+            return self._of_definition(frame, name, known[-1], keep)
         if name in frame.given:
             node, outer = frame.given[name]
             return self.value(node, outer, keep)

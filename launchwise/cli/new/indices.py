@@ -31,10 +31,6 @@ class Comparison:
     name: str  # the index where it is one name, else empty
     index: Polynomial  # what it stands for, with everything expanded
     bound: Polynomial  # the first value that it may not have
-    # the same for ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n
-    length: Polynomial
-    node: Node
-    frame: Frame
 
 
 class Indices:
@@ -51,7 +47,7 @@ class Indices:
         for frame, node in body.nodes("binary_expression"):
             left, right = child(node, "left"), child(node, "right")
             if text_of(child(node, "operator")) in _MIRROR and left is not None and right:
-                self._compare(frame, node, left, right)
+                self._compare(frame, text_of(child(node, "operator")), left, right)
         self._every = [
             *body.definitions(),
             *(one.index for one in self.comparisons),
@@ -141,8 +137,7 @@ class Indices:
             if text_of(child(right, "left")) == name and step is not None:
                 self.steps[name] = self.body.value(step, frame)
 
-    def _compare(self, frame: Frame, node: Node, left: Node, right: Node) -> None:
-        operator = text_of(child(node, "operator"))
+    def _compare(self, frame: Frame, operator: str, left: Node, right: Node) -> None:
         one, other = self.body.value(left, frame), self.body.value(right, frame)
         if _depends(other) and not _depends(one):
             left, one, other, operator = right, other, one, _MIRROR[operator]
@@ -152,13 +147,12 @@ class Indices:
         if not _depends(one) and name not in self.steps:
             return
         # `i <= last` and `i > last` exclude what comes after last.
-        length = add(other, {(): int(operator in ("<=", ">"))})
-        bound = length
+        bound = add(other, {(): int(operator in ("<=", ">"))})
         # `i + width < n` as `i < n - width`.
         offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
         if not name or set(offset) == {()}:
             one, bound = add(one, offset, -1), add(bound, offset, -1)
-        self.comparisons.append(Comparison(name, one, bound, length, node, frame))
+        self.comparisons.append(Comparison(name, one, bound))
 
 
 def _depends(one: Polynomial) -> bool:

@@ -122,8 +122,8 @@ class Reading:
             name: {(own[length],): 1} for name, length in self.blocks.items() if length in own
         }
         for one in self.indices.comparisons:
-            if one.name and (one.name not in bounds or names_of(one.length)):
-                bounds[one.name] = one.length
+            if one.name and (one.name not in bounds or names_of(one.bound)):
+                bounds[one.name] = one.bound
         return bounds
 
     def index(self, one: Access) -> Polynomial | None:
