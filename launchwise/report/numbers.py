@@ -96,7 +96,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
     own += ["surest_ms", "surest_error"]
     columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain", "noise"]
-    found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
+    columns += ["rate", "limit_share", "bytes_ms", "flop_ms", "configurations"]
+    found = _with_work(found, study)[columns]
     return found.assign(configuration=configuration_names(found, spec))
 
 
@@ -121,10 +122,6 @@ def configuration_names(table: pd.DataFrame, spec: Spec) -> list[str]:
     rows = records(table[spec.tunable_columns].iloc[first])
     names = list(map(wording.namer(spec), rows))
     return [names[number] for number in numbers]
-
-
-WORK = ("rate", "limit_share", "bytes_ms", "flop_ms")
-"""Columns of :func:`winners` that come from the problem's own work."""
 
 
 def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:

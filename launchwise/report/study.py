@@ -63,7 +63,6 @@ class StudyData:
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # of fastest configurations
     folder: Path | None = None  # that of study.yaml
     published_times: pd.DataFrame | None = None  # predicted: launchwise.tables.learning
-    published_facts: Mapping[str, Any] = field(default_factory=dict)  # times without a prediction
     described: Mapping[str, GpuProfile] = field(default_factory=dict)  # datasheet-only GPUs
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)  # to why, no part uses them
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements

@@ -23,7 +23,6 @@ from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import Answer, answers, is_baseline
 from launchwise.workloads.metrics import TIMED
-from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 
 MOST_PROBLEMS = 12  # Most problems per figure; more are thinned out evenly
@@ -54,16 +53,8 @@ def answers_page(
     return render(title, lead, [section for section in sections if section.blocks])
 
 
-def _parameter(row: Mapping[str, Any], name: str) -> Value:
-    value: Value = row["problem"][name]
-    return value
-
-
 def _problem(spec: Spec) -> list[Field]:
-    return [
-        field(name, partial(_parameter, name=name), unit=one.unit, number=True)
-        for name, one in spec.problem.items()
-    ]
+    return [field(name, name, unit=one.unit, number=True) for name, one in spec.problem.items()]
 
 
 def _named(row: Mapping[str, Any], spec: Spec) -> str:
@@ -98,7 +89,7 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         field("timed", counted(True), wording.count),
         field("without a time", counted(False), wording.count),
     ]
-    answers = [vars(each) for each in found]
+    answers = [{**vars(each), **each.problem} for each in found]
     yield table_of("Fastest configuration of each problem", fields, answers)
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
@@ -115,7 +106,7 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
 def _outcomes(spec: Spec, found: Sequence[Answer]) -> Iterator[Table]:
     """A row per problem and status; no table where all are ok."""
     outcomes = [
-        {"problem": each.problem, "status": status, **vars(outcome)}
+        {**each.problem, "status": status, **vars(outcome)}
         for each in found
         for status, outcome in each.outcomes.items()
     ]

@@ -15,7 +15,7 @@ import pandas as pd
 
 from launchwise.learning.row_arrays import keys_of
 from launchwise.report import wording
-from launchwise.report.blocks import Key, Panel
+from launchwise.report.blocks import Key
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 
@@ -263,11 +263,6 @@ def row_of(
         str(first[name]) if sized or name != study.size else None for name in study.problem_columns
     ]
     return {"gpu": gpu, "problem": problem}
-
-
-def own_scales(panels: Sequence[Panel]) -> str:
-    """Words for panels with a scale of their own each."""
-    return " Each panel has its own scale." if len(panels) > 1 else ""
 
 
 def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:

@@ -5,11 +5,11 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from launchwise.report.answer import cost, study_answer
+from launchwise.report.answer import cost
 from launchwise.report.blocks import Figure
 from launchwise.report.site import assemble
 from tests.support.report_study import study
-from tests.support.shown import blocks_of, notes, rows_of, tables
+from tests.support.shown import blocks_of, notes, tables
 
 
 def lines_of(made):
@@ -55,19 +55,6 @@ def test_pages_say_which_gpus_they_leave_out(monkeypatch, most, shown):
     assert ids == [f"tiny-{end}" for end in ("answer", "cost", "gpus", "sure", "rows")]
     said = [text for text in notes(pages[0].sections) if text.startswith(f"This page shows {most}")]
     assert bool(said) != shown
-
-
-def test_without_a_model_one_configuration_stands_for_the_answers():
-    made = study()
-    rows, slice_rows = made.sweeps["big"], made.sweeps["big.sm4"]
-    # No configuration is possible at both sizes: WIDE at the larger one alone, others at the other.
-    possible = (rows["n"] == 202) == (rows["bx"] == 64)
-    sweeps = {"big": rows[possible], "big.sm4": slice_rows[slice_rows["n"] == 102]}
-    plain = dataclasses.replace(made, evaluation=made.evaluation.iloc[:0], sweeps=sweeps, _known={})
-    (row,) = rows_of(study_answer.sure(plain), "What answers reach")
-    assert row[0] == "big"
-    assert row[1].endswith(" at every problem")
-    assert row[2:5] == ["1.000", "–", "1"]
 
 
 def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():

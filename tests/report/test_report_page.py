@@ -210,7 +210,6 @@ def test_study_without_models_published_tables_or_predictions():
     for part in bare.facts["splits"]["sizes"].values():
         part["models"] = {"untuned": part["models"]["untuned"]}
     found = page_of(bare)
-    assert "32×4×1 row_padding=0 at every problem" in found
     assert 'id="tiny-predicted"' not in found
     assert 'id="tiny-paper"' not in found
 

@@ -5,8 +5,9 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from launchwise.report import scores
 from launchwise.report.blocks import Fold
-from launchwise.report.front import index_page, tuning_gain
+from launchwise.report.front import index_page
 from tests.support.report_study import study
 from tests.support.shown import blocks_of, tables
 
@@ -53,7 +54,7 @@ def test_the_overview_has_the_verdict_and_the_cards():
     ],
 )
 def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
-    known = tuning_gain.tuning_gain(study())
+    known = index_page.tuning_gain(study())
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
 
 
@@ -68,12 +69,12 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
 def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, verdict):
     made = study()
     rows = made.evaluation
-    model = tuning_gain.scores.leader(made, tuning_gain.scores.first_split(made), "all")
+    model = scores.leader(made, scores.first_split(made), "all")
     problems = [rows.assign(n=rows["n"] * scale) for scale in (1, 3, 5)]
     rows = pd.concat(problems, ignore_index=True)
     own = rows[rows["model"] == model].reset_index(drop=True).assign(gain=1.5, fraction=0.9)
     named = {"oracle": 1.2, "nearest_size": 1.0, **slower}
     others = [own.assign(model=name, gain=1.5 * factor) for name, factor in named.items()]
     rows = pd.concat([own, *others], ignore_index=True)
-    found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
+    found = index_page.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
     assert found.verdict == verdict

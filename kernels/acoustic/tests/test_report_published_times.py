@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.models.published_times import FIGURES, judged, published_times
+from launchwise.report.models.predicted_times import PUBLISHED, judged, published_times
 from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from tests.support.report_study import study
@@ -40,16 +40,14 @@ def rows(times, published, runs=1):
     return table
 
 
-def made(table, **facts):
-    return dataclasses.replace(
-        study(kernel=KERNEL), folder=FOLDER, published_times=table, published_facts=facts
-    )
+def made(table):
+    return dataclasses.replace(study(kernel=KERNEL), folder=FOLDER, published_times=table)
 
 
 def figures(table):
     """Figures of the only predictor, and the cells after its name."""
     (one,) = judged(table)
-    return one, [figure.cell(one).text for figure in FIGURES[1:]]
+    return one, [figure.cell(one).text for figure in PUBLISHED[1:]]
 
 
 def test_the_figures_of_a_predictor():
@@ -78,18 +76,14 @@ def test_few_times_have_no_rank_correlation():
     assert texts[3] == "–"
 
 
-def test_the_study_has_every_time_what_it_means_and_what_is_left_out():
+def test_the_study_has_every_time_and_what_it_means():
     data = made(
         rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]),
-        skipped={SERIES: 3, "other": 0},
-        unfit={SERIES: 1},
     )
     section = published_times(data)
     assert section.id == "tiny-against"
     found = [rest for _, rest in statements(section)]
     assert any("unknown number of time steps" in each for each in found)
-    assert "3 rows of the published table left out: a cell is empty there." in found
-    assert "1 row without a prediction: no configuration fits the card." in found
     assert [row[4:] for row in rows_of(section, "Every published time")] == [
         ["2.000", "cost model", "1.000"],
         ["4.000", "cost model", "3.000"],

@@ -13,7 +13,7 @@ from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, 
 from launchwise.report.fields import Field, field, grouped, table_of
 from launchwise.report.numbers import fractions, single_best
 from launchwise.report.study import StudyData, remembered
-from launchwise.report.theme import has_sizes, kinds_of, own_scales, size_layout, slug
+from launchwise.report.theme import has_sizes, kinds_of, size_layout, slug
 from launchwise.tables.rows import is_baseline
 
 LITTLE = 0.05  # Time lost up to which a choice is good enough
@@ -131,7 +131,7 @@ def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> l
         panels.append(Panel(kind, traces, theme.layout(x, y)))
     figure = Figure(
         id=f"{study.name}-choices-{slug(gpu)}{end}",
-        caption=f"{gpu}: time lost over the fastest configuration measured.{own_scales(panels)}",
+        caption=f"{gpu}: time lost over the fastest configuration measured.",
         alt=f"Lines: time lost in percent against {study.size}, one line per choice.",
         panels=panels,
         keys=theme.keys(name for name, _ in lines),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 
@@ -127,10 +125,6 @@ def _card(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str]
     y = [*own["gflops"], *rates.values(), low * copy_gbs]
     x = theme.log_axis("FLOP per byte", [low, high])
     return Panel(gpu, traces, theme.layout(x, theme.log_axis("GFLOP/s", y)))
-
-
-Largest = Mapping[str, pd.DataFrame]
-"""GPU to its counters: of each kernel of a run the launch that counts (:func:`outermost`)."""
 
 
 def occupancy(study: StudyData) -> Section | None:

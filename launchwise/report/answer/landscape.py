@@ -274,7 +274,9 @@ def controls(
     study: StudyData, figure: Figure, problem: Mapping[str, Any], gpu: str, lead: str
 ) -> Landscape:
     """The controls of a figure of :func:`drawn`, which shows a problem on a GPU."""
-    axes = [(name, _title(study, name)) for name in _free(study)]
+    rows = study.measured
+    free = [name for name in study.spec.tunable_columns if rows[name].nunique() > 1]
+    axes = [(name, _title(study, name)) for name in free]
     return Landscape(
         id=f"{study.name}-explore",
         figure=figure.id,
@@ -304,11 +306,6 @@ def controls(
             "steps": STEPS,
         },
     )
-
-
-def _free(study: StudyData) -> list[str]:
-    rows = study.measured
-    return [name for name in study.spec.tunable_columns if rows[name].nunique() > 1]
 
 
 def _title(study: StudyData, name: str) -> str:

@@ -27,7 +27,6 @@ from launchwise.report.study import StudyData
 from launchwise.report.theme import (
     has_sizes,
     kinds_of,
-    own_scales,
     row_of,
     size_layout,
     slug,
@@ -131,10 +130,7 @@ def rates(study: StudyData, best: pd.DataFrame) -> Figure:
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
     return Figure(
         id=f"{study.name}-rate",
-        caption=(
-            f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
-            f"{own_scales(panels)}"
-        ),
+        caption=(f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."),
         alt=f"Lines: the rate of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
         keys=theme.keys(study.whole),

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-import pandas as pd
-
 from launchwise.report import scores, wording
 from launchwise.report.answer import rule
 from launchwise.report.blocks import MISSING, Block, Section, Table
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
 from launchwise.report.front import finder
-from launchwise.report.numbers import records, single_best, winners
 from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData
 
@@ -27,12 +24,12 @@ def answer(study: StudyData, settings_files: Sequence[str] = ()) -> Section:
 
 def sure(study: StudyData) -> Section:
     """What answers reach where nothing was measured before."""
-    return Section(f"{study.name}-sure", "How sure", [_reached(study, winners(study))])
+    return Section(f"{study.name}-sure", "How sure", [_reached(study)])
 
 
 REACHED = [
     field("GPU", "gpu"),
-    field("answered by", "who", detail=itemgetter("where")),
+    field("answered by", "who"),
     field("mean", "fraction", wording.fixed, "of the best", detail=of_mean),
     field("speed-up", "gain", decimals(2), "× usual"),
     field("problems", "problems", wording.count, "count"),
@@ -55,27 +52,25 @@ REACHED = [
 
 UNKNOWN: dict[str, Any] = {
     **{str(one.value): None for one in REACHED if one.column.number},
-    **{"fraction_interval": None, "where": "", "rule": MISSING, "blind_interval": "", "new": ""},
+    **{"fraction_interval": None, "rule": MISSING, "blind_interval": "", "new": ""},
 }
 
 
-def _reached(study: StudyData, best: pd.DataFrame) -> Table:
+def _reached(study: StudyData) -> Table:
     """A row per whole card, and per GPU that only a blind test measured."""
     transfer = scores.first_split_is_transfer(study)
     asked = "trained without the GPU" if transfer else "on held-out sizes"
     gpus = [*study.whole, *scores.only_tested([study])]
-    rows = [
-        {**UNKNOWN, **_of_split(study, best, gpu), **_of_blind_test(study, gpu)} for gpu in gpus
-    ]
+    rows = [{**UNKNOWN, **_of_split(study, gpu), **_of_blind_test(study, gpu)} for gpu in gpus]
     fields = [one for one in REACHED if study.blind or one.column.group != "blind test"]
     return table_of(f"What answers reach, {asked}", fields, rows)
 
 
-def _of_split(study: StudyData, best: pd.DataFrame, gpu: str) -> dict[str, Any]:
+def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
     split = scores.first_split(study)
     name = scores.leader(study, split, gpu)
     if name is None:
-        return _of_one_choice(study, int((best["gpu"] == gpu).sum()), gpu)
+        return {"gpu": gpu, "who": MISSING}
     answering = name == scores.answering(study)
     found = {"gpu": gpu, "who": "the answering model" if answering else study.title(name)}
     if (simple := scores.best_rule(study, split, gpu)) is not None:
@@ -83,17 +78,6 @@ def _of_split(study: StudyData, best: pd.DataFrame, gpu: str) -> dict[str, Any]:
         found |= {f"rule_{each}": simple[each] for each in ("fraction", "gain")}
     covered = study.facts["splits"][split][gpu]["models"][name].get("covered")
     return {**scores.score_of(study, split, gpu, name), "covered_here": covered, **found}
-
-
-def _of_one_choice(study: StudyData, problems: int, gpu: str) -> dict[str, Any]:
-    """Where no model was evaluated, the best fixed configuration stands for the answers."""
-    for row in records(single_best(study, ["gpu"])):
-        if row["gpu"] == gpu:
-            whole = row["problems"] == problems
-            where = "" if whole else f"possible for {row['problems']} of {problems} problems"
-            who = f"{wording.configuration(row, study.spec)} at every problem"
-            return {**row, "who": who, "where": where, "gain": None}
-    return {"gpu": gpu, "who": MISSING}
 
 
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:

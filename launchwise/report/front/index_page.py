@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 
-from launchwise.report import wording
+from launchwise.learning.merit import Means, resampled_means
+from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text
 from launchwise.report.fields import field, grouped, percents, table_of
-from launchwise.report.front import finder, tuning_gain
+from launchwise.report.front import finder
 from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import winners
 from launchwise.report.scores import AGAINST_USUAL, of_mean
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 
 
 def sections(
@@ -36,6 +39,86 @@ def sections(
     return [*found, Section("kernels", "Every kernel", [*_kernels(studies)])]
 
 
+INTERVAL_SEED = 0
+
+LITTLE = 1.02  # Least gain of the best configuration over the usual choice that justifies tuning
+
+ORACLE = "oracle"
+
+RULES = {"best_on_average": "one fixed choice", "nearest_size": "the nearest size's choice"}
+"""Simple rule to its words, the simplest first."""
+
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class TuningGain:
+    """Speeds relative to the usual choice over the same problems, geometric means."""
+
+    gpu: str
+    problems: int
+    best: float  # speeds: NaN where there is none
+    recommended: float  # by the answering model
+    best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
+    recommended_interval: Interval
+    # The simplest rule that the recommended is not surely faster than, in words; empty without any.
+    enough: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.best_interval is None:
+            return "too few problems to tell"
+        low, high = self.best_interval
+        if low >= LITTLE:
+            return f"tune; {self.enough} is as good" if self.enough else "tune"
+        return "keep the usual choice" if high < LITTLE else "little to gain"
+
+
+@remembered
+def tuning_gain(study: StudyData) -> TuningGain | None:
+    """Speeds over test problems of the first split on the first whole card; None without any."""
+    split = scores.first_split(study)
+    rows = study.evaluation
+    rows = rows[rows["split"] == split]
+    gpus = [gpu for gpu in study.whole if gpu in rows["gpu"].unique()]
+    name = scores.leader(study, split, scores.ALL_GPUS)
+    if not gpus or name is None:
+        return None
+    gpu = gpus[0]
+    own = rows[(rows["gpu"] == gpu) & rows["model"].isin([ORACLE, name, *RULES])]
+    own = own.assign(fraction=own["gain"].fillna(0.0))
+    if own.empty:
+        return None
+    means = resampled_means(
+        own if study.load is None else own.assign(weight=study.load.weights(own)),
+        study.problem_columns,
+        INTERVAL_SEED,
+    )
+    speeds = {model: study.mean(part) for model, part in own.groupby("model", sort=False)}
+    return TuningGain(
+        gpu=gpu,
+        problems=len(own[own["model"] == ORACLE]),
+        best=speeds.get(ORACLE, math.nan),
+        recommended=speeds.get(name, math.nan),
+        best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
+        recommended_interval=means.interval(name),
+        enough=next((words for rule, words in RULES.items() if _ties(means, name, rule)), ""),
+    )
+
+
+def _ties(means: Means, name: str, rule: str) -> bool:
+    """Whether a model is not surely faster than a rule over the same problems."""
+    ratio = means.ratio(name, rule) if rule in means.methods and rule != name else None
+    return ratio is not None and ratio[0] <= 1
+
+
+GAIN_NOTE = (
+    "Best and recommended are relative to the usual choice, over test problems of each study's "
+    "first split on its first whole card (geometric means, bootstrap over problems). As good: the "
+    "interval of the recommended over this rule holds 1."
+)
+
+
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
 
 
@@ -44,7 +127,7 @@ def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
     yield _overview(ours or theirs)
-    yield Text(tuning_gain.NOTE, "note")
+    yield Text(GAIN_NOTE, "note")
     if ours and theirs:
         yield Fold("Measured by others", [_overview(theirs)], "others")
     if tests := _blind_tests(studies):
@@ -68,7 +151,7 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         return Cell(one.number, detail=f"{between}{one.verdict}")
 
     def gain(study: StudyData | None, part: str) -> Cell:
-        one = tuning_gain.tuning_gain(study) if study else None
+        one = tuning_gain(study) if study else None
         if one is None:
             return Cell(MISSING if study else "")
         if part == "verdict":

@@ -86,15 +86,10 @@ class CardRatio:
         return wording.number(self.ratio, 2) if self.predicted else wording.fixed(self.ratio, 2)
 
     @property
-    def basis(self) -> str:
-        """``1.336 to 1.385, 66 problems``."""
-        between = "" if self.interval is None else f"{wording.interval(self.interval)}, "
-        return f"{between}{self.counted}{self.verdict}"
-
-    @property
     def said(self) -> str:
         """``1.36 (1.336 to 1.385, 66 problems)``."""
-        return f"{self.number} ({self.basis})"
+        between = "" if self.interval is None else f"{wording.interval(self.interval)}, "
+        return f"{self.number} ({between}{self.counted}{self.verdict})"
 
 
 def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:

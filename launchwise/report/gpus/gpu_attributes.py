@@ -21,25 +21,15 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 
 _four = significant(4)
 
-CAPABILITY = field("compute capability", "capability_text", number=True)
-
-CORES = field("CUDA cores", "cores", wording.count)
-
-CLOCK = field("SM clock", "clock_mhz", _four, "MHz")
-
-MEMORY = field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB")
-
-L2 = field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB")
-
 ATTRIBUTES = [
     field("device", "device_name"),
-    CAPABILITY,
+    field("compute capability", "capability_text", number=True),
     field("SMs used", lambda p: f"{p.sms} of {p.whole_card_sms}", unit="of the card's"),
-    CORES,
-    CLOCK,
-    MEMORY,
+    field("CUDA cores", "cores", wording.count),
+    field("SM clock", "clock_mhz", _four, "MHz"),
+    field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB"),
     field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
-    L2,
+    field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB"),
     field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
     field("registers per SM", "registers_per_sm", wording.count),
     field("driver / CUDA", lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or MISSING),

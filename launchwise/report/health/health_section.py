@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -54,8 +54,7 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     return Section("verdicts", "Verdicts", blocks)
 
 
-@dataclass(frozen=True)
-class Age:
+class Age(NamedTuple):
     """Days since the last row of a sweep, and commits that changed its kernels since the first.
     None where it is not known."""
 

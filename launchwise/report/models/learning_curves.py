@@ -35,7 +35,7 @@ def learning_curves(study: StudyData) -> Section | None:
     problems = wording.plural(int(rows["problems"].max()), "problem")
     asked = f"Split “{split}”, {problems}"
     table = file_of(f"data/{study.name}.curves.csv", _table(study, curves, asked))
-    blocks: list[Block] = [_figure(study, rows, curves, asked), table]
+    blocks: list[Block] = [_figure(study, curves, asked), table]
     return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
 
 
@@ -43,7 +43,7 @@ def _title(study: StudyData, model: str) -> str:
     return {RANDOM: "random order", SEARCH: "search"}.get(model) or study.title(model)
 
 
-def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: str) -> Figure:
+def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
     roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
     fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
     answering = scores.answering(study)
@@ -61,19 +61,15 @@ def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: s
         _line(counts, row, title, place)
         for place, (row, title) in enumerate(zip(regrets, titles, strict=True))
     ]
-    tail = rows[rows["model"] == drawn[0]].sort_values("measured")["fraction_p5"]
-    traces.append(_tail(counts, tail.to_numpy(dtype=float), titles[0]))
-    every = [*regrets.ravel(), *(value for value in traces[-1]["y"] if value)]
     layout = theme.layout(
         theme.log_axis("configurations measured per problem", counts),
-        theme.log_axis("regret (%)", every),
+        theme.log_axis("regret (%)", regrets.ravel()),
     )
     return Figure(
         id=f"{study.name}-learning-curves",
         caption=(
             f"{asked}: regret (100 % minus % of the best speed, geometric mean) once the first 1 "
-            f"to {LONGEST} recommendations were measured and the fastest is kept. Thin line: "
-            f"regret of {titles[0]} that 95 % of the problems stay below."
+            f"to {LONGEST} recommendations were measured and the fastest is kept."
         ),
         alt="Lines: regret against number of configurations measured, one line per method.",
         panels=[Panel("", traces, layout)],
@@ -89,21 +85,6 @@ def _line(counts: list[int], regrets: np.ndarray, title: str, place: int) -> dic
         counts, regrets, name=title, place=place, template="%{x} measured: regret %{y:.3~g} %"
     )
     trace["marker"]["maxdisplayed"] = MARKERS
-    return trace
-
-
-def _tail(counts: list[int], fractions: np.ndarray, title: str) -> dict[str, Any]:
-    """A thin line of the 5th percentile of the fractions of the model that is drawn first."""
-    regrets = 100 * (1 - fractions)
-    trace = theme.line(
-        counts,
-        np.where(regrets >= LEAST_REGRET, regrets, np.nan),
-        name=f"{title}, 95 % of the problems",
-        place=0,
-        template="%{x} measured: regret of 95 % of the problems below %{y:.3~g} %",
-        markers=False,
-    )
-    trace["line"]["width"] = 0.8
     return trace
 
 

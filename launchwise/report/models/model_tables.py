@@ -134,36 +134,26 @@ def _best_values(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 WORDS = (
-    ("coefficient", "mean speed-up", ">", wording.fixed),
-    ("improved", "problems improved (%)", "≥", wording.percent),
-    ("fraction", "fraction of the best", "≥", wording.fixed),
+    ("coefficient", "mean speed-up", ">", wording.fixed, "mean_speed_up", 1),
+    ("improved", "problems improved (%)", "≥", wording.percent, "improved_percent", 100),
+    ("fraction", "fraction of the best", "≥", wording.fixed, "best_percent", 100),
 )
-"""Goals in the order they are shown: key, words, relation, how to write the value."""
-
-
-def goals_of(study: StudyData) -> dict[str, float]:
-    """Goals by the keys of :data:`WORDS`, shares as 0..1; empty where the study has none."""
-    wanted = study.settings.goals
-    if wanted is None:
-        return {}
-    return {
-        "coefficient": wanted.mean_speed_up,
-        "improved": wanted.improved_percent / 100,
-        "fraction": wanted.best_percent / 100,
-    }
+"""Goals in the order they are shown: key, words, relation, how to write the value, key of the
+settings, and its value there for one of the figure's."""
 
 
 def verdicts(study: StudyData, split: str) -> list[dict[str, Any]]:
     """Each goal on every whole card that a model was evaluated on: what is reached, and possible.
     Empty where the study has no goals."""
-    found, wanted = [], goals_of(study)
+    found, wanted = [], study.settings.goals
     for gpu in study.whole if wanted else ():
         if (name := leader(study, split, gpu)) is None:
             continue
         got = scores_on(study, split, gpu)
         oracle = got[got["role"] == "oracle"]
-        for key, title, relation, shown in WORDS:
-            goal, value = wanted[key], score_of(study, split, gpu, name)[key]
+        for key, title, relation, shown, setting, scale in WORDS:
+            goal = getattr(wanted, setting) / scale
+            value = score_of(study, split, gpu, name)[key]
             ceiling = float(oracle[key].iloc[0]) if len(oracle) else float("nan")
             # A mean speed-up must exceed its goal.
             reached = value > goal if relation == ">" else value >= goal

@@ -1,18 +1,21 @@
-"""Errors of predicted times of a study."""
+"""Errors of predicted times: on test problems, and beside published run times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from launchwise.base.typed import read_yaml, validated
+from launchwise.experiment.published import RUN_TIMES, RunTimes
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.prediction_errors import ALL
 from launchwise.report import scores, wording
-from launchwise.report.blocks import Block, Section, Text
-from launchwise.report.fields import Field, decimals, field, file_of, grouped, table_of
+from launchwise.report.blocks import Block, Bullets, Section, Table, Text
+from launchwise.report.fields import Field, decimals, field, file_of, grouped, significant, table_of
 from launchwise.report.study import StudyData
-
-Errors = Sequence[Mapping[str, Any]]
-"""Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
 
 NOTE = (
     "The error of a row is |predicted / measured - 1|, over all candidates of the test problems "
@@ -38,16 +41,10 @@ FIGURES = [
 ]
 
 
-def _errors(study: StudyData) -> Errors:
-    found: Errors = study.facts.get("predictions", [])
-    return found
-
-
 def whole_split(study: StudyData, split: str, gpu: str = ALL) -> list[Mapping[str, Any]]:
     """Errors over all rows of a split on a GPU, the best median first."""
-    own = [
-        one for one in _errors(study) if (one["split"], one["gpu"], one["by"]) == (split, gpu, "")
-    ]
+    known = study.facts.get("predictions", [])
+    own = [one for one in known if (one["split"], one["gpu"], one["by"]) == (split, gpu, "")]
     return sorted(own, key=lambda one: (one["median_percent"], one["model"]))
 
 
@@ -57,8 +54,10 @@ def predictions(study: StudyData) -> Section | None:
     first = whole_split(study, split)
     if not first:
         return None
-    splits = list(dict.fromkeys(one["split"] for one in _errors(study)))
-    parts = dict.fromkeys(one["gpu"] for one in _errors(study))
+    splits, parts = (
+        list(dict.fromkeys(one[name] for one in study.facts["predictions"]))
+        for name in ("split", "gpu")
+    )
     every = [
         {**one, "split": name, "on": gpu}
         for name in splits
@@ -78,3 +77,95 @@ def predictions(study: StudyData) -> Section | None:
 
 def _titled(study: StudyData) -> Field:
     return field("model", lambda one: study.title(one["model"]))
+
+
+PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
+"""Kinds of the table, the most informed first, to their titles."""
+
+FEWEST_FOR_RHO = 4  # Fewest times whose rank correlation is shown
+
+FEWEST_FOR_FACTOR = 3
+"""Fewest times whose errors after a common factor are shown: with one they are 0."""
+
+PUBLISHED_NOTE = (
+    "Common factor: the geometric mean of predicted / published; least and greatest are the "
+    "extreme ratios after it. A dash: the source does not say how many runs a time covers, or "
+    "there are too few times."
+)
+
+
+PUBLISHED = [
+    field("predictor", "predictor"),
+    field("times", "times", wording.count, "published"),
+    field("median error", "median", decimals(1), "%"),
+    field("predicted / published", "factor", wording.number, "×, geometric mean"),
+    field("rho", "rho", wording.fixed, "rank correlation"),
+    *grouped(
+        "error after a common factor",
+        field("median", "median_around", decimals(1), "%"),
+        field("least", "least", decimals(2), "×"),
+        field("greatest", "greatest", decimals(2), "×"),
+    ),
+]
+
+
+def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Figures of each predictor that has rows of published times: keys as in :data:`PUBLISHED`. NaN
+    stands where the number of runs is unknown, or where there are too few times."""
+    for name, title in PREDICTORS.items():
+        own = rows[rows["predictor"] == name]
+        if own.empty:
+            continue
+        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+        factor, known = geometric_mean(ratio), bool((own["runs"] > 0).all())
+        around = ratio / factor if len(own) >= FEWEST_FOR_FACTOR else np.array([np.nan])
+        rho = np.nan
+        if len(own) >= FEWEST_FOR_RHO:
+            # pandas' own of ranks loads scipy.stats, for half a second in each process.
+            rho = own["predicted_ms"].rank().corr(own["published_ms"].rank())
+        yield {
+            "predictor": title,
+            "times": len(own),
+            "median": 100 * float(np.median(abs(ratio - 1))) if known else np.nan,
+            "factor": factor,
+            "rho": rho,
+            "median_around": 100 * float(np.median(abs(around - 1))),
+            "least": float(around.min()),
+            "greatest": float(around.max()),
+        }
+
+
+def published_times(study: StudyData) -> Section | None:
+    """Errors against the published times of a study's paper by series, and every time as a file;
+    None without any."""
+    every = study.published_times
+    if every is None or every.empty or study.folder is None:
+        return None
+    path = study.folder / RUN_TIMES
+    series = validated(RunTimes, read_yaml(path), path).series
+    rows = [
+        {**row, "series": title}
+        for title in dict.fromkeys(one.title for one in series)
+        for row in judged(every[every["series"] == title])
+    ]
+    title = "Predictions against published run times"
+    blocks: list[Block] = [
+        table_of(f"{title}, per series", [field("series", "series"), *PUBLISHED], rows),
+        Text(PUBLISHED_NOTE, "note"),
+        Bullets([*dict.fromkeys((f"{one.title}:", one.note) for one in series if one.note)]),
+        file_of(f"data/{study.name}.published_times.csv", _times(study, every)),
+    ]
+    return Section(f"{study.name}-against", title, blocks)
+
+
+def _times(study: StudyData, every: pd.DataFrame) -> Table:
+    fields = [
+        field("series", "series"),
+        field("GPU", "gpu"),
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("configuration", lambda row: wording.configuration(row, study.spec)),
+        field("published", "published_ms", significant(4), "ms"),
+        field("predictor", lambda row: PREDICTORS[row["predictor"]]),
+        field("predicted", "predicted_ms", significant(4), "ms of one run"),
+    ]
+    return table_of("Every published time and its predictions", fields, every)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report import scores, wording
+from launchwise.report import scores, theme, wording
 from launchwise.report.answer import (
     cost,
     hardware,
@@ -30,7 +30,6 @@ from launchwise.report.models import (
     learning_curves,
     model_tables,
     predicted_times,
-    published_times,
     transfer,
 )
 from launchwise.report.site.own_sections import elements, own_sections
@@ -177,12 +176,8 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
     if len(every.gpus) > MOST_GPUS:
         slices = [gpu for gpu in every.gpus if gpu not in every.whole]
         study = every.limited_to([*every.whole, *slices][:MOST_GPUS])
-    parts = {
-        end: made(f"{study.name}-{end}", title, make, study)
-        for end, (title, make) in {**PARTS, **FOLDS}.items()
-    }
     first = made(f"{study.name}-answer", "Answer", study_answer.answer, study, settings_files)
-    sections_ = _present(first, *(_with_folds(end, parts) for end in PARTS))
+    sections_ = _present(first, *(_with_folds(study, end) for end in PARTS))
     if study is not every:
         text = (
             f"This page shows {MOST_GPUS} of the study's {wording.count(len(every.gpus))} GPUs. "
@@ -190,7 +185,7 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
         )
         sections_[0] = replace(sections_[0], blocks=[Text(text, "note"), *sections_[0].blocks])
     beside = _present(
-        made(f"{study.name}-against", "Published times", published_times.published_times, study)
+        made(f"{study.name}-against", "Published times", predicted_times.published_times, study)
     )
     own = own_sections(study, [*sections_, *beside])
     if _is_published(study):
@@ -212,42 +207,29 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
 
 Made = Callable[[StudyData], Section | None]
 
-PARTS: Mapping[str, tuple[str, Made]] = {
-    "cost": ("Cost of simpler choices", cost.cost),
-    "load": ("Worth for the load", load.section),
-    "gpus": ("GPUs", sizes.compared),
-    "sure": ("How sure", study_answer.sure),
-    "rows": ("All configurations of one problem", landscape.landscape),
+PARTS: Mapping[str, Sequence[Made]] = {
+    "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs, sizes.tiles),
+    "load": (load.section,),
+    "gpus": (sizes.compared, sizes.roofline, hardware.occupancy, transfer.transferred),
+    "sure": (
+        *(study_answer.sure, model_tables.tables_of, learning_curves.learning_curves),
+        predicted_times.predictions,
+    ),
+    "rows": (landscape.landscape,),
 }
-"""Sections of a study's page below its answer: end of the id to the title that stands where one
-fails, and what makes it."""
-
-FOLDS: Mapping[str, tuple[str, Made]] = {
-    "tunables": ("Sensitivity of the tunables", tunables.tunables),
-    "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
-    "tiles": ("Best configuration against size", sizes.tiles),
-    "ceilings": ("Roofline", sizes.roofline),
-    "occupancy": ("Occupancy", hardware.occupancy),
-    "transfer": ("Transfer between GPUs", transfer.transferred),
-    "models": ("Models and baselines", model_tables.tables_of),
-    "curves": ("Quality against number of measurements", learning_curves.learning_curves),
-    "predicted": ("Predicted against measured time", predicted_times.predictions),
-}
-"""What stands in folds, in the same way."""
-
-INSIDE = {
-    "cost": ("tunables", "pairs", "tiles"),
-    "gpus": ("ceilings", "occupancy", "transfer"),
-    "sure": ("models", "curves", "predicted"),
-}
-"""Section to its folds."""
+"""Sections of a study's page below its answer: end of the id to what makes each, and its folds."""
 
 
-def _with_folds(end: str, parts: Mapping[str, Section | None]) -> Section | None:
-    section = parts[end]
-    if section is None:
+def _with_folds(study: StudyData, end: str) -> Section | None:
+    def of(make: Made, end: str) -> Section | None:
+        # Where it fails, its title is the maker's name.
+        title = make.__name__.replace("_", " ").capitalize()
+        return made(f"{study.name}-{end}", title, make, study)
+
+    first, *others = PARTS[end]
+    inside = _present(*(of(one, theme.slug(one.__name__)) for one in others))
+    if (section := of(first, end)) is None:
         return None
-    inside = _present(*(parts[each] for each in INSIDE.get(end, ())))
     folds = [Fold(one.title, one.blocks, one.id) for one in inside]
     return replace(section, blocks=[*section.blocks, *folds])
 

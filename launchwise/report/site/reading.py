@@ -102,7 +102,7 @@ def read_study(
         peers=_of_gpus(files.peers, peers_schema(spec)),
         blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
-        tested=_tested(judged),
+        tested={gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()},
         frozen=files.frozen,
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),
@@ -112,7 +112,9 @@ def read_study(
         },
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
-        **_published(files.published, spec),
+        published_times=None
+        if files.published is None
+        else tables.read_table(files.published, published_times_schema(spec)),
         described=described,
         kept_out=kept_out,
         load=load_of(settings.load, spec),
@@ -127,18 +129,6 @@ def _of_measured(study: StudyData) -> StudyData:
     if 0 < len(asked) < len(study.sweeps):
         return replace(study.limited_to(asked), left_out=())
     return study
-
-
-def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
-
-
-def _published(path: Path | None, spec: Spec) -> dict[str, Any]:
-    """Predictions of published run times, and times without one; empty where there are none."""
-    if path is None:
-        return {}
-    table = tables.read_table(path, published_times_schema(spec))
-    return {"published_times": table, "published_facts": tables.read_facts(path)}
 
 
 def _table(

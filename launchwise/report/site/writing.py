@@ -8,10 +8,9 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -44,14 +43,11 @@ MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder
 CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
 
 
-@dataclass
-class Part:
+class Part(NamedTuple):
     """Output of one process."""
 
-    texts: dict[str, str] = field(default_factory=dict)  # by path below the folder
-    broken: list[tuple[Section | Fold, str]] = field(
-        default_factory=list
-    )  # that fail, with their page
+    texts: dict[str, str]  # by path below the folder
+    broken: Sequence[tuple[Section | Fold, str]] = ()  # that fail, with their page
 
 
 def folder(report: Report, processes: int) -> dict[str, str]:
