@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.robust import EQUAL
 from launchwise.base.work import in_parallel
 from launchwise.learning.answers import (
     MEASURED,
@@ -238,7 +239,10 @@ def _of_measured(
     if first is usual and others:
         why = f"the usual choice: {others} measured ones cannot be told apart from it"
     elif others:
-        why += f", from which {others} cannot be told apart"
+        why = f"one of {others + 1} measured configurations that cannot be told apart"
+    shorter = 1 - min(row["time_ms"] for row in rows) / first["time_ms"]
+    if others and shorter > EQUAL:
+        why += f", of which one was measured {100 * shorter:.1f} % shorter"
     if first["basis"] == SWEEP:
         why += "; its time rests on one row of the sweep"
     other = reference if reference is not first else None

@@ -112,6 +112,17 @@ def test_blind_tests_stretch_what_is_asked_as_they_ask(final):
     assert high / low < np.exp(1)
 
 
+def test_what_cannot_be_told_apart_is_not_called_the_fastest(final):
+    rows = final.fastest
+    rows.loc[rows["rank"] == 1, ["time_ms", "alike"]] = [2.0, 2]
+    (found,) = answers(final, [Case("known", {**PROBLEM, "n": 96})])
+    # 1.2 ms are 40 % less than 2.
+    assert found.why.startswith(
+        "one of 2 measured configurations that cannot be told apart, of which one was measured "
+        "40.0 % shorter"
+    )
+
+
 def test_what_was_measured_is_beside_its_own_references(final):
     found = first(final, n=96)
     assert (found.expected_ms, found.interval_ms) == (1.0, (0.9, 1.1))

@@ -410,6 +410,12 @@ def test_conclusions_have_a_column_per_case(made, published):
         "fastest at 1 of 6 sizes, beyond error at 1",
         "yes, no",
     ]
+    # As fast as the fastest within error: neither held nor refuted.
+    best = both["one"].query("n == 10**8")["time_ms"].min()
+    four = four.assign(time_ms=0.99 * best, gpu="one", workload="tridiagonal")
+    study = with_sweeps(study, one=pd.concat([both["one"], four]))
+    found = conclusions_of(own(study, published))["More than 3 recursions are never the fastest"]
+    assert found[1:] == ["fastest at 1 of 6 sizes, beyond error at 0", "undecided"]
 
 
 def test_without_recursion_there_is_nothing_to_say(made):

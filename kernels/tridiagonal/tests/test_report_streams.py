@@ -20,7 +20,11 @@ from kernels.tridiagonal.studies.tridiagonal_streams.fits import (
     published_optima,
 )
 from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
-from kernels.tridiagonal.studies.tridiagonal_streams.section import overlap_at, published_shares
+from kernels.tridiagonal.studies.tridiagonal_streams.section import (
+    overlap_at,
+    prediction_claim,
+    published_shares,
+)
 from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_streams.series import (
     series_of,
@@ -405,4 +409,17 @@ def test_laws_rest_on_times_of_the_sweep_alone(published):
     assert set(after.gains["best_streams"]) == {1, 4}
     claims = tables(section(own(study, published), "conclusion").blocks, folded=True)[0]
     (said,) = (row for row in texts(claims) if row[0].startswith("Laws of sum and overhead"))
-    assert "not timed" in said[2]
+    assert "not compared" in said[2]
+
+
+@pytest.mark.parametrize(
+    ("percent", "tied", "verdict"),
+    [(0.5, (4,), "holds"), (2.6, (4, 8), "undecided"), (2.6, (4,), "does not hold")],
+)
+def test_a_loss_within_error_is_shown_and_decides_nothing(percent, tied, verdict):
+    columns = {"part": "held out", "well_measured": True, "predicted_streams": 8}
+    shown = prediction_claim(
+        pd.DataFrame({**columns, "predicted_lost_percent": [percent], "tied": [tied]}), 1.0
+    )
+    assert f"at most {percent:.2f} % lost" in shown.text
+    assert shown.detail == verdict

@@ -151,5 +151,8 @@ def test_sizes_that_are_faster_beyond_error_are_within_their_bound():
     doubtful = [(40, 1, 40.0, "ok", 0.1), (40, 2, 39.0, "ok", 0.1)]
     table = gain_table(runs(*honest, *lucky, *noisy, *doubtful))
     assert faster_sizes(table)["n"].tolist() == [10]
+    # The table's ties say it, by rounds too, not the error of the gain.
+    assert faster_sizes(table.assign(gain_error=0.5))["n"].tolist() == [10]
+    assert faster_sizes(table.assign(tied=[(1, 2)] * len(table))).empty
     assert largest_gain(table)["n"] == 10
     assert largest_gain(gain_table(runs(*lucky))) is None

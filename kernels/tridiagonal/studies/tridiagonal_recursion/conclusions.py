@@ -99,8 +99,8 @@ def chosen_levels(
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
     """Choice of the rule at each size for each number of recursions, and its loss. Returns a
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
-    why there is no time), ``loss_percent`` against the fastest row of the size: 0 where they cannot
-    be told apart, NaN unless the choice's row has repeats."""
+    why there is no time), ``loss_percent`` against the fastest row of the size, NaN unless the
+    choice's row has repeats, and ``told``: whether it is slower beyond error."""
     kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis", *OF_ROUNDS]
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
@@ -117,13 +117,15 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
                 row = known.get((int(size), *levels, *[0] * (MOST - depth)))
                 state = _state(row)
                 pairs += [best, row] if row is not None and not state else []
-            found.append((int(size), depth, levels, state, np.nan))
-    table = pd.DataFrame(found, columns=[SIZE, CHOICE, "levels", "state", "loss_percent"])
+            found.append((int(size), depth, levels, state, np.nan, False))
+    names = [SIZE, CHOICE, "levels", "state", "loss_percent", "told"]
+    table = pd.DataFrame(found, columns=names)
     if pairs:
         both = pd.DataFrame(pairs)
         tied = indistinct(both, np.arange(len(both)) // 2)[1::2]
         losses = 100 * (both["time_ms"].to_numpy()[1::2] / both["time_ms"].to_numpy()[::2] - 1)
-        table.loc[table["state"] == "", "loss_percent"] = np.where(tied, 0.0, losses)
+        timed = table["state"] == ""
+        table.loc[timed, "loss_percent"], table.loc[timed, "told"] = losses, ~tied
     return table
 
 
@@ -150,15 +152,15 @@ def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]
 
 SMALL_PERCENT = 2.5  # loss (%) that the paper calls significant when it is exceeded
 
-Row = tuple[str, str, str, bool | None]
-"""Conclusion, paper, here, and whether it holds (None: not tested)."""
+Row = tuple[str, str, str, bool | str | None]
+"""Conclusion, paper, here, and whether it holds (None: not tested), or UNDECIDED."""
 
 
 def conclusions(
     every: Sequence[RecursionSeries], names: Mapping[str, str], facts: Mapping[str, str], fixed: int
 ) -> Table:
     """One row per conclusion, a column per case."""
-    said = {None: MISSING, True: "yes", False: "no"}
+    said = {None: MISSING, True: "yes", False: "no", UNDECIDED: UNDECIDED}
     by_claim: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     for case in every:
         for claim, paper, here, holds in _of_case(case, facts, fixed):
@@ -187,7 +189,7 @@ def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
     found = by_cause(case)
     if found.empty:
         return
-    held = {"": None, UNDECIDED: None, FASTER: True, SLOWER: False}
+    held = {"": None, UNDECIDED: UNDECIDED, FASTER: True, SLOWER: False}
     rivals = found[found["verdict"] != ""]
     text = _most(found, "designed")
     if len(rivals):
@@ -221,7 +223,7 @@ def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
         "at no size",
         f"fastest at {len(deep)} of {wording.plural(len(depths), 'size')}, beyond error at "
         f"{len(alone)}",
-        not alone,
+        not alone and (UNDECIDED if deep else True),
     )
 
 
@@ -237,8 +239,7 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
         f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases, {tried or MISSING} "
         "differ by little (figure lost)",
         f"best or tied at {wording.count(own['best_at'])} of "
-        f"{wording.plural(own['problems'], 'size')}; loses at most "
-        f"{wording.fixed(own['worst_loss_percent'], 2)} % beyond error",
+        f"{wording.plural(own['problems'], 'size')}; {_lost(own['worst_loss_percent'])}",
         bool(own["worst_loss_percent"] <= SMALL_PERCENT),
     )
 
@@ -249,16 +250,21 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
     for way, found in looked_up_ways(case, fixed).items():
         best = found[found[CHOICE].to_numpy() == depths.reindex(found[SIZE]).to_numpy()]
         timed = best[best["state"] == ""]
-        most = timed["loss_percent"].max()
+        most = timed["loss_percent"].where(timed["told"], 0.0).max()
         known = int((found["state"] == "").sum())
         text = (
             f"{known} of {len(found)} choices timed, {len(timed)} of {len(depths)} at the best "
             "number"
         )
-        text += f"; lost at most {wording.fixed(most, 2)} % beyond error" if len(timed) else ""
+        text += f"; {_lost(most)}" if len(timed) else ""
         holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
         claim = f"m per level by the rule of section 3.2, {way}"
         yield claim, "no losses", text, holds
+
+
+def _lost(most: float) -> str:
+    """The largest loss (%) beyond error; 0 where there is none."""
+    return f"loses at most {wording.fixed(most, 2)} % beyond error" if most else "no loss is told"
 
 
 def _depths(depths: Sequence[int]) -> str:

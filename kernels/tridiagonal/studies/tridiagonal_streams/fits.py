@@ -214,19 +214,15 @@ def optima_table(
     Returns a DataFrame: one row for each size, ascending: columns of :func:`published_optima`;
     those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
     alone); ``part`` (``training``, ``held out``, empty where only the paper has the size);
-    ``well_measured``, ``above_bound`` and ``tied`` as :func:`~gains.gain_table` has them; a number
-    that ties loses nothing. Measured optima and losses are NaN where a size is not measured well
-    enough, losses also where the predicted number has no repeated time.
+    ``well_measured``, ``above_bound`` and ``tied`` as :func:`~gains.gain_table` has them. Measured
+    optima and losses are NaN where a size is not measured well enough, losses also where the
+    predicted number has no time to compare.
     """
     ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
     gains = series.gains.set_index(SIZE)
     for name in ("well_measured", "above_bound"):
         ours[name] = ours[SIZE].map(gains[name]).eq(True)
     ours["tied"] = ours[SIZE].map(gains["tied"])
-    for who in ("predicted", "baseline"):
-        near = [a in tied for a, tied in zip(ours[f"{who}_streams"], ours["tied"], strict=True)]
-        losses = [name for name in map(str, ours.columns) if name.startswith(f"{who}_lost_")]
-        ours[losses] = ours[losses].mask(pd.Series(near, ours.index), 0.0)
     for name in map(str, ours.columns):
         if name.startswith("measured_") or "_lost_" in name:
             ours[name] = ours[name].astype(float).where(ours["well_measured"])

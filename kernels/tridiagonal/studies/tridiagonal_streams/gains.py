@@ -137,8 +137,8 @@ def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
 
 
 def faster_sizes(gains: pd.DataFrame) -> pd.DataFrame:
-    """Rows with a gain of more than :data:`STANDARD_ERRORS`, within its bound."""
-    beyond = gains["gain"] * (1 - STANDARD_ERRORS * gains["gain_error"].astype(float)) > 1
+    """Rows where one stream is not among those that tie, with a gain within its bound."""
+    beyond = gains["tied"].map(lambda tied: 1 not in tied)
     return gains[beyond & gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
 
 

@@ -104,7 +104,7 @@ class SubsystemSeries(KindOnGpu):
         ``rule``: ``n`` and ``m``, one row per size.
         Returns a DataFrame: ``n``, ``m`` (the rule's), ``best_m``, ``best_ms``, ``state`` (why
         there is no loss, or empty), ``tied`` (bool: the rule's m is as fast within the errors of
-        both times) and ``loss_percent`` against the best m: 0 where they tie, NaN with a ``state``.
+        both times) and ``loss_percent`` against the best m as measured, NaN with a ``state``.
         """
         columns = [SIZE, CHOICE, "time_ms", "basis"]
         here = self.best.merge(self.observed[[SIZE, CHOICE]], on=[SIZE, CHOICE])[columns]
@@ -125,7 +125,7 @@ class SubsystemSeries(KindOnGpu):
             NOT_MEASURED,
         )
         loss = 100 * (found["time_ms"] / found["best_ms"] - 1)
-        found["loss_percent"] = loss.mask(found["tied"], 0.0).where(found["state"] == "")
+        found["loss_percent"] = loss.where(found["state"] == "")
         return found[[SIZE, CHOICE, "best_m", "best_ms", "state", "loss_percent", "tied"]]
 
 
