@@ -165,8 +165,9 @@ def published(materials: Sequence[Material]) -> dict[str, pd.DataFrame]:
 
 
 def spread_of(materials: Sequence[Material]) -> tuple[float, int] | None:
-    """Factor within which 90 % of published whole runs lie of what trees predict; how many. The 0.9
-    quantile of |log(predicted / published)|, as a factor; None of fewer than ten."""
+    """Factor within which 90 % of published whole runs lie of what trees predict; how many. The
+    least of their own factors that as large a share does not exceed, its hundredths rounded up;
+    None of fewer than ten."""
     every = list(published(materials).values())
     if not every:
         return None
@@ -174,5 +175,6 @@ def spread_of(materials: Sequence[Material]) -> tuple[float, int] | None:
     rows = rows[(rows["predictor"] == "learnt") & (rows["phases"] == "") & (rows["runs"] > 0)]
     if len(rows) < LEAST_PUBLISHED:
         return None
-    apart = np.abs(np.log((rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)))
-    return float(np.exp(np.quantile(apart, SHARE))), len(rows)
+    ratio = (rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)
+    factors = sorted(np.maximum(ratio, 1 / ratio))
+    return math.ceil(100 * factors[math.ceil(SHARE * (len(factors) - 1))]) / 100, len(rows)
