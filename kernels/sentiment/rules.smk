@@ -40,8 +40,7 @@ rule train_sentiment:
         "train.py"
 
 
-rule train_sentiment_as_published:
-    """On IMDB's reviews with GloVe's vectors, which the user puts there."""
+use rule train_sentiment as train_sentiment_as_published with:
     input:
         reviews="results/sentiment/aclImdb_v1.tar.gz",
         vectors="results/sentiment/glove.6B.300d.txt",
@@ -50,13 +49,3 @@ rule train_sentiment_as_published:
         figures="results/sentiment/as_published.json",
     log:
         "results/logs/train_sentiment_as_published.log",
-    threads: 2
-    params:
-        code=code(
-            f"{FOLDERS['sentiment']}/train_as_published.py",
-            f"{FOLDERS['sentiment']}/host/training.py",
-        ),
-        folder=lambda wildcards: FOLDERS["sentiment"],
-        seed=settings.seed,
-    script:
-        "train_as_published.py"

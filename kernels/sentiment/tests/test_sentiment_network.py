@@ -247,14 +247,14 @@ def test_training_leaves_the_vectors_as_they_are(tmp_path):
     random = np.random.default_rng(0)
     words = ["good", "bad", *(f"w{n}" for n in range(29))]
     vectors = {word: random.normal(0, 0.3, EMBEDDING).astype(np.float32) for word in words}
-    script = import_from(FOLDER, "train_as_published")
+    script = import_from(FOLDER, "train")
     script.main(
         FOLDER,
         imdb_archive(tmp_path / "x.tar.gz", told_apart(2 * TESTED, 1)),
-        vectors_file(tmp_path / "glove.txt", vectors),
         3,
         tmp_path / "network.npz",
         tmp_path / "figures.json",
+        vectors_file(tmp_path / "glove.txt", vectors),
     )
     figures = read_json(tmp_path / "figures.json")
     assert (figures["reviews_trained"], figures["reviews_tested"]) == (2 * TESTED, TESTED)
