@@ -23,6 +23,8 @@ from launchwise.tables.rows import OF_ROUNDS, fastest_rows, indistinct
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
+from ..recommenders.stream_law.choice import repeated
+
 VARIANTS = ("strided", "strided_scratch")
 """Variants with one thread per sub-system, from host memory in natural order."""
 
@@ -81,11 +83,6 @@ def _of_same_kinds(study: StudyData, rows: pd.DataFrame, asked: np.ndarray) -> p
     """Rows that share all problem parameters but the size with a row asked about."""
     kinds = pd.MultiIndex.from_frame(rows[study.kinds])
     return rows[kinds.isin(kinds[asked])]
-
-
-def repeated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose time is a median of repeats."""
-    return rows[rows["status"] == "ok"]
 
 
 def one_launch(rows: pd.DataFrame) -> pd.DataFrame:
