@@ -81,6 +81,17 @@ def test_usual_choices_leave_all_together_or_not_at_all():
     assert exported("w / 100 > 1", "w // 100 * 16") == 0
 
 
+@pytest.mark.parametrize(("widths", "holds"), [([16, 32], True), ([32], False)])
+def test_a_usual_choice_that_is_no_candidate_holds_nowhere(widths, holds):
+    sizes = {"block_size_x": 16, "block_size_y": 4, "tile_size_x": 1, "tile_size_y": 1}
+    usual = {name: str(value) for name, value in sizes.items()}
+    rule = {"when": "w >= 16", "configuration": {"variant": "tiled", **usual}, "reason": "usual"}
+    domain = Domain(load_spec(CONVOLUTION), {}, {"block_size_x": widths}, usual=[rule])
+    (exported,) = ExportedFormulas.of(domain).usual
+    names = {"w": 64, "h": 64, "variant": "tiled", **sizes}
+    assert all(evaluate(text, names) for text in exported.conditions) == holds
+
+
 def test_a_condition_may_join_numbers():
     assert is_condition("a or (b and c == 'x')", KINDS)
     assert is_condition("not (a or b)", KINDS)
@@ -123,12 +134,14 @@ namespace detail {{
 {helpers}}}
 static void show(std::int64_t a, std::int64_t b, std::string_view c) {{
 {written}}}
-int main() {{
-{calls}}}
+int main(int argc, char **) {{
+{calls}    std::cout << detail::ceil_div(1, argc - 1);
+}}
 """
     wanted = []
     for each in VALUES:
         values = [evaluate(text, each) for text in EXPORTED]
         values += [bool(evaluate(text, each)) for text in CONDITIONS]
         wanted += [str(value if isinstance(value, str) else int(value)) for value in values]
-    assert said_by_cpp(tmp_path, text).split() == wanted
+    # By zero Python has no value: the program goes on.
+    assert said_by_cpp(tmp_path, text).split() == [*wanted, "0"]

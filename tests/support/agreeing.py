@@ -57,6 +57,17 @@ class Agreement:
 class Planted:
     """What :class:`Agreement` would find, for one product of all."""
 
+    def test_ties_are_broken_alike(self, made: AnswerTable, tmp_path: Path) -> None:
+        level = [
+            one
+            if one.judge is None
+            else replace(one, judge=replace(one.judge, value=(0.0,) * len(one.judge.value)))
+            for one in made.devices
+        ]
+        table = changed(made, devices=tuple(level))
+        questions = drawn(table, 100, np.random.default_rng(5))
+        assert Answering(table, tmp_path / "export").disagreements(questions) == []
+
     def test_planted_disagreements_are_found(self, made: AnswerTable, tmp_path: Path) -> None:
         questions = drawn(made, 400, np.random.default_rng(4))
 
