@@ -41,6 +41,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.workloads.cost import COST_FILE
@@ -103,7 +104,8 @@ def loaded(
         raise UserError(COMMAND, "--gpu", f"choose one: {study} measured {', '.join(gpus)}")
     gpu = gpu_named(gpu or gpus[0], experiment, COMMAND)
     final = load_final(study, experiment, [gpu])
-    case = Case(gpu, problem_of(final.spec, words, COMMAND))
+    measured = records_of(final.measured[final.spec.problem_columns])
+    case = Case(gpu, problem_of(final.spec, words, COMMAND, measured))
     if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)
     return case, final

@@ -154,10 +154,15 @@ def sweep_file(gpu: str, workload: str, experiment: Experiment) -> Path:
     return measured
 
 
-def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[str, list[Any]]:
+def block_of(
+    spec: Spec,
+    words: Sequence[str],
+    command: str = "tune",
+    measured: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, list[Any]]:
     """Problems from words such as ``n=512,1024`` of a command. Parameters without a word have their
     only value, if they have but one. Raises UserError when a word is none of these, or a parameter
-    has no value."""
+    has no value; it suggests one of the ``measured`` problems, where there are any."""
     given: dict[str, list[Any]] = {}
     for name, values in named_values(words, command).items():
         word = f"{name}={values}"
@@ -167,9 +172,11 @@ def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[st
     for name, parameter in spec.problem.items():
         if name not in given:
             if parameter.values is None or len(parameter.values) != 1:
-                raise UserError(
-                    command, name, f"needs a value, such as {name}={_example(spec, name)}"
-                )
+                like = [
+                    one for one in measured if all(one[key] in given[key] for key in given)
+                ] or measured
+                example = like[0][name] if like else _example(spec, name)
+                raise UserError(command, name, f"needs a value, such as {name}={example}")
             given[name] = list(parameter.values)
     block: dict[str, Any] = {name: given[name] for name in spec.problem}
     for problem in problems_in([block]):
@@ -178,16 +185,20 @@ def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[st
     return block
 
 
-def problems_of(spec: Spec, words: Sequence[str], command: str) -> list[dict[str, Any]]:
+def problems_of(
+    spec: Spec, words: Sequence[str], command: str, measured: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """Every problem that words such as ``n=512,1024`` name; see :func:`block_of`."""
-    block: dict[str, Any] = dict(block_of(spec, words, command))
+    block: dict[str, Any] = dict(block_of(spec, words, command, measured))
     return problems_in([block])
 
 
-def problem_of(spec: Spec, words: Sequence[str], command: str) -> dict[str, Any]:
+def problem_of(
+    spec: Spec, words: Sequence[str], command: str, measured: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """The one problem that words such as ``n=512`` name; see :func:`block_of`. Raises UserError
     also when they name several."""
-    found = problems_of(spec, words, command)
+    found = problems_of(spec, words, command, measured)
     if len(found) > 1:
         raise UserError(command, "problem", f"{len(found)} are named: give one value each")
     return found[0]

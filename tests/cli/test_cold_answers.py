@@ -83,6 +83,13 @@ def test_answers_are_those_of_a_process_that_has_imported_everything(project, co
         assert capsys.readouterr().out.strip() == said.strip()
 
 
+def test_a_value_that_is_missing_is_suggested_from_what_was_measured(project, capsys):
+    assert main([*ASKED, "dtype=float32", "n=256"]) == 2
+    assert (
+        capsys.readouterr().err == "launchwise: recommend: order: needs a value, such as order=8\n"
+    )
+
+
 def test_one_suggestion_needs_no_model(project, capsys):
     shutil.rmtree(project / "results" / "final" / STUDY / "recommender")
     for words, said in ((MEASURED, "measured on this GPU"), (BETWEEN, "between measured sizes")):

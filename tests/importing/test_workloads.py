@@ -127,7 +127,7 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path):
 @pytest.mark.parametrize(
     ("scales", "bytes_", "flagged", "why"),
     [
-        ((1.0, 0.001, 0.8), "8 * w * h", ["a6000"], "bytes take at 768 GB/s"),
+        ((1.0, 0.001, 0.8), "8 * w * h", ["a6000"], "bytes, less what L2 holds, take at 768 GB/s"),
         ((1.0, 90.0, 0.8), None, ["a6000"], "beyond what bandwidth and peak explain"),
         # A slow card is no flaw: what its bandwidth and peak explain is allowed.
         ((1.0, 0.6, 12.0), None, [], ""),

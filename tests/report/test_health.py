@@ -66,6 +66,13 @@ def test_a_card_per_problem_mixes_nothing():
     assert (of(rows).cards, of(rows).mixed, of(rows).verdict) == (10, 0.0, "sound")
 
 
+def test_rows_that_are_not_verified_mix_cards_like_others():
+    """Those of a paper's program, by which times are divided."""
+    rows = mixed(sweep(), 2)
+    rows.loc[rows["card"] == "f" * 16, "status"] = "unverified"
+    assert of(rows).mixed == 0.2
+
+
 @pytest.mark.parametrize(
     ("driver", "said"),
     [("570.1", ["driver 570.1, others have 580.2"]), ("580.1", []), ("", [])],

@@ -26,7 +26,7 @@ from launchwise.report.fields import Field, decimals, field, table_of
 from launchwise.report.gpus.gpu_attributes import predicted_choices
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import Z95, row_numbers
+from launchwise.tables.rows import DEFAULT_ERROR, Z95, row_numbers
 from launchwise.workloads.space import feasible, gpu_facts
 
 TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's folder
@@ -34,8 +34,9 @@ TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's
 WORDS = (
     "Ratio: geometric mean over the problems that both GPUs measured whole, each GPU with the "
     "configuration that is most surely fast. Intervals hold how problems differ and the errors of "
-    "times between visits; of all kernels, each of which counts once, how kernels differ. Problems "
-    "that the host's clock timed do not count: another host of the same card takes another time."
+    f"times between visits ({100 * DEFAULT_ERROR:g} % where no second visit was measured); of all "
+    "kernels, each of which counts once, how kernels differ. Problems that the host's clock timed "
+    "do not count: another host of the same card takes another time."
 )
 
 STUDY, KERNEL, ALL = "study", "kernel", "all kernels"

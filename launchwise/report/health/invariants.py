@@ -29,7 +29,7 @@ CAUSES = (
     "The cause may be an error of a sensor, a recorded file, a stage, or a workload's own code."
 )
 
-NONE = "No figure that is checked contradicts another."
+NONE = "All of this holds. Nothing else is checked."
 
 MOST_SHOWN = 50  # Most violations of one report that are listed
 

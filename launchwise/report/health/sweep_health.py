@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
-from launchwise.workloads.metrics import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN, UNVERIFIED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -31,6 +31,8 @@ MOST_MIXED = 0.05
 Problem = tuple[Value, ...]  # Values of a problem, in the order of the workload's problem columns
 
 HUNG = ("timeout", "out_of_memory")
+
+REPEATED = ("ok", UNVERIFIED)  # Statuses of rows with repeats
 
 NO_TIME = ("failed", "wrong", *HUNG)
 
@@ -116,7 +118,7 @@ class Health:
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
     """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
     read = ["card", "throttle", "control_ratio", "sm_clock_mhz", *spec.problem_columns]
-    timed = sweep.loc[sweep["status"] == "ok", read]
+    timed = sweep.loc[sweep["status"].isin(REPEATED), read]
     held = held_back(timed)
     drift = (timed["control_ratio"] - 1).abs().dropna()
     clocks = timed["sm_clock_mhz"].dropna()
@@ -149,7 +151,7 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
 
 def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
     """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
-    timed = sweep.loc[sweep["status"] == "ok", ["card", "throttle", "control_ratio"]]
+    timed = sweep.loc[sweep["status"].isin(REPEATED), ["card", "throttle", "control_ratio"]]
     drift = (timed["control_ratio"] - 1).abs()
 
     def by_problem(values: pd.Series) -> Any:

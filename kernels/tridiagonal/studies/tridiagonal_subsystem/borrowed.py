@@ -220,10 +220,10 @@ def _printed(card: str, theirs: Records) -> dict[str, Any]:
     """The same figures of table III: it prints losses, not times."""
     printed = [record for record in theirs if record[f"loss_{card}_percent"]]
     percent = [float(record[f"loss_{card}_percent"]) for record in printed]
-    none = sum(record[f"loss_{card}"] == "none" for record in theirs)
+    same = sum(record["m_heuristic"] == record[f"m_{card}"] for record in theirs)
     return {
         **UNKNOWN,
-        "same": f"{none} of {len(theirs)}",
+        "same": f"{same} of {len(theirs)}",
         "worst_percent": max(percent),
         "significant": sum(value > SIGNIFICANT for value in percent),
     }
