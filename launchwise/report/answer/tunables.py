@@ -214,8 +214,9 @@ def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
         return Cell(MISSING)
     one = best[name]
     mean, worst = (wording.fixed(one[each], 1) for each in LOSSES[1:])
-    said = f"at {one['value']}; at most {worst}, {wording.plural(one['problems'], 'problem')}"
-    return Cell(mean, detail=said)
+    fewer = one["problems"] < max(each["problems"] for each in best.values())
+    of = f", {one['problems']} problems" if fewer else ""
+    return Cell(mean, detail=f"at {one['value']}; at most {worst}{of}")
 
 
 def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
