@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def _pays(interval: Sequence[float], enough: str) -> str:
         return "too few problems to tell"
     low, high = interval
     if low >= LEAST_WORTH:
-        return f"tune; {enough} is as good" if enough else "tune"
+        return f"tune; {enough}" if enough else "tune"
     return "keep the usual choice" if high < LEAST_WORTH else "little to gain"
 
 
@@ -91,22 +91,35 @@ def _worth(one: Material) -> dict[str, Cell] | None:
     intervals = {
         column: bootstrap(np.array(own), INTERVAL_SEED) or () for column, own in found.items()
     }
-    enough = next((words for rule, words in RULES.items() if _ties(speeds(name), speeds(rule))), "")
+    enough = next(filter(None, (_beside(speeds(name), speeds(rule), rule) for rule in RULES)), "")
     problems = len(found[BEST])
-    said = f"{problems} problem{'s' * (problems != 1)}, {gpu}"
+    said = f"{problems} problem{'s' * (problems != 1)}, {gpu}{''.join(_libraries(one, gpu))}"
     return {
         **{column: Cell(geometric_mean(own), intervals[column]) for column, own in found.items()},
         "verdict": Cell(_pays(intervals[BEST], enough), said),
     }
 
 
-def _ties(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether speeds are not surely above others of the same problems."""
+def _beside(own: Sequence[float], other: Sequence[float], rule: str) -> str:
+    """What is said of a rule where speeds are not surely above its own of the same problems."""
     if len(own) != len(other):
-        return False
+        return ""
     speeds = [np.maximum(each, 1e-6) for each in (own, other)]
     limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED)
-    return limits is not None and limits[0] <= 1
+    if limits is None or limits[0] > 1:
+        return ""
+    return f"{RULES[rule]} is as good" if limits[1] <= 1.02 else f"undecided beside {RULES[rule]}"
+
+
+def _libraries(one: Material, gpu: str) -> Iterator[str]:
+    """Mean ratio of each library's times in pairs, and at how many problems it is faster."""
+    rows = one.table(f"peers/{gpu}/{one.name}.parquet")
+    if rows is None:
+        return
+    for name in sorted(set(rows["peer"])):
+        known = rows[(rows["peer"] == name) & rows["speedup"].notna()]
+        mean, slower = geometric_mean(known["speedup"].tolist()), (known["speedup_high"] < 1).sum()
+        yield f"; best / {name} {mean:.2f}, slower at {slower} of {len(known)} problems"
 
 
 def _speed(one: Material, key: tuple[object, ...]) -> float:

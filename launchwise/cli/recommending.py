@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.report import wording
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import faster_libraries, peers_schema
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.space import used
@@ -92,7 +94,14 @@ def answered(
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)
     table = read_answer_table(experiment.root / LOOKUP / f"{study}.json", final.domain)
-    return answer_of(table, final, case, top, least_gain), final.spec
+    found = answer_of(table, final, case, top, least_gain)
+    path = experiment.root / "results" / "peers" / case.gpu / f"{study}.parquet"
+    if path.is_file():
+        rows = faster_libraries(read_table(path, peers_schema(final.spec)))
+        asked = rows[list(case.problem)].eq(pd.Series(case.problem)).all(axis=1)
+        words = "; ".join(rows.loc[asked, "words"])
+        found = replace(found, why=f"{found.why}; but {words}") if words else found
+    return found, final.spec
 
 
 def loaded(

@@ -253,6 +253,14 @@ SPEEDUPS = ("speedup", "usual_speedup")
 """Columns of ratios: time of the library over that of the fastest, and of the usual choice."""
 
 
+def faster_libraries(peers: pd.DataFrame) -> pd.DataFrame:
+    """Rows of libraries that are surely faster than the sweep's fastest, and ``words`` of that."""
+    rows = peers[peers["speedup_high"] < 1]
+    named = zip(rows["peer"], rows["version"], 1 / rows["speedup"], strict=True)
+    words = [f"{name} ({version}) is {ratio:.2f} times as fast" for name, version, ratio in named]
+    return rows.assign(words=words)
+
+
 def peers_schema(spec: Spec) -> Schema:
     """Schema of libraries in pairs: one row per (GPU, problem, library). ``speedup`` is the
     library's time over that of the sweep's fastest configuration, ``usual_speedup`` over that of

@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from products import STUDY, stencil_project
 from stencil import GPUS, stencil_domain
 
+from launchwise.cli import recommending
 from launchwise.cli.app import main
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.files import write_answers
@@ -40,6 +42,22 @@ def test_a_problem_that_nothing_may_run_says_why(fits):
     assert why_none(domain, Case(GPU, FEASIBLE)) is None
     said = why_none(domain, Case(GPU, INFEASIBLE))
     assert said == "no configuration may run it: n >= 8 * order does not hold"
+
+
+def test_a_library_that_is_faster_is_named(fits_folder, monkeypatch, capsys):
+    monkeypatch.chdir(fits_folder)
+    path = fits_folder / "results" / "peers" / GPU / f"{STUDY}.parquet"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    rows = pd.DataFrame([{**FEASIBLE, "peer": "cublas", "version": "13", "speedup": 0.5}])
+    asked = ["recommend", STUDY, "--gpu", GPU, *(f"{key}={one}" for key, one in FEASIBLE.items())]
+    for high, n, named in ((0.6, 100, True), (1.1, 100, False), (0.6, 99, False)):
+        told = rows.assign(speedup_high=high, n=n)
+        monkeypatch.setattr(recommending, "read_table", lambda path, schema, told=told: told)
+        assert main(asked) == 0
+        said = "; but cublas (13) is 2.00 times as fast"
+        assert (said in capsys.readouterr().out) is named
+    path.unlink()
 
 
 def test_recommend_refuses_such_a_problem_in_one_line(fits_folder, monkeypatch, capsys):

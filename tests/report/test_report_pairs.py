@@ -10,8 +10,9 @@ from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report.answer.in_pairs import back_to_back, gains_in_pairs
 from launchwise.report.blocks import Section
+from launchwise.report.front import finder, index_page
 from tests.support.report_study import study
-from tests.support.shown import rows_of
+from tests.support.shown import rows_of, tables
 
 PAIRED = {
     # The baseline and two others of either size; the baseline is usual.
@@ -147,6 +148,20 @@ def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
         ["fastest", "1", "2.000", "1", "0", "0", "0", "1"],
         ["usual choice", "1", "1.000", "0", "0", "1", "0", "1"],
     ]
+
+
+def test_a_library_that_is_faster_is_named_beside_the_verdict_and_the_answer():
+    made = with_library()
+    rows = made.peers["big"]
+    for factor, slower in ((1.0, 0), (0.25, 1)):
+        ratios = {f"speedup{end}": factor * rows[f"speedup{end}"] for end in ("", "_low", "_high")}
+        known = dataclasses.replace(made, peers={"big": rows.assign(**ratios)}, _known={})
+        (table,) = tables(index_page.sections([known])[-1])
+        said = f"best / cublas {2 * factor:.2f}, slower at {slower} of 1 problem"
+        assert table.rows[0].cells[3].detail == f"2 problems, big; {said}"
+        problem = [rows.iloc[0][name] for name in made.problem_columns]
+        words = "cublas (13) is 2.00 times as fast"
+        assert finder.faster(known) == {"big": [[problem, words]] * slower}
 
 
 OTHERS = {"others": Design(title="narrow blocks alone", candidates={"bx": [32]})}

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -64,6 +65,11 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
         ({"best_on_average": 1.0}, "tune; one fixed choice is as good"),
         ({"best_on_average": 0.9}, "tune; the nearest size's choice is as good"),
         ({"best_on_average": 0.9, "nearest_size": 0.9}, "tune"),
+        # As fast in the mean, and 10 % either way.
+        (
+            {"best_on_average": [0.8, 1.1, 1.1], "nearest_size": 0.9},
+            "tune; undecided beside one fixed choice",
+        ),
     ],
 )
 def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, verdict):
@@ -74,7 +80,10 @@ def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, verdict):
     rows = pd.concat(problems, ignore_index=True)
     own = rows[rows["model"] == model].reset_index(drop=True).assign(gain=1.5, fraction=0.9)
     named = {"oracle": 1.2, "nearest_size": 1.0, **slower}
-    others = [own.assign(model=name, gain=1.5 * factor) for name, factor in named.items()]
+    others = [
+        own.assign(model=name, gain=1.5 * np.resize(factor, len(own)))
+        for name, factor in named.items()
+    ]
     rows = pd.concat([own, *others], ignore_index=True)
     found = index_page.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
     assert found.verdict == verdict

@@ -24,6 +24,7 @@ from launchwise.report.health.sweep_health import Health
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
+from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
 from launchwise.workloads.parts import Value
@@ -106,7 +107,7 @@ def data(
     and configurations are places in their lists. Values that the page offers as a choice have no
     limit among ``limits``. ``sweeps``: how sound those of the report are. ``hosted`` says whether
     host code names macros; ``several`` has a sentence on each variant that replaces several
-    launches; ``doubts``, ``launches``, ``macros``, ``tested``, ``rule``, ``judges``,
+    launches; ``doubts``, ``launches``, ``macros``, ``tested``, ``faster``, ``rule``, ``judges``,
     ``covered`` and ``heldOut`` are what the functions of these names return.
     """
     answers = study.answers
@@ -165,6 +166,7 @@ def data(
         "neutral": dict(study.spec.neutral),
         "baseline": of_baseline,
         "tested": tested(study),
+        "faster": faster(study),
         "rule": between,
         "judges": judges(study.table, gpus),
         "entries": entries,
@@ -353,6 +355,17 @@ def tested(study: StudyData) -> dict[str, list[list[Any]]]:
             for row in records(table[table["status"] == "ok"])
         ]
     return found
+
+
+def faster(study: StudyData) -> dict[str, list[list[Any]]]:
+    """GPU to the problems at which a library beat the sweep's fastest in pairs, with words."""
+    return {
+        gpu: [
+            [[row[name] for name in study.problem_columns], row["words"]]
+            for row in records(faster_libraries(table)[[*study.problem_columns, "words"]])
+        ]
+        for gpu, table in study.peers.items()
+    }
 
 
 def held_out(study: StudyData) -> str:

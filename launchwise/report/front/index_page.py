@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 
-from launchwise.learning.merit import Means, resampled_means
+import pandas as pd
+
+from launchwise.base.robust import EQUAL
+from launchwise.learning.merit import Means, geometric_mean, resampled_means
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text
 from launchwise.report.fields import field, grouped, percents, table_of
@@ -17,6 +20,7 @@ from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import winners
 from launchwise.report.scores import AGAINST_USUAL, of_mean
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.measurements import faster_libraries
 
 
 def sections(
@@ -61,7 +65,7 @@ class TuningGain:
     recommended: float  # by the answering model
     best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
     recommended_interval: Interval
-    # The simplest rule that the recommended is not surely faster than, in words; empty without any.
+    # What is said of the simplest rule that the recommended is not surely faster than; "" of none.
     enough: str = ""
 
     @property
@@ -70,7 +74,7 @@ class TuningGain:
             return "too few problems to tell"
         low, high = self.best_interval
         if low >= LITTLE:
-            return f"tune; {self.enough} is as good" if self.enough else "tune"
+            return f"tune; {self.enough}" if self.enough else "tune"
         return "keep the usual choice" if high < LITTLE else "little to gain"
 
 
@@ -102,20 +106,34 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
         recommended=speeds.get(name, math.nan),
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
         recommended_interval=means.interval(name),
-        enough=next((words for rule, words in RULES.items() if _ties(means, name, rule)), ""),
+        enough=next(filter(None, (_beside(means, name, rule) for rule in RULES)), ""),
     )
 
 
-def _ties(means: Means, name: str, rule: str) -> bool:
-    """Whether a model is not surely faster than a rule over the same problems."""
+def _beside(means: Means, name: str, rule: str) -> str:
+    """What a model gains over a rule on the same problems; empty where it is surely faster."""
     ratio = means.ratio(name, rule) if rule in means.methods and rule != name else None
-    return ratio is not None and ratio[0] <= 1
+    if ratio is None or ratio[0] > 1:
+        return ""
+    good = ratio[1] <= 1 + EQUAL
+    return f"{RULES[rule]} is as good" if good else f"undecided beside {RULES[rule]}"
+
+
+def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
+    """The sweep's fastest beside each library, over the problems that both ran in pairs."""
+    rows = study.peers[gpu] if gpu in study.peers else pd.DataFrame({"peer": []})
+    for name, own in rows.groupby("peer"):
+        known = own[own["speedup"].notna()]
+        mean, slower = geometric_mean(known["speedup"].to_numpy()), len(faster_libraries(known))
+        said = f"best / {name} {wording.fixed(mean, 2)}"
+        yield f"{said}, slower at {slower} of {wording.plural(len(known), 'problem')}"
 
 
 GAIN_NOTE = (
     "Best and recommended are relative to the usual choice, over test problems of each study's "
     "first split on its first whole card (geometric means, bootstrap over problems). As good: the "
-    "interval of the recommended over this rule holds 1."
+    f"recommended is surely at most {100 * EQUAL:g} % faster than this rule; undecided: the "
+    "interval of their ratio holds 1. Beside libraries: in pairs, all problems."
 )
 
 
@@ -156,7 +174,8 @@ def _overview(studies: Sequence[StudyData]) -> Table:
             return Cell(MISSING if study else "")
         if part == "verdict":
             tried = wording.plural(one.problems, "problem")
-            return Cell(one.verdict, detail=f"{tried}, {one.gpu}")
+            said = [f"{tried}, {one.gpu}", *(_libraries(study, one.gpu) if study else ())]
+            return Cell(one.verdict, detail="; ".join(said))
         between = getattr(one, f"{part}_interval")
         detail = "" if between is None else wording.interval(between, 2)
         return Cell(wording.fixed(getattr(one, part), 2), detail=detail)

@@ -217,6 +217,9 @@
     const speed_ = isUsual ? "it was the usual choice" : `${times} times the speed of the usual choice${between}`;
     return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(fraction)} of the best speed; ${speed_}.`, "tested")];
   };
+  const libraries = (data, context, asked) => (Object.hasOwn(data.faster, context.gpu) ? data.faster[context.gpu] : [])
+    .filter(([problem]) => problem.every((one, k) => one === asked[k]))
+    .map(([, words]) => element("p", `A library beats the fastest measured configuration, in pairs: ${words}.`, "notice"));
   // What is in doubt of the sweep, and whether it touches this answer.
   const doubt = (data, entry, context) => {
     if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND]) return [];
@@ -278,7 +281,7 @@
     made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
-    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
+    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
     made.push(...landscape(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
