@@ -74,6 +74,11 @@ def test_the_usual_choice_as_the_fastest_is_a_tie_that_counts():
     assert row[3:10] == ["2", "1.095", "1.000", "1.200", "1", "0", "1"]
 
 
+def test_every_gain_names_the_timer_of_its_rounds():
+    made = paired(timer=["events"] * 3 + ["graph"] * 3)
+    assert [row[-2] for row in every(made)] == ["events", "graph"]
+
+
 def test_every_problem_has_its_fastest_and_the_verdict():
     assert [row[3:8] for row in every(paired(gain_low=[1.0, 1.99, 1.4, 1.0, 0.9, 1.1]))] == [
         ["2.000", "1.990 to 2.010", FASTER, "17", "3"],
@@ -120,7 +125,7 @@ def with_library():
     problem = made.sweeps["big"][made.problem_columns].iloc[[0, 3]].reset_index(drop=True)
     rows = problem.assign(
         peer="cublas", version="13", reason=["", "no memory"], time_ms=[2.0, np.nan], rounds=[10, 0]
-    ).assign(thrown=0, throttle="")
+    ).assign(thrown=0, throttle="", timer="graph")
     for name, factor in (("speedup", 2.0), ("usual_speedup", 1.0)):
         for end, width in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
             rows[f"{name}{end}"] = [factor + width, np.nan]

@@ -33,7 +33,9 @@ NOTE = (
     "configuration, it is 1. Discarded: SM clocks differ by more than "
     f"{100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card back. A "
     "power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another visit, "
-    f"those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1."
+    f"those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1. One timer "
+    "took all rounds of a problem, of short runs not always that of the sweep: events hold what "
+    "the host's launch takes, replayed graphs do not."
 )
 
 OVERVIEW = [
@@ -68,6 +70,7 @@ EVERY = [
     field("verdict", "verdict"),
     field("rounds", "rounds", wording.count, "kept"),
     field("discarded", "thrown", wording.count, "pairs"),
+    field("timer", "timer"),
     field("remark", "remark"),
 ]
 
@@ -125,6 +128,7 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
         "verdict": MISSING if np.isnan(gain) else outcome(low, high),
         "rounds": row["rounds"] - row["thrown"],
         "thrown": row["thrown"],
+        "timer": row["timer"],
         "capped": "sw_power_cap" in str(row["throttle"]).split("+"),
         **{"configuration": "", "other": "", "remark": "", **said},
     }
