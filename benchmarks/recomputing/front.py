@@ -119,7 +119,8 @@ def _libraries(one: Material, gpu: str) -> Iterator[str]:
     for name in sorted(set(rows["peer"])):
         known = rows[(rows["peer"] == name) & rows["speedup"].notna()]
         mean, slower = geometric_mean(known["speedup"].tolist()), (known["speedup_high"] < 1).sum()
-        yield f"; best / {name} {mean:.2f}, slower at {slower} of {len(known)} problems"
+        said = name if one.settings.peer_kinds else f"{name} {mean:.2f}"
+        yield f"; best / {said}, slower at {slower} of {len(known)} problems"
 
 
 def _speed(one: Material, key: tuple[object, ...]) -> float:

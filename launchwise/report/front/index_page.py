@@ -125,8 +125,9 @@ def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
     for name, own in rows.groupby("peer"):
         known = own[own["speedup"].notna()]
         mean, slower = geometric_mean(known["speedup"].to_numpy()), len(faster_libraries(known))
-        said = f"best / {name} {wording.fixed(mean, 2)}"
-        yield f"{said}, slower at {slower} of {wording.plural(len(known), 'problem')}"
+        # Kinds of problems that a library serves otherwise have no mean in common.
+        said = str(name) if study.settings.peer_kinds else f"{name} {wording.fixed(mean, 2)}"
+        yield f"best / {said}, slower at {slower} of {wording.plural(len(known), 'problem')}"
 
 
 GAIN_NOTE = (
