@@ -167,14 +167,12 @@ configuration that chose the entrants of pairs, where there is one."""
 
 
 def _swept_ms(sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> np.ndarray:
-    found = sweep["time_ms"].to_numpy(dtype=float, copy=True)
-    disturbed = (sweep["relative_error"] > DISTURBED).to_numpy()
-    if pairs is None or not disturbed.any():
-        return found
-    rows = sweep.loc[disturbed, _keys(spec)]
-    earlier = rows.merge(pairs[[*_keys(spec), "sweep_ms"]], on=_keys(spec), how="left")["sweep_ms"]
-    found[disturbed] = np.where(earlier.isna(), found[disturbed], earlier)
-    return found
+    swept_ms, keys = sweep["time_ms"].to_numpy(dtype=float), _keys(spec)
+    if pairs is None:
+        return swept_ms
+    earlier = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
+    disturbed = (sweep["relative_error"] > DISTURBED).to_numpy() & earlier.notna().to_numpy()
+    return np.where(disturbed, earlier, swept_ms)
 
 
 def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
