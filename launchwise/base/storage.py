@@ -182,7 +182,7 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
         raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
 
 
-FAR = re.compile(r"\d{19}|e[+-]?\d{3}", re.IGNORECASE)  # Part of each number that may be too large
+FAR = re.compile(r"(^|[\s:,\[-])(\d{19}|[\d.]+e[+-]?\d{3})", re.I)  # May be too large a number
 
 
 def read_json(path: str | Path) -> Any:

@@ -174,6 +174,9 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path, value):
         (b'{"a": 1, "a": 2}', "is not JSON: 'a' is given twice"),
         (b"[NaN]", "is not JSON"),
         (b"[-Infinity]", "is not JSON"),
+        (b"1e999", "is not JSON: 1e999 is larger"),
+        (b'{"a":-1.5E+999}', "is not JSON: -1.5E+999 is larger"),
+        (b"9223372036854775808", "is not JSON: 9223372036854775808... is no integer"),
     ],
 )
 def test_json_that_cannot_be_read_is_one_line(tmp_path, content, said):
