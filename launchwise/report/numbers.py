@@ -13,7 +13,6 @@ from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import (
-    DEFAULT_ERROR,
     OF_ROUNDS,
     fastest_rows,
     is_baseline,
@@ -68,11 +67,11 @@ def winners(study: StudyData) -> pd.DataFrame:
     ``best_energy_j``, ``baseline_ms`` and so on); ``surest_ms`` and ``surest_error`` of the one
     that is most surely fast (:func:`launchwise.tables.rows.surest`); ``alike``, how many cannot be
     told apart from the best, itself among them, the ``basis`` of its time, and whether the host's
-    clock took it (``by_host``); ``gain`` = baseline over best; ``noise`` = relative standard error
-    of baseline over surest; ``rate`` in 1e9 items a second; ``limit_share`` = share of the measured
-    copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and its FLOP take
-    at the GPU's measured ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`);
-    ``configurations``; and ``configuration``, the name of the best one.
+    clock took it (``by_host``); ``gain`` = baseline over best; ``rate`` in 1e9 items a second;
+    ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the
+    problem's least bytes and its FLOP take at the GPU's measured ceilings (see
+    :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
+    the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -91,11 +90,9 @@ def winners(study: StudyData) -> pd.DataFrame:
     start = start.rename(columns={name: f"baseline_{end}" for name, end in of_row.items()})
     found = best.merge(start, on=key, how="left", validate="one_to_one")
     found["gain"] = found["baseline_ms"] / found["best_ms"]
-    errors = found[["surest_error", "baseline_error"]].fillna(DEFAULT_ERROR)
-    found["noise"] = np.hypot(errors["surest_error"], errors["baseline_error"])
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
     own += ["surest_ms", "surest_error"]
-    columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain", "noise"]
+    columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain"]
     columns += ["rate", "limit_share", "bytes_ms", "flop_ms", "configurations"]
     found = _with_work(found, study)[columns]
     return found.assign(configuration=configuration_names(found, spec))

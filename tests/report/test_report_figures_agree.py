@@ -92,7 +92,8 @@ def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made):
         }  # fmt: skip
         asked = settings(splits={"sizes": split})
         both = dataclasses.replace(made, sweeps=sweeps, settings=asked, _known={})
-        return card_ratios.of_study(both)["big", "big.sm4"].said
+        one = card_ratios.of_study(both)["big", "big.sm4"]
+        return f"{one.number} ({wording.interval(one.interval)}, {one.counted}{one.verdict})"
 
     assert re.search(r"1\.00 \((0\.9\d\d|1\.000) to 1\.0\d\d, 7 problems, tie\)", said(1.0, 0.01))
     assert re.search(r" \(0\.9\d\d to 1\.0\d\d, 7 problems, undecided\)", said(1.0, 0.05))

@@ -52,12 +52,9 @@ def every(made, over="usual choice"):
 def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
     # The square root of 2 and 1.2: the sweep's fastest, not that of the rounds, whose gain of 1.25
     # they chose themselves. 3 of 30 pairs are discarded.
-    # Sweep: 2 / 1 against 2 in pairs, 8 / 5 against 1.2.
     (row,) = overview(paired())
     assert row[3:11] == ["2", "1.549", "1.200", "2.000", "2", "0", "0", "0"]
-    assert row[11:] == ["10.0", "0", "0", "1.167", "1.333"]
-    (baseline,) = overview(paired(), "baseline")
-    assert baseline[-2:] == ["–", "–"]
+    assert row[11:] == ["10.0", "0", "0"]
 
 
 def test_the_fastest_of_the_sweep_may_be_slower_in_pairs():

@@ -53,11 +53,6 @@ OVERVIEW = [
     field("discarded", "thrown", wording.percent, "% of pairs"),
     field("under a power cap", "capped", percents(0), "% of problems"),
     field("failed", "failed", wording.count, "problems"),
-    *grouped(
-        "sweep gain / paired gain",
-        field("median", "median", wording.fixed),
-        field("largest", "overestimated", wording.fixed),
-    ),
 ]
 
 EVERY = [
@@ -104,7 +99,6 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
         known = members[members["gain"].notna()]
         said = Counter(known["verdict"])
         tried = (members["rounds"] + members["thrown"]).sum()
-        ratio = _sweep_over_pairs(study, gpu) if over == USUAL else pd.Series(dtype=float)
         yield {
             **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},
             "mean": geometric_mean(known["gain"].to_numpy()),
@@ -114,8 +108,6 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
             "thrown": members["thrown"].sum() / tried if tried else float("nan"),
             "capped": known["capped"].mean(),
             "failed": len(members) - len(known),
-            "median": ratio.median(),
-            "overestimated": ratio.max(),
         }
 
 
@@ -144,15 +136,6 @@ def _over_choices(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
         for row in rows:
             name = wording.configuration(row, study.spec)
             yield _row(study, row, ratio, of=FASTEST, over=over, configuration=name)
-
-
-def _sweep_over_pairs(study: StudyData, gpu: str) -> pd.Series:
-    """Gain of the sweep's fastest over the usual choice by its rows, divided by that in pairs."""
-    pairs, columns = study.pairs[gpu], study.problem_columns
-    usual = pairs.loc[with_role(pairs, "usual"), [*columns, "sweep_ms"]]
-    best = fastest_of_sweep(pairs)
-    both = best[~with_role(best, "usual")].merge(usual, on=columns, suffixes=("", "_of_usual"))
-    return (both["sweep_ms_of_usual"] / both["sweep_ms"] / both["gain"]).dropna()
 
 
 def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:

@@ -20,8 +20,8 @@ from launchwise.base.literals import csv_table
 from launchwise.base.robust import FASTER, SLOWER, outcome
 from launchwise.gpus.datasheets import Price
 from launchwise.learning.merit import FEWEST, SHARE
-from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Figure, Panel, Section, Table, Text
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Section, Table, Text
 from launchwise.report.fields import Field, decimals, field, table_of
 from launchwise.report.gpus.gpu_attributes import predicted_choices
 from launchwise.report.numbers import records, winners
@@ -85,12 +85,6 @@ class CardRatio:
     def number(self) -> str:
         """The ratio as every page shows it."""
         return wording.number(self.ratio, 2) if self.predicted else wording.fixed(self.ratio, 2)
-
-    @property
-    def said(self) -> str:
-        """``1.36 (1.336 to 1.385, 66 problems)``."""
-        between = "" if self.interval is None else f"{wording.interval(self.interval)}, "
-        return f"{self.number} ({between}{self.counted}{self.verdict})"
 
 
 def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:
@@ -256,7 +250,7 @@ def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
 
 
 def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Section | None:
-    """A picture and a table for every two whole cards; None without any."""
+    """A table for every two whole cards; None without any."""
     pairs: dict[tuple[str, str], list[CardRatio]] = {}
     for each in of_whole_cards(studies):
         pairs.setdefault((each.gpu, each.other), []).append(each)
@@ -269,7 +263,6 @@ def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Sectio
         over = field("over", lambda each: titles[each.name])
         fields = [over, *FIGURES, *_prices(gpu, other, prices)]
         blocks.append(table_of(f"{gpu} over {other}", fields, found))
-        blocks.append(_drawn(found, titles))
     return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
 
 
@@ -292,40 +285,6 @@ def of_pairs(found: Sequence[CardRatio]) -> Table:
     """Ratios of a study's cards, a row per pair."""
     pair = field("cards", lambda each: f"{each.gpu} over {each.other}")
     return table_of("How much faster", [pair, *FIGURES], found)
-
-
-def _drawn(shown: Sequence[CardRatio], titles: Mapping[str, str]) -> Figure:
-    gpu, other = shown[0].gpu, shown[0].other
-    limits = [each.interval or (each.ratio, each.ratio) for each in shown]
-    places = list(range(len(shown)))
-    names = [titles[each.name] for each in shown]
-    traces = [theme.rule([1, 1], [-0.5, len(shown) - 0.5], "dot")]
-    traces += [theme.rule(ends, [at, at], "solid", 2) for at, ends in enumerate(limits)]
-    for is_all in (False, True):
-        drawn = [at for at in places if (shown[at].over == ALL) == is_all]
-        traces.append(
-            theme.dots(
-                [shown[at].ratio for at in drawn],
-                drawn,
-                name="",
-                colour_=theme.colour(int(is_all)),
-                size=12 if is_all else 8,
-                opacity=1,
-                hover=[f"{names[at]}: {shown[at].said}" for at in drawn],
-                template="%{text}",
-            )
-        )
-    ratios = [each.ratio for each in shown]
-    x = theme.log_axis(f"time on {other} / time on {gpu}", [1, *ratios, *np.ravel(limits)])
-    y = theme.axis("", tickvals=places, ticktext=names, range=[len(shown) - 0.5, -0.5])
-    return Figure(
-        id=f"ratio-{theme.slug(gpu)}-{theme.slug(other)}",
-        caption=f"How much faster {gpu} is than {other}: geometric means and 95 % intervals.",
-        alt="Points with intervals; the table below has their numbers.",
-        panels=[Panel("", traces, theme.layout(x, y))],
-        height=90 + 26 * len(shown),
-        limit=820,
-    )
 
 
 def csv_text(studies: Sequence[StudyData]) -> str:
