@@ -31,9 +31,10 @@ from launchwise.workloads.spec import Spec
 UNMEASURED = 12
 """Most problems that are asked for on a GPU without measurements: a model has to answer each."""
 
-DRAWN = 16  # Drawn problems of a kind, for each fourfold of another size that varies
+DRAWN = 32  # Drawn problems of a kind, for each fourfold of another size that varies
 TRIES = 4  # Draws for each problem that is wanted
-MOST_DRAWN = 256  # Most drawn problems a GPU
+MOST_DRAWN = 512  # Most drawn problems a GPU
+LISTED = 2  # One in so many has an entry; judges learn from all
 
 Declared = Mapping[str, Range | list[Value]]
 """Parameter of a problem to its range, or its values."""
@@ -164,6 +165,7 @@ def answer_table(
     few = [gpu for gpu in learnt if domain.profiles[gpu].is_slice]
     drawn = answerable(final, [gpu for gpu in learnt if gpu not in few], problems)
     drawn += answerable(final, few, problems[: len(problems) // SLICE_SHARE])
+    listed = {tuple(problem.values()) for problem in problems[::LISTED]}
     known = known_cases(final)
     keys = {case.key for case in known}
     loaded = [load.problem(one) for one in load.counts][:MOST_DRAWN] if load else []
@@ -171,6 +173,8 @@ def answer_table(
     asked = [case for case in asked if case.key not in keys]
     keys |= {case.key for case in asked}
     drawn = [case for case in drawn if case.key not in keys]
+    unlisted = [case for case in drawn if tuple(case.problem.values()) not in listed]
+    drawn = [case for case in drawn if tuple(case.problem.values()) in listed]
     others = answerable(final, [gpu for gpu in names if gpu not in learnt], spread_problems(final))
     judged: list[pd.DataFrame] = []
     found = answers(final, [*known, *others], SUGGESTIONS, least_gain, processes)
@@ -178,6 +182,7 @@ def answer_table(
     found += answers(final, [*asked, *first], 1, least_gain, processes, judged)
     among = _chosen(found, domain)
     found += answers(final, rest, 1, least_gain, processes, judged, among)
+    answers(final, unlisted, 1, least_gain, processes, judged, among)
     places = {gpu: place for place, gpu in enumerate(names)}
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
     configurations: Places = {}
