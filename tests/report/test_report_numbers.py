@@ -7,7 +7,7 @@ import pytest
 
 from launchwise.report.models.model_tables import tables_of, verdicts
 from launchwise.report.models.transfer import losses_by_transfer
-from launchwise.report.numbers import DEFAULT_ERROR, single_best, winners
+from launchwise.report.numbers import single_best, winners
 from launchwise.report.scores import (
     best_model,
     null_accuracy,
@@ -37,21 +37,21 @@ def test_winners_hold_best_gain_rate_and_share_of_the_limit():
     # 100^3 points in 1 ms; 16 bytes a point of 1000 GB/s.
     assert small["rate"] == pytest.approx(1.0)
     assert small["limit_share"] == pytest.approx(0.016)
-    assert small["noise"] == pytest.approx(math.sqrt(2) * 0.001)
+    assert small["best_error"] == pytest.approx(0.001)
     assert small["configurations"] == 3
     large = row(best, gpu="big", n=202)
     assert large["bx"] == WIDE["bx"]
     assert large["rate"] == pytest.approx(2.0)
 
 
-def test_noise_of_a_gain_is_of_the_best_row_itself():
+def test_the_error_of_the_best_is_of_the_best_row_itself():
     made = study()
     rows = made.measured
     best = rows.groupby(["gpu", "n"])["time_ms"].transform("min") == rows["time_ms"]
     # Launched once: it has no error of its own, and must not borrow the next configuration's.
     made.measured = rows.assign(error=rows["error"].mask(best, math.nan))
     small = row(winners(made), gpu="big", n=102)
-    assert small["noise"] == pytest.approx(math.hypot(DEFAULT_ERROR, 0.001))
+    assert math.isnan(small["best_error"])
 
 
 def test_single_best_has_the_highest_geometric_mean_fraction():
