@@ -1,5 +1,6 @@
 """``launchwise new`` from a Python file with functions of Triton, as people write them."""
 
+import re
 import shutil
 import textwrap
 from pathlib import Path
@@ -63,17 +64,19 @@ def of_text(tmp_path, text, *options):
 
 
 def fill_in(folder, name):
-    """What the draft asks for: a reference."""
+    """What the draft asks for: a reference, and ranges that have the sizes of this file."""
+    spec = folder / "spec.yaml"
+    text = spec.read_text()
+    for word in PROBLEMS[name].split():
+        size, value = word.split("=")
+        least = rf"\g<1>{min(int(value), 16)}"
+        text = re.sub(rf"({size}: {{type: integer, minimum: )16", least, text)
     own = DATA / "triton_references" / f"{name}.py"
-    if not own.exists():
-        return
-    shutil.copy(own, folder / "reference.py")
-    if "def same(" in own.read_text():
-        spec = folder / "spec.yaml"
-        text = spec.read_text()
-        spec.write_text(
-            text.replace('file: "reference.py:expected"', 'compare: "reference.py:same"')
-        )
+    if own.exists():
+        shutil.copy(own, folder / "reference.py")
+        if "def same(" in own.read_text():
+            text = text.replace('file: "reference.py:expected"', 'compare: "reference.py:same"')
+    spec.write_text(text)
 
 
 @pytest.mark.triton
