@@ -127,10 +127,10 @@
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
   const offOf = (data, entry) => fromDatasheet(data, entry) ? `, ${data.off}` : "";
-  const time = (data, entry) => {
+  const time = (data, entry, far) => {
     const off = offOf(data, entry);
     if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${unsure(data, entry, entry[LOW])}${off}.`;
-    return fromDatasheet(data, entry) ? sentence(data.words.link) : "Its time is not known.";
+    return fromDatasheet(data, entry) && far === 1 ? sentence(data.words.link) : "Its time is not known.";
   };
 
   // What else comes with an answer of the model: how such answers did on GPUs that were held out.
@@ -267,7 +267,7 @@
     heading.append(element("strong", words(entry)));
     made.push(heading);
     const listed = found.near === entry;
-    made.push(element("p", `${time(data, entry)} ${speed(data, entry, context)}`));
+    made.push(element("p", `${time(data, entry, found.far)} ${speed(data, entry, context)}`));
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
