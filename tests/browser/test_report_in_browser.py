@@ -337,7 +337,7 @@ def test_times_from_a_datasheet_say_how_far_they_may_be_off(browser, tmp_path):
     domain = Domain(made.spec, {**made.profiles, "card": card})
 
     def predicted(name, time_ms):
-        answer = {**made.answers[0], "gpu": "card", "time_ms": time_ms, "interval_ms": None}
+        answer = {**made.answers[0], "gpu": "card", "time_ms": time_ms, "time_low_ms": None}
         table = named_table([*made.answers, answer], domain, name)
         return dataclasses.replace(
             made, name=name, table=table, described={"card": card}, _known={}
