@@ -211,7 +211,7 @@ def _device(gpu: str, final: Final) -> Device:
     return Device(
         gpu,
         (profile.device_name,),
-        exported_facts(profile),
+        tuple(exported_facts(profile).values()),
         drivers=tuple(told.get("drivers", ())),
         toolkits=tuple(told.get("toolkits", ())),
         days=tuple(told.get("days", ())),

@@ -89,6 +89,10 @@ class Device:
     days: tuple[str, ...] = ()  # first and last day of measurements, YYYY-MM-DD; likewise
 
     @property
+    def named_facts(self) -> dict[str, int]:
+        return dict(zip(EXPORTED_FACTS, self.facts, strict=True))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names by which it is looked up."""
         return (self.name, *self.cuda_names)

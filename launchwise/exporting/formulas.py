@@ -44,10 +44,10 @@ EXPORTED_FACTS = (
 """Facts of a GPU that exported code has: those of constraints, and the whole ones of features."""
 
 
-def exported_facts(profile: GpuProfile) -> tuple[int, ...]:
-    """:data:`EXPORTED_FACTS` of a GPU."""
+def exported_facts(profile: GpuProfile) -> dict[str, int]:
+    """:data:`EXPORTED_FACTS` of a GPU, by their names."""
     facts = {**profile.features(), **gpu_facts(profile.model_dump())}
-    return tuple(int(facts[name]) for name in EXPORTED_FACTS)
+    return {name: int(facts[name]) for name in EXPORTED_FACTS}
 
 
 LARGEST_POWER = 16

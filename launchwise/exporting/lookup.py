@@ -37,7 +37,7 @@ import pandas as pd
 from pydantic import ConfigDict
 
 from launchwise.base.vectors import Columns
-from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio, exported_facts
+from launchwise.exporting.formulas import Ratio, exported_facts
 from launchwise.learning.answers import Interval
 from launchwise.learning.boosters import BoostingParameters, boosted, lightgbm_trees
 from launchwise.learning.features import Domain
@@ -141,10 +141,7 @@ class Judged:
     def values(self) -> np.ndarray:
         """Features of every row: float64, shape (rows, features)."""
         spec = self.domain.spec
-        facts = {
-            gpu: dict(zip(EXPORTED_FACTS, exported_facts(one), strict=True))
-            for gpu, one in self.domain.profiles.items()
-        }
+        facts = {gpu: exported_facts(one) for gpu, one in self.domain.profiles.items()}
         columns = Columns(spec.derived, {**arrays(self.rows, spec), **of_gpus(self.rows, facts)})
         return np.column_stack([ratios(columns, each) for each in self.features])
 

@@ -20,12 +20,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import write_sealed_json
 from launchwise.base.vectors import Columns
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
-from launchwise.exporting.formulas import (
-    EXPORTED_FACTS,
-    ExportedFormulas,
-    kind_of,
-    name_kinds,
-)
+from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
@@ -193,7 +188,7 @@ class AnswerTable:
         problem, usual = self.problem(asked), self.usual_choice(self.problem(asked))
         near = sorted(own, key=lambda one: distance(asked, one.problem))
         device, entry = self.devices[near[0].device], near[0]
-        facts = dict(zip(EXPORTED_FACTS, device.facts, strict=True))
+        facts = device.named_facts
         places = self.stored.candidates if device.judge else [one.choice for one in near]
         moved = (self._moved(place, problem, facts) for place in places)
         named = [usual, *moved] if device.judge else moved
@@ -260,7 +255,7 @@ class AnswerTable:
             name: np.array(values, dtype=object if name in self.texts else np.int64)
             for name, values in zip(names, zip(*rows, strict=True), strict=True)
         }
-        facts = dict(zip(EXPORTED_FACTS, self.devices[device].facts, strict=True))
+        facts = self.devices[device].named_facts
         return Columns(dict(self.formulas.derived), {**arrays, **facts})
 
     def losses(self, judge: Judge, columns: Columns) -> np.ndarray:

@@ -79,7 +79,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Value]:
 
 def _device(name: str, domain: Domain) -> Device:
     profile = domain.profiles[name]
-    return Device(name, (profile.device_name,), exported_facts(profile))
+    return Device(name, (profile.device_name,), tuple(exported_facts(profile).values()))
 
 
 def write_lookup(product: Path, domain: Domain) -> None:

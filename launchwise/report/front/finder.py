@@ -13,7 +13,6 @@ from typing import Any
 
 from launchwise.base.nested import is_simple, nested
 from launchwise.exporting.entries import Device
-from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
@@ -193,7 +192,7 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
         "work": list(map(nested, formulas.work)),
         "features": [[nested(text) for text in both] for both in stored.features],
         "candidates": [place(stored.configurations[one]) for one in stored.candidates],
-        "facts": [dict(zip(EXPORTED_FACTS, one.facts, strict=True)) for one in devices],
+        "facts": [one.named_facts for one in devices],
         "between": [[one.between_ms, one.between_gain] for one in devices],
         "reached": [one.tested.words if one.tested else "" for one in devices],
         "leastGain": stored.least_gain,
