@@ -192,13 +192,13 @@ def read_json(path: str | Path) -> Any:
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
     # Calls per number take a third of the time.
-    whole_, real = (_integer, _real) if FAR.search(text) else (None, None)
+    integer, real = (_integer, _real) if FAR.search(text) else (None, None)
     try:
         return json.loads(
             text,
             object_pairs_hook=_object,
             parse_constant=_no_number,
-            parse_int=whole_,
+            parse_int=integer,
             parse_float=real,
         )
     except RecursionError as error:
