@@ -35,6 +35,7 @@ DRAWN = 32  # Drawn problems of a kind, for each fourfold of another size that v
 TRIES = 4  # Draws for each problem that is wanted
 MOST_DRAWN = 512  # Most drawn problems a GPU
 LISTED = 2  # One in so many has an entry; judges learn from all
+MOST_LOADED = 256  # Most problems of a load that have an entry of their own
 
 Declared = Mapping[str, Range | list[Value]]
 """Parameter of a problem to its range, or its values."""
@@ -165,24 +166,24 @@ def answer_table(
     few = [gpu for gpu in learnt if domain.profiles[gpu].is_slice]
     drawn = answerable(final, [gpu for gpu in learnt if gpu not in few], problems)
     drawn += answerable(final, few, problems[: len(problems) // SLICE_SHARE])
-    listed = {tuple(problem.values()) for problem in problems[::LISTED]}
     known = known_cases(final)
     keys = {case.key for case in known}
-    loaded = [load.problem(one) for one in load.counts][:MOST_DRAWN] if load else []
+    loaded = [load.problem(one) for one in load.counts][:MOST_LOADED] if load else []
     asked = answerable(final, [gpu for gpu in learnt if gpu not in few], loaded)
     asked = [case for case in asked if case.key not in keys]
     keys |= {case.key for case in asked}
     drawn = [case for case in drawn if case.key not in keys]
-    unlisted = [case for case in drawn if tuple(case.problem.values()) not in listed]
-    drawn = [case for case in drawn if tuple(case.problem.values()) in listed]
+    own = {tuple(problem.values()) for problem in problems[::LISTED]}
+    listed = [case for case in drawn if tuple(case.problem.values()) in own]
+    unlisted = [case for case in drawn if tuple(case.problem.values()) not in own]
     others = answerable(final, [gpu for gpu in names if gpu not in learnt], spread_problems(final))
     judged: list[pd.DataFrame] = []
     found = answers(final, [*known, *others], SUGGESTIONS, least_gain, processes)
-    first, rest = drawn[::FULLY_ASKED], [one for at, one in enumerate(drawn) if at % FULLY_ASKED]
+    first, rest = listed[::FULLY_ASKED], [one for at, one in enumerate(listed) if at % FULLY_ASKED]
     found += answers(final, [*asked, *first], 1, least_gain, processes, judged)
     among = _chosen(found, domain)
-    found += answers(final, rest, 1, least_gain, processes, judged, among)
-    answers(final, unlisted, 1, least_gain, processes, judged, among)
+    both = answers(final, [*rest, *unlisted], 1, least_gain, processes, judged, among)
+    found += both[: len(rest)]
     places = {gpu: place for place, gpu in enumerate(names)}
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
     configurations: Places = {}
