@@ -21,10 +21,11 @@ def compare(materials: Sequence[Material], ledger: Ledger) -> None:
         table = ledger.table("times", f"results/times/*/{one.name}.parquet")
         for gpu in one.gpus:
             path = f"sweeps/{gpu}/{one.settings.workload}.parquet"
-            sweep = pd.read_parquet(
-                one.results / path, columns=[*one.spec.key_columns, "time_ms", "status"]
-            )
+            columns = [*one.spec.key_columns, "time_ms", "status", "relative_error"]
+            sweep = pd.read_parquet(one.results / path, columns=columns)
             pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
+            if pairs is not None:
+                sweep["time_ms"] = _undisturbed(sweep, pairs, one.spec.key_columns)
             _times(one, gpu, sweep, pairs, table)
             if pairs is not None and one.answers:
                 _usual(one, pairs, ledger.table("times", f"results/pairs/*/{one.name}.parquet"))
@@ -44,7 +45,9 @@ def _times(
     basis = pd.Series("sweep", index=own.index).where(judged.notna(), "")
     if pairs is not None:
         keys = one.spec.key_columns
-        known = pairs.loc[pairs["gain"].notna(), [*keys, "gain"]]
+        # What ran alone has no rounds.
+        compared = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+        known = compared[[*keys, "gain"]]
         gain = own[keys].merge(known, on=keys, how="left")["gain"].where(judged.notna())
         # Of all that ran, whether or not the study takes it for a candidate.
         ran = known.merge(sweep[sweep["status"].isin(TIMED)], on=keys)
@@ -55,12 +58,19 @@ def _times(
         )["level"]
         judged = (level / gain).where(gain.notna(), judged)
         basis = basis.mask(gain.notna(), "pairs")
-        limits = own[keys].merge(_rounds(pairs[pairs["gain"].notna()], one), on=keys, how="left")
+        limits = own[keys].merge(_rounds(compared, one), on=keys, how="left")
         for name in ("rounds_low_ms", "rounds_high_ms"):
             table.rounded(f"{gpu}, {name}", own[name], list(level * limits[name]), DIGITS)
     shown = own["time_ms"].where(own["status"].isin(TIMED))
     table.rounded(f"{gpu}, judged times", shown, list(judged), DIGITS)
     table.same(f"{gpu}, basis", list(own["basis"].where(shown.notna(), "")), list(basis))
+
+
+def _undisturbed(sweep: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.Series:
+    """Times of a sweep; where the median errs by more than a tenth, that of the row by which the
+    configuration came into its pairs."""
+    earlier = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
+    return sweep["time_ms"].mask((sweep["relative_error"] > 0.1) & earlier.notna(), earlier)
 
 
 def _rounds(pairs: pd.DataFrame, one: Material) -> pd.DataFrame:

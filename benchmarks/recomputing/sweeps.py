@@ -20,6 +20,7 @@ MOST_THROTTLED, MEDIAN_DRIFT, LARGEST_DRIFT, MOST_HUNG, MOST_MIXED = 0.05, 0.02,
 THROTTLED = {"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 """Reasons of NVML for lower clocks that are power or heat."""
 
+REPEATED = ("ok", "unverified")  # Statuses of rows that were timed repeatedly
 HUNG = ("timeout", "out_of_memory")
 LONGEST_ROW_S = 120.0  # more between two rows is a pause between sessions
 
@@ -74,7 +75,7 @@ class Sweep:
     @cached_property
     def timed(self) -> pd.DataFrame:
         """Rows that were timed repeatedly; ``throttled`` as :func:`_throttled`."""
-        timed = self.rows[self.rows["status"] == "ok"]
+        timed = self.rows[self.rows["status"].isin(REPEATED)]
         return timed.assign(throttled=timed["throttle"].map(_throttled).astype(float))
 
     @cached_property
@@ -136,7 +137,7 @@ class Sweep:
         exceeded = [name for name, multiple in self.multiples.items() if multiple > 1]
         over = []
         for _, own in self.rows.groupby(self.spec.problem_columns):
-            timed = self.timed.loc[own.index[own["status"] == "ok"]]
+            timed = self.timed.loc[own.index[own["status"].isin(REPEATED)]]
             cards = float(timed["card"].nunique())
             multiples = {**self._multiples(own, timed), "mixed": cards}
             known = [multiples[name] for name in exceeded if not np.isnan(multiples[name])]
