@@ -115,11 +115,6 @@ class Indices:
                 found.append(one)
         return found
 
-    def is_compared(self, axis: str) -> bool:
-        """Whether anything that depends on ``blockIdx`` along an axis is compared."""
-        names = (name for one in self.comparisons for name in names_of(one.index))
-        return any(f"blockIdx.{axis}" in name for name in names)
-
     def strides_over_grid(self, axis: str) -> bool:
         """Whether a loop goes on by the size of the grid along an axis."""
         names = {name for step in self.steps.values() for name in names_of(step)}

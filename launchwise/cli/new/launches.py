@@ -147,8 +147,7 @@ def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
     return {tuple(name for name in term if name in known): factor}
 
 
-_UNBOUNDED = "the kernel has no bound"
-_UNCLEAR = "how many elements do its bounds allow?"
+_UNBOUNDED = "no bound of the kernel says how many elements"
 
 
 def draft_grid(indices: Indices, launch: Launch, sizes: Sizes) -> tuple[list[str], str]:
@@ -172,8 +171,7 @@ def _length(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[
     # `i < n - 1` may be the bound of a neighbour alone: of `x[i + 1]`.
     texts = [text for one, text in bounds if text and min(one.bound.values()) > 0]
     if not texts:
-        whole = _unbounded(indices, axis, launch, sizes)
-        return whole, _UNCLEAR if indices.is_compared(axis) else _UNBOUNDED
+        return _unbounded(indices, axis, launch, sizes), _UNBOUNDED
     # Bounds that differ by more than a constant.
     leading = {
         frozenset((term, factor) for term, factor in one.bound.items() if term)
