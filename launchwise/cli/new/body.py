@@ -121,7 +121,7 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
     if node.type == "unary_expression" and operator in ("+", "-"):
         return multiply(of("argument"), {(): -1 if operator == "-" else 1})
     if node.type == "binary_expression" and operator in ("/", "%", "<<", ">>"):
-        return _opaque(operator, of("left"), of("right"))
+        return {(f"? {written(of('left'))} {operator} {written(of('right'))}",): 1}
     if node.type == "binary_expression" and operator in ("+", "-", "*"):
         left, right = of("left"), of("right")
         sign = -1 if operator == "-" else 1
@@ -137,17 +137,6 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
         if node.type == "identifier" or member:
             return {("".join(text_of(node).split()),): 1}
     return unclear
-
-
-def _opaque(operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
-    """Quotient, remainder or shift."""
-    constant = other.get((), 0) if set(other) <= {()} else 0
-    if operator == "<<" and 0 <= constant < 32:
-        return multiply(one, {(): 1 << constant})
-    if operator == ">>" and 0 < constant < 32:
-        other, operator = {(): 1 << constant}, "/"
-    exact = divided(one, other) if operator == "/" else None
-    return exact if exact is not None else {(f"? {written(one)} {operator} {written(other)}",): 1}
 
 
 _DEEPEST, _MOST_STEPS, _MOST_FRAMES, _MOST_NODES = 6, 30, 64, 100_000
