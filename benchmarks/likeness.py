@@ -6,7 +6,7 @@ Every pair of cards that both measured a kernel's problem, public or recorded, s
 logarithm of the deviation between their losses, over the configurations that are fastest on one of
 them, is a sum of coefficients times differences of the cards, none of them below 0, and of a
 constant of the problem. Weights of cards fall with a multiple of that sum: the one by which their
-mean is nearest to the card that is left out. :mod:`launchwise.search.likeness` holds the product.
+mean is nearest to the card that is left out. :mod:`launchwise.search.candidates` holds the product.
 
 ``held_out`` says how the weighted mean does, with coefficients and multiple fitted without the
 kernel, beside the plain mean of the other cards. No GPU is needed.
@@ -26,7 +26,7 @@ from harness import searches
 from harness.command_line import arguments, write_result
 from scipy.optimize import lsq_linear
 
-from launchwise.search.likeness import COEFFICIENTS, differences
+from launchwise.search.candidates import COEFFICIENTS, differences
 from launchwise.search.transfer_search import LARGEST_LOSS, weights_of
 
 NAMES = tuple(COEFFICIENTS)

@@ -15,11 +15,11 @@ def main(
 ) -> None:
     """Check every recorded file and write what is made of it.
 
-    ``wanted``: see :class:`launchwise.workflow.recorded.RecordedWorkload`.
+    ``wanted``: see :class:`launchwise.workflow.contests.RecordedWorkload`.
     ``gpus``, ``profiles``: GPUs that blind tests asked about, and the profile of each.
     """
     from launchwise.workflow.bringing import bring
-    from launchwise.workflow.recorded import RecordedWorkload
+    from launchwise.workflow.contests import RecordedWorkload
 
     files = RecordedWorkload.model_validate(wanted)
     bring(files, folder, dict(zip(gpus, profiles, strict=True)), clock_tolerance)

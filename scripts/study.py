@@ -23,7 +23,7 @@ def main(
     ``profiles``: of what is learnt from; none where it was learnt before.
     ``judged``, ``answered``, ``cards``: what is evaluated and answered by; none in a job that only
         learns.
-    ``front``, ``archive``: see :func:`launchwise.report.site.stand_ins.write_first_page`.
+    ``front``, ``archive``: see :func:`launchwise.report.site.reading.write_first_page`.
     """
     from launchwise.exporting.study_results import (
         StudyFiles,
@@ -32,7 +32,7 @@ def main(
         evaluate_study,
         learn_study,
     )
-    from launchwise.report.site.stand_ins import write_first_page
+    from launchwise.report.site.reading import write_first_page
 
     asked, known = StudySettings.model_validate(settings), StudyFiles.model_validate(files)
     # One for both parts: it keeps which candidates each problem has.

@@ -16,7 +16,7 @@ import pandas as pd
 
 from harness.projects import ROOT, homes_of
 from launchwise.gpus.profile import read_profile
-from launchwise.search.likeness import away
+from launchwise.search.candidates import away
 from launchwise.search.transfer_search import LARGEST_LOSS, TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema

@@ -30,7 +30,7 @@ from launchwise.exporting.worth import Line, Worth, measuring_s, worth
 from launchwise.learning.answers import BASES, MEASURED
 from launchwise.learning.features import Domain
 from launchwise.report import wording
-from launchwise.report.answer.load import sentences
+from launchwise.report.answer.cost import sentences
 from launchwise.tables.files import read_table
 from launchwise.tables.times import times_schema
 from launchwise.workloads.space import used

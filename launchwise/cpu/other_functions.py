@@ -25,9 +25,8 @@ from launchwise.cpu.toolchain import CannotCompile, CannotRun, errors
 from launchwise.workloads.builds import Build, macros_of
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.device import Launch, LaunchFailed, called
-from launchwise.workloads.sources import include_folders, included_files
+from launchwise.workloads.sources import MISSING, include_folders, included_files, triton_function
 from launchwise.workloads.triton_builds import NONE, constant
-from launchwise.workloads.triton_functions import MISSING, triton_function
 
 FLAGS = ("-x", "c", "-std=gnu17", "-shared")
 

@@ -17,8 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from launchwise.base.expressions import Formulas, parsed
-from launchwise.base.nested import COMPARISONS, nested
-from launchwise.base.vectors import Columns
+from launchwise.base.vectors import COMPARISONS, Columns, nested
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from launchwise.base.expressions import parsed
 from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
-from launchwise.base.nested import COMPARISONS, INFIX, nested
+from launchwise.base.vectors import COMPARISONS, INFIX, nested
 from launchwise.exporting.formulas import EXPORTED_FACTS, name_kinds
 from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable

@@ -19,8 +19,8 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
 from launchwise.workloads.arguments import Argument, parameters_of
 from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.sources import OPTIONS, TritonFunction, triton_function
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.triton_functions import OPTIONS, TritonFunction, triton_function
 
 MODULE = "launchwise_triton.py"
 

@@ -33,7 +33,7 @@ LIKENESS_FACTS = (
     *("sms", "cores", "clock_mhz", "memory_bandwidth_gbs"),
     *("arch", "compute_capability"),
 )
-"""What says how alike two GPUs are (:mod:`launchwise.search.likeness`)."""
+"""What says how alike two GPUs are (:mod:`launchwise.search.candidates`)."""
 
 CORES_PER_SM = {
     (3, 5): 192,

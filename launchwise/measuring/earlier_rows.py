@@ -283,7 +283,7 @@ def write_prior(
     gpus: Mapping[str, Mapping[str, Any]],
 ) -> int:
     """Write other GPUs' rows (``sweeps``) of each problem to be measured, or of the nearest one,
-    and what is known of these GPUs (``gpus``, see :mod:`launchwise.search.likeness`). Returns the
+    and what is known of these GPUs (``gpus``, see :mod:`launchwise.search.candidates`). Returns the
     number of problems whose prior is another problem's."""
     tables = {gpu: _usable(rows, spec) for gpu, rows in sweeps.items()}
     known = {gpu: _by_problem(rows, spec) for gpu, rows in tables.items()}

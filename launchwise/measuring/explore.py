@@ -269,8 +269,7 @@ class TransferExplorer(RandomDraws):
     the fastest rows. When all are measured, random draws follow."""
 
     def _prepare(self) -> None:
-        from launchwise.search.candidates import KeyedSearch, fastest_elsewhere, texts_of
-        from launchwise.search.likeness import away
+        from launchwise.search.candidates import KeyedSearch, away, fastest_elsewhere, texts_of
 
         every = [(away(self.gpu, gpu), self._losses_of(rows)) for gpu, rows in self.prior]
         away_from = [each for each, losses in every if losses]

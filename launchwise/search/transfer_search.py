@@ -2,7 +2,7 @@
 
 A Gaussian process over the candidates of one problem (:mod:`launchwise.search.process`). Its mean
 is the mean loss (log time / best) on the other GPUs, those most that are most like the new one
-(:mod:`launchwise.search.likeness`). After each measurement the candidate of the largest expected
+(:mod:`launchwise.search.candidates`). After each measurement the candidate of the largest expected
 improvement is next. Without other GPUs the first candidates lie far apart, and of
 those that follow every third is a neighbour of one of the fastest.
 
@@ -105,7 +105,7 @@ class TransferSearch:
     ``losses``: log(time / best time) of each candidate on each other GPU: float64, shape
         (candidates, GPUs); inf where it failed, NaN where it was not measured. No column without
         other GPUs.
-    ``away``: of each other GPU how unlike the new one it is (:mod:`launchwise.search.likeness`):
+    ``away``: of each other GPU how unlike the new one it is (:mod:`launchwise.search.candidates`):
         float64, shape (GPUs,); NaN counts like their mean. All alike when left out.
     ``winners``: of each other GPU whether its losses are those of winners alone: what is absent was
         not faster than what is there; bool, shape (GPUs,); of none when left out.

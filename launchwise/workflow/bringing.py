@@ -26,7 +26,7 @@ from launchwise.measuring.rows import check_one_way
 from launchwise.tables.files import columns_of, read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
-from launchwise.workflow.recorded import BlindTest, Copied, RecordedWorkload
+from launchwise.workflow.contests import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from launchwise.base.expressions import evaluate, names_in, parsed
 from launchwise.base.expressions import inlined as without_derived
-from launchwise.base.nested import is_simple
+from launchwise.base.vectors import is_simple
 from launchwise.workloads.arguments import Repeated, Step
 from launchwise.workloads.parts import ProblemParameter, Value, Variant
 from launchwise.workloads.spec import Spec

@@ -16,9 +16,9 @@ import numpy as np
 from launchwise.workloads.parts import Value
 
 Prior = list[tuple[dict[str, Any], list[tuple[list[Value], float | None]]]]
-"""For each other GPU, what is known of it (see :mod:`launchwise.search.likeness`; empty: nothing),
-and values of configurations (in the order of :attr:`Spec.tunable_columns`) with their times in ms;
-None for those that failed. As JSON holds it."""
+"""For each other GPU, what is known of it (see :func:`~launchwise.search.candidates.away`; empty:
+nothing), and values of configurations (in the order of :attr:`Spec.tunable_columns`) with their
+times in ms; None for those that failed. As JSON holds it."""
 
 Measured = Mapping[tuple[Value, ...], list[tuple[list[Value], float | None]]]
 """Values of a problem to those of its configurations with their times in ms, as in a prior."""

@@ -16,15 +16,15 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of, types_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.parts import Variant
-from launchwise.workloads.spec_fields import SpecFields
-from launchwise.workloads.templates import own_names
-from launchwise.workloads.triton_functions import (
+from launchwise.workloads.sources import (
     OPTIONS,
     POWERS_OF_TWO,
     Parameter,
     TritonFunction,
     triton_function,
 )
+from launchwise.workloads.spec_fields import SpecFields
+from launchwise.workloads.templates import own_names
 
 TYPES: Mapping[str, str] = {
     **{"bool": "i1", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"},

@@ -9,7 +9,7 @@ from exported import CONDITIONS
 from products import product
 
 from launchwise.base.expressions import evaluate
-from launchwise.base.nested import nested
+from launchwise.base.vectors import nested
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder

@@ -5,7 +5,7 @@ from companions import SIZES, SPEC, WIDTHS, domain, measured
 
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import following_tunables
-from launchwise.learning.recommenders._decision_trees import TreeRecommender
+from launchwise.learning.recommenders._trees import TreeRecommender
 from launchwise.learning.splits import Case
 
 HEURISTICS = [name for name in BASELINES if name not in ("untuned", "usual")]

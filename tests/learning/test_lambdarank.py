@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stencil import cases, training_rows
 
-from launchwise.learning.recommenders import _boosted as lambdarank
-from launchwise.learning.recommenders._boosted import LambdarankRecommender, grades, lists_of
+from launchwise.learning.recommenders import _trees
+from launchwise.learning.recommenders._trees import LambdarankRecommender, grades, lists_of
 from launchwise.learning.splits import among, case_numbers
 
 GPU = "card.sm72"
@@ -32,7 +32,7 @@ def test_grades_fall_with_the_distance_from_the_best():
 def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(monkeypatch):
     numbers = np.array([0] * 3 + [1] * 10 + [2] * 4)
     assert lists_of(numbers, 0).tolist() == numbers.tolist()
-    monkeypatch.setattr(lambdarank, "LONGEST_LIST", 4)
+    monkeypatch.setattr(_trees, "LONGEST_LIST", 4)
     found = lists_of(numbers, 0)
     assert found[:3].tolist() == [0, 0, 0]
     assert found[-4:].tolist() == [4, 4, 4, 4]

@@ -64,7 +64,7 @@ def test_a_workload_has_kinds_of_its_own(tmp_path):
     workload = tmp_path / "mine"
     (workload / "recommenders").mkdir(parents=True)
     (workload / "recommenders" / "own.py").write_text(
-        "from launchwise.learning.recommenders._decision_trees import TreeRecommender\n"
+        "from launchwise.learning.recommenders._trees import TreeRecommender\n"
         "class Own(TreeRecommender):\n    pass\n"
     )
     assert kinds(workload) == sorted([*KINDS, "own"])

@@ -8,7 +8,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import EXPORTED_FACTS
-from launchwise.report.site.stand_ins import SHOWN, write_first_page
+from launchwise.report.site.reading import SHOWN, write_first_page
 
 
 def answer(gpu, n, basis="measured", gain=1.25):

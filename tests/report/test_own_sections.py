@@ -6,8 +6,7 @@ import pytest
 from report_study import study
 
 from launchwise.base.errors import UserError
-from launchwise.report.site.assemble import of_study
-from launchwise.report.site.own_sections import FAILED, own_sections
+from launchwise.report.site.assemble import FAILED, of_study, own_sections
 from tests.support.report_pages import page_of
 
 GOOD = """

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from launchwise.report import scores
-from launchwise.report.answer import study_answer
+from launchwise.report.answer import rule
 from launchwise.report.blocks import Fold
 from launchwise.report.front import finder, index_page
 from launchwise.report.gpus.gpu_attributes import Spread
@@ -68,7 +68,7 @@ def test_it_is_named_where_the_gpus_are():
 
 
 def test_the_answer_of_a_study_has_its_result():
-    own, other = rows_of(study_answer.sure(with_tests()), "What answers reach")
+    own, other = rows_of(rule.sure(with_tests()), "What answers reach")
     assert [own[0], *own[-4:]] == ["big", "40", "0.974", "–", "–"]
     assert other == ["other", *["–"] * 8, "40", "0.910", "–", "–"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import wording
-from launchwise.report.answer import sizes, study_answer
+from launchwise.report.answer import rule, sizes
 from launchwise.report.front import finder
 from launchwise.report.gpus import card_ratios
 from launchwise.tables.rows import is_baseline
@@ -68,7 +68,7 @@ def test_an_answer_says_what_its_model_did_not_see(made, split, words):
     if split:
         settings = made.settings.model_copy(update={"splits": {"sizes": split}})
         made = dataclasses.replace(made, settings=settings, _known={})
-    (table,) = tables(study_answer.sure(made))
+    (table,) = tables(rule.sure(made))
     assert table.caption == f"What answers reach, {words}"
 
 

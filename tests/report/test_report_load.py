@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from launchwise.experiment.load import Load
-from launchwise.report.answer import cost, load
+from launchwise.report.answer import cost
 from tests.support.report_study import study
 from tests.support.shown import tables
 
@@ -21,13 +21,13 @@ def shapes():
 
 
 def test_a_study_without_a_load_has_no_section():
-    assert load.section(study()) is None
+    assert cost.section(study()) is None
 
 
 def test_shares_are_launches_times_what_the_usual_choice_takes():
     first, second = shapes()[:2]
     made = loaded({first: 7, second: 2})
-    found = tables(load.section(made))
+    found = tables(cost.section(made))
     listed = found[0]
     spent = {}
     for shape, launches in made.load.counts.items():

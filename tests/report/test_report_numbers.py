@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from launchwise.report.models.model_tables import tables_of, verdicts
-from launchwise.report.models.transfer import losses_by_transfer
+from launchwise.report.models.model_tables import losses_by_transfer, tables_of, verdicts
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.scores import (
     best_model,

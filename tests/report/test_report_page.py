@@ -14,7 +14,7 @@ import pytest
 from recomputing.pages import unpacked
 
 from launchwise.report import wording
-from launchwise.report.answer import study_answer
+from launchwise.report.answer import rule
 from launchwise.report.gpus import card_ratios
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.rendering import embedded, with_shared_texts
@@ -190,7 +190,7 @@ def test_texts_of_points_are_held_once():
 def test_numbers_reach_the_page(page):
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
     row = ["big", "kNN", "0.894", "1.79", "2", "–", "untuned", "0.500", "1.00"]
-    assert row in rows_of(study_answer.sure(study()), "What answers reach")
+    assert row in rows_of(rule.sure(study()), "What answers reach")
     assert "missed" not in page
     # The best of big on its slice: NARROW takes 2.5 times as long there, WIDE is the best.
     assert re.search(r"best of big</th>\s*<td></td>\s*<td>58\.11<", page)

@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
-from launchwise.report.site.stand_ins import MissingStudy
+from launchwise.report.site.reading import MissingStudy
 from tests.report import test_report_curves
 from tests.support.report_pages import RUN, files_of, visible
 from tests.support.report_study import study

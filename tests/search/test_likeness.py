@@ -6,7 +6,7 @@ import math
 import pytest
 from samples import ROOT
 
-from launchwise.search.likeness import COEFFICIENTS, away
+from launchwise.search.candidates import COEFFICIENTS, away
 
 FOUND = json.loads((ROOT / "benchmarks" / "results" / "likeness.json").read_text())
 

@@ -13,8 +13,8 @@ from recomputing.pages import unpacked
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.report.blocks import Page
 from launchwise.report.site import assemble, writing
+from launchwise.report.site.reading import MissingStudy, failed, notices
 from launchwise.report.site.rendering import embedded, packed
-from launchwise.report.site.stand_ins import MissingStudy, failed, notices
 from launchwise.report.study import Run, StudyData
 
 RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})

@@ -182,7 +182,7 @@ def test_a_digest_is_the_same_in_every_process():
 
 def test_further_files_count_in_any_order():
     code = Code()
-    names = ("knn", "_decision_trees")
+    names = ("knn", "_trees")
     knn, tree = (f"launchwise/learning/recommenders/{name}.py" for name in names)
     assert code(DATA, knn, tree) == code(DATA, tree, knn)
     assert len({code(DATA), code(DATA, knn), code(DATA, tree), code(DATA, knn, tree)}) == 4

@@ -45,8 +45,8 @@ report."""
 
 FAMILIES = {
     **dict.fromkeys(("analytical", "learnt", "roofline"), "_cost_model"),
-    **dict.fromkeys(("lambdarank", "lightgbm", "xgboost"), "_boosted"),
-    **dict.fromkeys(("best_tree", "forest", "tree"), "_decision_trees"),
+    **dict.fromkeys(("best_tree", "forest", "tree"), "_trees"),
+    **dict.fromkeys(("lambdarank", "lightgbm", "xgboost"), "_trees"),
 }
 """Kinds that share a module of this package: its name, which is none of a kind."""
 

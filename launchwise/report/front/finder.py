@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from launchwise.base.nested import is_simple, nested
+from launchwise.base.vectors import is_simple, nested
 from launchwise.exporting.entries import Device
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
@@ -286,7 +286,7 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
 
 def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
-    Expressions over the problem and the configuration (:mod:`launchwise.base.nested`); None where
+    Expressions over the problem and the configuration (:mod:`launchwise.base.vectors`); None where
     host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
     template is a list of its name and its arguments."""
     found = {}

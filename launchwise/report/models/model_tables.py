@@ -1,20 +1,24 @@
-"""Quality of the models beside baselines and oracle: a table, gains, and goals."""
+"""Quality of the models beside baselines and oracle, by measurements, and on other GPUs."""
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from launchwise.learning.merit import HARM_PERCENT
-from launchwise.report import wording
-from launchwise.report.blocks import Block, Section, Table, Text
-from launchwise.report.fields import field, grouped, table_of
-from launchwise.report.numbers import records
+from launchwise.learning.curves import LONGEST, RANDOM, SEARCH
+from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.report import scores, theme, wording
+from launchwise.report.blocks import Block, Cell, Figure, Panel, Section, Table, Text
+from launchwise.report.fields import by_gpu, field, file_of, grouped, table_of
+from launchwise.report.numbers import fractions, records, winners
 from launchwise.report.scores import (
     ALL_GPUS,
     first_split,
@@ -26,6 +30,7 @@ from launchwise.report.scores import (
     scores_on,
 )
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import row_numbers
 
 SCORES = [
     *grouped(
@@ -182,3 +187,156 @@ VERDICTS = [
         role=lambda row: "good" if row["verdict"] == "reached" else "poor",
     ),
 ]
+
+
+def transferred(study: StudyData) -> Section | None:
+    """Loss of one GPU's best configurations on other GPUs; None with a single GPU."""
+    if len(study.gpus) < 2:
+        return None
+    pairs = losses_by_transfer(study)
+    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
+    for pair in records(pairs):
+        known[pair["target"]][pair["source"]] = pair
+    fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
+    caption = (
+        "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
+        "another"
+    )
+    found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
+    return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
+
+
+def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
+    if (pair := pairs.get(source)) is None:
+        return Cell("")
+    worst = f"{wording.percent(pair['worst'])} at worst"
+    lacking = f", {wording.plural(pair['impossible'], 'problem')} without a time"
+    detail = f"{worst}{lacking if pair['impossible'] else ''}"
+    return Cell(wording.percent(pair["loss"], 2), detail=detail)
+
+
+def _kept_out(study: StudyData) -> list[str]:
+    return [
+        f"The rows of {gpu} are kept out: {'; '.join(why)}." for gpu, why in study.kept_out.items()
+    ]
+
+
+def losses_by_transfer(study: StudyData) -> pd.DataFrame:
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``. Returns one row an
+    ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss`` (geometric mean
+    of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where the target has no
+    time for that configuration)."""
+    best, rows = winners(study), fractions(study)
+    problem, everything = study.problem_columns, study.spec.key_columns[1:]
+    problems = _by_gpu(best, row_numbers(best, problem))
+    both = row_numbers(pd.concat([best[everything], rows[everything]]), everything)
+    chosen = _by_gpu(best, both[: len(best)])
+    tried = _by_gpu(rows, both[len(best) :])
+    reached = _by_gpu(rows, rows["fraction"].to_numpy())
+    found = []
+    for source, target in itertools.permutations(study.gpus, 2):
+        common = np.isin(problems[source], problems[target])
+        places = pd.Index(tried[target]).get_indexer(chosen[source][common])
+        fraction = reached[target][places[places >= 0]]
+        found.append(
+            {
+                "source": source,
+                "target": target,
+                "problems": int(common.sum()),
+                "impossible": int((places < 0).sum()),
+                "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
+                "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
+    """GPU to the values of its rows, in their order; none where it has no row."""
+    places = table.groupby("gpu").indices
+    return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})
+
+
+SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
+DRAWN_MODELS = 4  # Models that are drawn beside the answering one: the best at first choice
+LEAST_REGRET = 0.01  # Least regret that is drawn, %: no measurement tells smaller ones from 0
+MARKERS = 9  # Markers of a line: one per point would hide the dashes
+
+DRAWN_HEURISTICS = ("best_on_average", "nearest_size", "nearest_gpu")
+
+
+def learning_curves(study: StudyData) -> Section | None:
+    """Quality against number of measurements in the first split; None without such a table."""
+    if study.curves is None:
+        return None
+    split = scores.first_split(study)
+    rows = study.curves
+    rows = rows[(rows["split"] == split) & (rows["gpu"] == ALL_GPUS)]
+    if rows.empty:
+        return None
+    curves = rows.pivot(index="model", columns="measured", values="fraction")
+    curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
+    problems = wording.plural(int(rows["problems"].max()), "problem")
+    asked = f"Split “{split}”, {problems}"
+    table = file_of(f"data/{study.name}.curves.csv", _table(study, curves, asked))
+    blocks: list[Block] = [_figure(study, curves, asked), table]
+    return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
+
+
+def _title(study: StudyData, model: str) -> str:
+    return {RANDOM: "random order", SEARCH: "search"}.get(model) or study.title(model)
+
+
+def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
+    roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
+    fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
+    answering = scores.answering(study)
+    first = [answering] if answering in fitted else []
+    others = [name for name in fitted if name not in first]
+    heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]
+    searches = [name for name in (SEARCH,) if name in curves.index]
+    drawn = [*first, *others[:DRAWN_MODELS], *heuristics, *searches, RANDOM]
+    counts = [int(count) for count in curves.columns]
+    titles = [_title(study, name) for name in drawn]
+    regrets = 100 * (1 - curves.loc[drawn].to_numpy(dtype=float))
+    # No axis has a log of 0: a line ends where every problem has its best.
+    regrets = np.where(regrets >= LEAST_REGRET, regrets, np.nan)
+    traces = [
+        _line(counts, row, title, place)
+        for place, (row, title) in enumerate(zip(regrets, titles, strict=True))
+    ]
+    layout = theme.layout(
+        theme.log_axis("configurations measured per problem", counts),
+        theme.log_axis("regret (%)", regrets.ravel()),
+    )
+    return Figure(
+        id=f"{study.name}-learning-curves",
+        caption=(
+            f"{asked}: regret (100 % minus % of the best speed, geometric mean) once the first 1 "
+            f"to {LONGEST} recommendations were measured and the fastest is kept."
+        ),
+        alt="Lines: regret against number of configurations measured, one line per method.",
+        panels=[Panel("", traces, layout)],
+        keys=theme.keys(titles, markers=True),
+        height=360,
+        width=420,
+        limit=760,
+    )
+
+
+def _line(counts: list[int], regrets: np.ndarray, title: str, place: int) -> dict[str, Any]:
+    trace = theme.line(
+        counts, regrets, name=title, place=place, template="%{x} measured: regret %{y:.3~g} %"
+    )
+    trace["marker"]["maxdisplayed"] = MARKERS
+    return trace
+
+
+def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
+    fields = [
+        field("method", lambda row: _title(study, row["model"])),
+        # A search may end before.
+        *grouped("configurations measured", *(field(f"{k}", k, wording.fixed) for k in SHOWN)),
+    ]
+    rows = [{"model": str(name), **row.to_dict()} for name, row in curves.iterrows()]
+    return table_of(f"{asked}: fraction of the best, geometric mean", fields, rows)

@@ -25,6 +25,7 @@ from launchwise.report.gpus import card_ratios, gpu_comparison
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
+from launchwise.report.site.reading import failed, notices
 from launchwise.report.site.rendering import (
     Frame,
     Link,
@@ -36,7 +37,6 @@ from launchwise.report.site.rendering import (
     parts_of,
     render,
 )
-from launchwise.report.site.stand_ins import failed, notices
 from launchwise.report.study import Run, StudyData
 
 MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder

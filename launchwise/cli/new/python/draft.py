@@ -14,7 +14,7 @@ from launchwise.cli.new.python.facts import Facts, Given, Kernel, Reading, Use
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.parts import Value
-from launchwise.workloads.triton_functions import OPTIONS
+from launchwise.workloads.sources import OPTIONS
 
 # Names of parameters, lower case but for those that ignore case.
 _TUNED = re.compile(

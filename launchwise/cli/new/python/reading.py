@@ -19,8 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.new.python.facts import CPU_SECONDS, STATEMENT_SECONDS, Code, Facts
 from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
-from launchwise.workloads.sources import source_text
-from launchwise.workloads.triton_functions import OPTIONS
+from launchwise.workloads.sources import OPTIONS, source_text
 
 _MOST_BYTES = 256 << 10
 """Longest Python file, bytes: Python's own parser takes long, and cannot be stopped."""

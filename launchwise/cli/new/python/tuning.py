@@ -11,7 +11,7 @@ from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, Given, K
 from launchwise.cli.new.python.tensors import NOW, Names, Symbol
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
-from launchwise.workloads.triton_functions import NO_LIMIT
+from launchwise.workloads.sources import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
 """Parameters of ``triton.autotune`` in their order."""

@@ -9,7 +9,7 @@ from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import reference_lines
 from launchwise.cli.new.yaml_lines import Line, head, spec_of
-from launchwise.workloads.triton_functions import OPTIONS
+from launchwise.workloads.sources import OPTIONS
 
 _WHOLE = re.compile(r"(\w+) // (\w+)")  # Blocks that the host takes for filled
 
