@@ -120,14 +120,16 @@ def _beside(means: Means, name: str, rule: str) -> str:
 
 
 def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
-    """The sweep's fastest beside each library, over the problems that both ran in pairs."""
+    """The sweep's fastest beside each library that is faster somewhere, over the problems that both
+    ran in pairs."""
     rows = study.peers[gpu] if gpu in study.peers else pd.DataFrame({"peer": []})
     for name, own in rows.groupby("peer"):
         known = own[own["speedup"].notna()]
-        mean, slower = geometric_mean(known["speedup"].to_numpy()), len(faster_libraries(known))
-        # Kinds of problems that a library serves otherwise have no mean in common.
-        said = str(name) if study.settings.peer_kinds else f"{name} {wording.fixed(mean, 2)}"
-        yield f"best / {said}, slower at {slower} of {wording.plural(len(known), 'problem')}"
+        if slower := len(faster_libraries(known)):
+            mean = wording.fixed(geometric_mean(known["speedup"].to_numpy()), 2)
+            # Kinds of problems that a library serves otherwise have no mean in common.
+            said = str(name) if study.settings.peer_kinds else f"{name} {mean}"
+            yield f"best / {said}, slower at {slower} of {len(known)}"
 
 
 GAIN_NOTE = (
