@@ -14,7 +14,7 @@ from stencil import ASKED, FAR, TRAINED, cases, stencil_domain, training_rows
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, added_errors
 from launchwise.learning.features import Domain
-from launchwise.learning.recommenders._decision_trees import TreeRecommender
+from launchwise.learning.recommenders._trees import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers
 
