@@ -107,9 +107,9 @@ class Guesses(Strict, title="guesses"):
 class Strategy(Strict, title="strategy"):
     """Which configurations of a problem are measured."""
 
-    kind: Literal["exhaustive", "random", "tpe", "transfer"] = "exhaustive"
-    """all configurations, random ones, those proposed by TPE (Optuna), or those proposed by a
-    Gaussian process that starts from rows of other GPUs (transfer)"""
+    kind: Literal["exhaustive", "random", "transfer"] = "exhaustive"
+    """all configurations, random ones, or those proposed by a Gaussian process that starts from
+    rows of other GPUs, where there are any (transfer)"""
     budget: int | None = Field(None, ge=1)
     """configurations per problem; not if exhaustive"""
     minutes: float | None = Field(None, gt=0)

@@ -4,15 +4,13 @@ An explorer proposes one configuration at a time and receives its outcome. The s
 (see :mod:`sampling`). Proposals depend only on the seed and on the earlier outcomes, in order: a
 killed sweep that replays its journal continues as if it had not stopped.
 
-This runs in the measuring process, hence the late imports of Optuna, NumPy and SciPy.
+This runs in the measuring process, hence the late imports of NumPy and SciPy.
 """
 
 from __future__ import annotations
 
-import math
 import random
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,18 +22,6 @@ from launchwise.workloads.spec import Spec
 
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""
-
-STARTUP_ROWS = 10  # Rows of a variant before a model proposes; Optuna's default
-
-MAX_PROPOSALS = 3
-"""Infeasible or known proposals of a model before a neighbour is used instead.
-
-A proposal takes milliseconds, and a confident model repeats itself.
-"""
-
-GOOD_ROWS = 3
-GOOD_SHARE = 0.1
-"""Variants are chosen by the best rows: this share of all rows, and at least this many."""
 
 
 @dataclass
@@ -100,155 +86,25 @@ class RandomDraws:
         known = self._draws.key(configuration) in self._told
         return not known and self._draws.feasible(configuration)
 
-    def _dice(self, purpose: str = "") -> random.Random:
-        """Random state of the next proposal; it does not depend on draws before a kill."""
-        return random.Random(f"{self.seed} {len(self._told)} {purpose}")
-
     def conclusion(self) -> dict[str, float]:
         """Nothing: random draws do not know."""
         return {}
 
     def _drawn(self) -> Configuration | None:
-        return self._draws.draw(self._dice(), self._told)
+        # A random state that does not depend on draws before a kill.
+        return self._draws.draw(random.Random(f"{self.seed} {len(self._told)} "), self._told)
 
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
         """Do nothing: random draws do not learn."""
 
 
-class TreeParzen(RandomDraws):
-    """Tree-structured Parzen estimators (Bergstra et al., 2011), by Optuna.
-
-    The tree has two levels. The variant is drawn by its share of the best rows. Its tunables come
-    from the variant's own model, which takes them together (a block's threads count, not its bx
-    alone) and parts good from bad within the variant: what is good is not the same in another.
-    Parameters are those of :class:`RandomDraws`.
-    """
-
-    def _prepare(self) -> None:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        spec = self._spec
-        self._optuna = optuna
-        self._axes = {name: Axis(tunable.values) for name, tunable in spec.tunables.items()}
-        self._models = {name: optuna.create_study() for name in spec.variants}
-        self._rows = dict.fromkeys(spec.variants, 0)
-        self._times: list[tuple[float, str]] = []
-
-    def _drawn(self) -> Configuration | None:
-        found = (self._drawn_of(variant) for variant in self._variants())
-        return next((each for each in found if each is not None), None)
-
-    def _variants(self) -> list[str]:
-        """Every variant: those never tried, then the others drawn by their share of the best rows.
-        As in the estimator's own density of what is good, chance counts as one row more. Half of it
-        goes to all variants alike, half by size: among thousands of configurations there are more
-        to be found, and yet a small variant must not be forgotten."""
-        dice = self._dice()
-        count = max(GOOD_ROWS, round(GOOD_SHARE * len(self._times)))
-        best = sorted(self._times, key=lambda row: row[0])[:count]
-        alike = 1 / len(self._models)
-        share = {name: (alike + self._draws.share(name)) / 2 for name in self._models}
-        for _, variant in best:
-            share[variant] += 1
-        # Efraimidis and Spirakis (2006): sorting by u ** (1 / weight) draws by weight.
-        drawn = {name: dice.random() ** (1 / weight) for name, weight in share.items()}
-        return sorted(share, key=lambda name: (self._rows[name] > 0, -drawn[name]))
-
-    def _drawn_of(self, variant: str) -> Configuration | None:
-        if self._draws.ended(variant):
-            return None
-        # Dice of its own: whether another variant was asked before, or is known to have ended, must
-        # make no difference.
-        dice = self._dice(variant)
-        if self._rows[variant] >= STARTUP_ROWS:
-            for found in self._modelled(variant, dice):
-                if self._is_new(found):
-                    return found
-        return self._draws.draw(dice, self._told, variant)
-
-    def _modelled(self, variant: str, dice: random.Random) -> Iterator[Configuration]:
-        """Several proposals of a variant's model, then neighbours of the last one."""
-        model = self._models[variant]
-        model.sampler = self._sampler()
-        used = self._draws.used(variant)
-        said: Configuration = {}
-        for _ in range(MAX_PROPOSALS):
-            trial = model.ask({name: self._distribution(name) for name in used})
-            # A proposal is not a trial: outcomes come from tell alone, now or from a journal.
-            model.tell(trial, state=self._optuna.trial.TrialState.FAIL)
-            values = {name: self._axes[name].value(trial.params[name]) for name in used}
-            said = self._draws.whole({"variant": variant, **values})
-            yield said
-        steps = [(name, value) for name in used for value in self._axes[name].near(said[name])]
-        dice.shuffle(steps)
-        yield from ({**said, name: value} for name, value in steps)
-
-    def _sampler(self) -> Any:
-        """A sampler for one proposal: its random state depends on the number of outcomes, not on
-        its past."""
-        with warnings.catch_warnings():
-            # Before version 5 Optuna calls joint densities an experiment.
-            warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
-            return self._optuna.samplers.TPESampler(
-                # NumPy's seeds have 32 bits.
-                seed=(self.seed + len(self._told)) % 2**32,
-                n_startup_trials=STARTUP_ROWS,
-                multivariate=True,
-                constant_liar=False,
-            )
-
-    def _distribution(self, tunable: str) -> Any:
-        axis, distributions = self._axes[tunable], self._optuna.distributions
-        if axis.is_text:
-            return distributions.CategoricalDistribution(axis.values)
-        return distributions.IntDistribution(0, len(axis.values) - 1)
-
-    def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
-        if not self._draws.spans(configuration):
-            return  # A baseline may hold what none of its variant's tunables can be set to.
-        variant = str(configuration["variant"])
-        used = self._draws.used(variant)
-        self._rows[variant] += 1
-        if time_ms is not None:
-            self._times.append((time_ms, variant))
-        self._models[variant].add_trial(
-            self._optuna.trial.create_trial(
-                params={name: self._axes[name].place(configuration[name]) for name in used},
-                distributions={name: self._distribution(name) for name in used},
-                # The estimator only ranks: a failure is slower than everything else.
-                value=math.inf if time_ms is None else time_ms,
-            )
-        )
-
-
-class Axis:
-    """Values of a tunable as coordinates of the estimator.
-
-    Numbers are seen as their places in increasing order. They are powers of two, mostly, or a few
-    that somebody picked: from one to the next is one step, as on a logarithmic axis. The
-    estimator's densities spread over neighbouring places, so that a good value speaks for those
-    beside it; categories would have to be learnt one by one. Text is a category.
-    """
-
-    def __init__(self, values: list[Value]) -> None:
-        self.is_text = isinstance(values[0], str)
-        self.values = values if self.is_text else sorted(values, key=int)
-
-    def place(self, value: Value) -> Value:
-        """Coordinate of a value."""
-        return value if self.is_text else self.values.index(value)
-
-    def value(self, place: Value) -> Value:
-        """Value at a coordinate."""
-        return place if self.is_text else self.values[int(place)]
-
-    def near(self, value: Value) -> list[Value]:
-        """Values one step away: the neighbours of a number, any other text."""
-        if self.is_text:
-            return [each for each in self.values if each != value]
-        place = self.values.index(value)
-        return [*self.values[max(0, place - 1) : place], *self.values[place + 1 : place + 2]]
+def neighbours(values: Sequence[Value], value: Value) -> list[Value]:
+    """Values of a tunable one step away: the next numbers in increasing order, any other text."""
+    if isinstance(value, str):
+        return [each for each in values if each != value]
+    ascending = sorted(values, key=int)
+    place = ascending.index(value)
+    return [*ascending[max(0, place - 1) : place], *ascending[place + 1 : place + 2]]
 
 
 SAMPLED_CANDIDATES = 5_000
@@ -352,7 +208,7 @@ class TransferExplorer(RandomDraws):
         if not self._draws.spans(configuration):
             return
         for name in self._draws.used(str(configuration["variant"])):
-            for value in Axis(self._spec.tunables[name].values).near(configuration[name]):
+            for value in neighbours(self._spec.tunables[name].values, configuration[name]):
                 found = {**configuration, name: value}
                 if self._draws.feasible(found):
                     yield found

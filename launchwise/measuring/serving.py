@@ -20,7 +20,7 @@ from typing import Any
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TransferExplorer
 from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
@@ -119,7 +119,7 @@ class Control:
         self._rows = 0
 
 
-EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen, "transfer": TransferExplorer}
+EXPLORERS: dict[str, Any] = {"random": RandomDraws, "transfer": TransferExplorer}
 """Strategy of the settings to its explorer."""
 
 

@@ -72,10 +72,6 @@ class Draws:
         """Tunables of a variant, in the order of the spec; the others stay neutral."""
         return self._used[variant]
 
-    def share(self, variant: str) -> float:
-        """Share of the space that a variant spans, before constraints."""
-        return self._sizes[variant] / self.size
-
     def key(self, configuration: Configuration) -> Key:
         return tuple([configuration[name] for name in self._columns])
 

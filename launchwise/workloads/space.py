@@ -154,7 +154,7 @@ def configurations(
         rest = list({tuple(each.values()): each for each in rest}.values())
     if next(listed, None) is not None:
         message = f"more than {MOST_LISTED:,} configurations of one problem"
-        message += ": use random, tpe or transfer"
+        message += ": use random or transfer"
         raise UserError(f"sweeps.{spec.workload}", "strategy", message)
     return [first, *rest] if feasible(spec, problem, first, facts) else rest
 
@@ -183,7 +183,7 @@ class Growth:
         yield from self.below(variant, steps)
         if next(steps, None) is None:
             message = f"listing the feasible configurations takes more than {MOST_STEPS:,} steps"
-            message += ": put tunables that constraints read first, or use random, tpe or transfer"
+            message += ": put tunables that constraints read first, or use random or transfer"
             raise UserError(f"sweeps.{self._spec.workload}", "strategy", message)
 
     def below(

@@ -56,7 +56,7 @@ def test_a_file_is_blamed_for_what_is_no_number(home, number):
 
 def test_a_sweep_measures_everything_unless_it_has_another_strategy(home):
     assert experiment().sweeps["stencil"].strategy == Strategy(kind="exhaustive")
-    said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
+    said = {"kind": "random", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
     sweep = experiment(nested("sweeps/stencil/strategy", said)).sweeps["stencil"]
     assert sweep.strategy.budget == 40
     assert sweep.strategy.guesses == Guesses(model="results/models/a/knn", count=5)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TransferExplorer
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws, Key
 from tests.measuring.conftest import few_candidates
 from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
 
-KINDS = [RandomDraws, TreeParzen, TransferExplorer]
+KINDS = [RandomDraws, TransferExplorer]
 FACTS = {"gpu_max_threads_per_block": 4}
 
 

@@ -4,7 +4,7 @@ import math
 import random
 import statistics
 
-from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TransferExplorer
 from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import baseline, feasible
@@ -27,8 +27,8 @@ def bowl(moved=0.0, unit=1.0):
 
 
 def measured(spec, outcome, rows=120):
-    """A sweep of another GPU."""
-    return driven(TreeParzen(spec, PROBLEM, None, rows, 99), outcome)
+    """A search on another GPU."""
+    return driven(TransferExplorer(spec, PROBLEM, None, rows, 99), outcome)
 
 
 def test_what_is_fast_on_another_gpu_comes_after_the_baseline_and_the_guesses():
@@ -110,23 +110,6 @@ def test_how_sure_a_search_is_is_said_at_its_end():
     assert RandomDraws(spec, PROBLEM, None, 5, 1).conclusion() == {}
 
 
-def test_the_model_learns_which_text_and_which_variant_are_good():
-    modes = [f"mode{number}" for number in range(8)]
-    values = {"one": modes, "two": modes, "three": modes}
-    names = list(values)
-    spec = made(values, {"plain": ([], []), **dict.fromkeys(("bad", "good"), (names, []))})
-
-    def outcome(configuration):
-        right = sum(configuration[name] == "mode5" for name in names)
-        return (4 - right) * (1.0 if configuration["variant"] == "good" else 3.0)
-
-    late = [driven(TreeParzen(spec, PROBLEM, None, 80, seed), outcome)[50:] for seed in range(4)]
-    shares = [sum(each["variant"] == "good" for each, _ in told) / len(told) for told in late]
-    assert statistics.median(shares) > 0.7  # Half of them by chance.
-    right = [sum(each[name] == "mode5" for each, _ in told for name in names) for told in late]
-    assert statistics.median(right) / (30 * 3) > 0.25  # One in eight by chance.
-
-
 def test_failures_are_avoided_and_stop_nothing():
     """Half of the space fails, and the best that works lies beside it."""
     spec, smooth = large(), bowl()
@@ -135,29 +118,9 @@ def test_failures_are_avoided_and_stop_nothing():
         fails = configuration["variant"] == "tiled" and int(configuration["a"]) > BEST["a"]
         return None if fails else smooth(configuration)
 
-    told = [driven(TreeParzen(spec, PROBLEM, None, 80, seed), outcome) for seed in range(4)]
+    told = [driven(TransferExplorer(spec, PROBLEM, None, 80, seed), outcome) for seed in range(4)]
     assert all(len(each) == 80 for each in told)
     late = [sum(time is None for _, time in each[40:]) / 40 for each in told]
     assert statistics.median(late) < 0.3  # Half of them by chance.
     by_chance = [driven(RandomDraws(spec, PROBLEM, None, 80, seed), outcome) for seed in range(4)]
     assert statistics.median(map(best, told)) < statistics.median(map(best, by_chance))
-
-
-def test_every_variant_is_tried_before_any_is_tried_again():
-    small = {f"small{number}": (["a"], []) for number in range(8)}
-    spec = made(
-        dict.fromkeys(LARGE, POWERS),
-        {"plain": ([], []), "large": (LARGE, []), "none": (LARGE, ["m > 4"]), **small},
-    )
-    told = driven(TreeParzen(spec, PROBLEM, None, 10, 1))
-    assert {each["variant"] for each, _ in told} == {"plain", "large", *small}
-
-
-def test_where_nothing_is_known_to_be_good_a_large_variant_is_drawn_more_often():
-    small = {f"small{number}": (["a", "b"], []) for number in range(8)}
-    spec = made(dict.fromkeys(LARGE, POWERS), {"plain": ([], []), "large": (LARGE, []), **small})
-    told = [driven(TreeParzen(spec, PROBLEM, None, 60, each), lambda _: None) for each in range(4)]
-    late = [each["variant"] for rows in told for each, _ in rows[10:]]
-    # Every other time, and now and then the others.
-    assert 0.4 < late.count("large") / len(late) < 0.75
-    assert set(late) >= set(small)

@@ -268,7 +268,7 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(make_sha
     assert sum(note["note"] == "seconds" for note in journal.notes) == 2
 
 
-@pytest.mark.parametrize("kind", first_of(["transfer", "random", "tpe"]))
+@pytest.mark.parametrize("kind", first_of(["transfer", "random"]))
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard, stencil_copy, tmp_path, kind
 ):

@@ -32,7 +32,7 @@ def test_what_constraints_leave_of_a_huge_space_is_listed():
 
 def test_a_space_that_is_left_too_large_is_refused_with_a_way_out():
     spec = made(VALUES, {"plain": ([], []), "free": (NAMES, [])})
-    with pytest.raises(UserError, match=r"more than 200,000 configurations.*tpe or transfer"):
+    with pytest.raises(UserError, match=r"more than 200,000 configurations.*random or transfer"):
         space.configurations(spec, PROBLEM)
 
 

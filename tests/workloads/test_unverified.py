@@ -11,7 +11,7 @@ from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.learning.truth import NOT_MEASURED, Truth
-from launchwise.measuring.explore import RandomDraws, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TransferExplorer
 from launchwise.report import wording
 from launchwise.report.numbers import winners
 from launchwise.tables.files import write_table
@@ -130,7 +130,7 @@ def test_it_is_never_the_best_of_a_problem(sweep, domain):
     assert truth.beside(planted[key])["status"].tolist() == [NOT_MEASURED]
 
 
-@pytest.mark.parametrize("kind", [RandomDraws, TreeParzen])
+@pytest.mark.parametrize("kind", [RandomDraws, TransferExplorer])
 def test_no_explorer_spends_a_row_on_it(kind):
     values = [1, 2, 4, 8]
     shapes = {"plain": ([], []), "tiled": (["a"], []), "racing": (["a"], [])}
