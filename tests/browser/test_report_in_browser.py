@@ -240,7 +240,7 @@ def test_the_lookup_says_what_an_answer_rests_on(front):
     script = """
         const first = (cell) => cell.childNodes[0].textContent;
         return [...document.querySelectorAll('.answer .ranked tbody tr')].map((row) => (
-          [first(row.cells[0]), first(row.cells[2]), first(row.cells[3])]));
+          [first(row.cells[0]), first(row.cells[1]), first(row.cells[2])]));
     """
     assert front.execute_script(script) == [
         ["block3d 32×4×1 row_padding=0", "1", "–"],

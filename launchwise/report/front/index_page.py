@@ -49,7 +49,9 @@ LITTLE = 1.02  # Least gain of the best configuration over the usual choice that
 
 ORACLE = "oracle"
 
-RULES = {"best_on_average": "one fixed choice", "nearest_size": "the nearest size's choice"}
+TUNE = "tune"  # The verdict where even the least gain justifies it
+
+RULES = {"best_on_average": "fixed choice", "nearest_size": "nearest size"}
 """Simple rule to its words, the simplest first."""
 
 Interval = tuple[float, float] | None
@@ -65,8 +67,7 @@ class TuningGain:
     recommended: float  # by the answering model
     best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
     recommended_interval: Interval
-    # What is said of the simplest rule that the recommended is not surely faster than; "" of none.
-    enough: str = ""
+    enough: str = ""  # of the simplest rule that the recommended is not surely faster than
 
     @property
     def verdict(self) -> str:
@@ -74,7 +75,7 @@ class TuningGain:
             return "too few problems to tell"
         low, high = self.best_interval
         if low >= LITTLE:
-            return f"tune; {self.enough}" if self.enough else "tune"
+            return TUNE
         return "keep the usual choice" if high < LITTLE else "little to gain"
 
 
@@ -115,8 +116,7 @@ def _beside(means: Means, name: str, rule: str) -> str:
     ratio = means.ratio(name, rule) if rule in means.methods and rule != name else None
     if ratio is None or ratio[0] > 1:
         return ""
-    good = ratio[1] <= 1 + EQUAL
-    return f"{RULES[rule]} is as good" if good else f"undecided beside {RULES[rule]}"
+    return f"{RULES[rule]} {'as good' if ratio[1] <= 1 + EQUAL else 'undecided'}"
 
 
 def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
@@ -134,9 +134,10 @@ def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
 
 GAIN_NOTE = (
     "Best and recommended are relative to the usual choice, over test problems of each study's "
-    "first split on its first whole card (geometric means, bootstrap over problems). As good: the "
-    f"recommended is surely at most {100 * EQUAL:g} % faster than this rule; undecided: the "
-    "interval of their ratio holds 1. Beside libraries: in pairs, all problems."
+    "first split on its first whole card (geometric means, bootstrap over problems). The fixed "
+    "choice and that of the nearest size need no model. As good: the recommended is surely at most "
+    f"{100 * EQUAL:g} % faster; undecided: the interval of their ratio holds 1. Libraries that are "
+    "faster somewhere: in pairs, all problems."
 )
 
 
@@ -148,7 +149,7 @@ def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
     yield _overview(ours or theirs)
-    yield Text(GAIN_NOTE, "note")
+    yield Fold("How gains are counted", [Text(GAIN_NOTE)], "gains")
     if ours and theirs:
         yield Fold("Measured by others", [_overview(theirs)], "others")
     if tests := _blind_tests(studies):
@@ -171,13 +172,17 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         between = "" if one.interval is None else wording.interval(one.interval, 2)
         return Cell(one.number, detail=f"{between}{one.verdict}")
 
+    def tried(study: StudyData | None) -> str:
+        one = tuning_gain(study) if study else None
+        return f"{wording.plural(one.problems, 'problem')}, {one.gpu}" if one else ""
+
     def gain(study: StudyData | None, part: str) -> Cell:
         one = tuning_gain(study) if study else None
         if one is None:
             return Cell(MISSING if study else "")
         if part == "verdict":
-            tried = wording.plural(one.problems, "problem")
-            said = [f"{tried}, {one.gpu}", *(_libraries(study, one.gpu) if study else ())]
+            said = [one.enough] if one.verdict == TUNE and one.enough else []
+            said += _libraries(study, one.gpu) if study else ()
             return Cell(one.verdict, detail="; ".join(said))
         between = getattr(one, f"{part}_interval")
         detail = "" if between is None else wording.interval(between, 2)
@@ -187,6 +192,7 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         field(
             "kernel",
             lambda one: one.settings.title if one else card_ratios.ALL,
+            detail=tried,
             link=lambda one: f"#{one.name}-answer" if one else "gpus.html",
         ),
         field("best", partial(gain, part="best"), unit="× usual, 95 %", number=True),

@@ -135,7 +135,7 @@ def _whose(report: Report) -> str:
     if tested := scores.only_tested(report.studies):
         said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
-        said.append(f"Measured by others: {named_gpus(others)}.")
+        said.append(f"Measured by others: {wording.plural(len(others), 'GPU')}.")
     if described := report.described:
         said.append(f"Predicted from datasheets: {wording.plural(len(described), 'GPU')}.")
     return " ".join(said)

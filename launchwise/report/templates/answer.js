@@ -148,7 +148,7 @@
       : "No measured configuration has the gain over the usual choice that the settings require (least_gain).", "note")];
   };
 
-  // What to try next, the usual choice and the baseline, each with its time, the slowest bar full.
+  // What to try next, the usual choice and the baseline, each with its time.
   const ranked = (data, entry) => {
     if (entry[TIME] === null) return [];
     const words = (choice) => data.configurations[choice].words;
@@ -160,7 +160,6 @@
       }
     }
     if (rows.length < 2) return [];
-    const longest = Math.max(...rows.map((row) => row[1]));
     const percent = data.percents[entry[BASIS]];
     const measured = entry[BASIS] === data.measured;
     const table = element("table", "", "ranked");
@@ -172,8 +171,6 @@
       const cell = element("th", title, unit ? "number" : "");
       cell.scope = "col";
       if (unit) cell.append(" ", element("span", unit, "unit"));
-      // The bars have a column of their own, which a phone leaves out.
-      if (title === "time") titles.append(element("td", "", "drawn"));
       titles.append(cell);
     }
     head.append(titles);
@@ -184,18 +181,14 @@
       name.scope = "row";
       const kinds = [choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
-      const bar = element("span", "", "bar");
-      bar.style.width = `${Math.max(2, 90 * ms / longest).toFixed(0)}px`;
       const took = element("td", number(ms, 4));
-      const drawn = element("td", "", "drawn");
-      drawn.append(bar);
       if (low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
       if (place && low !== null && entry[LOW] !== null) {
         const said = outcome(entry[LOW] / high, entry[HIGH] / low);
         if (said) slower.append(element("span", said, "detail"));
       }
-      line.append(name, drawn, took, slower);
+      line.append(name, took, slower);
       body.append(line);
     });
     table.append(caption, head, body);
@@ -224,10 +217,13 @@
   const doubt = (data, entry, context) => {
     if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND]) return [];
     const [words, places] = data.doubts[context.gpu];
+    const health = `${context.root}health.html#verdicts`;
+    if (entry[BASIS] === data.measured && entry[PAIRED] && entry[CHOICE] !== entry[USUAL]) {
+      return [linked("", "Doubts about the sweep", health, " do not touch this answer: it ran in turn with the usual choice on one card.")];
+    }
     const touches = entry[BASIS] !== data.measured ? "The model learnt from these rows"
-      : entry[PAIRED] && entry[CHOICE] !== entry[USUAL] ? "Not this answer: it ran in turn with the usual choice on one card"
-        : places.some((place) => data.problems[place] === entry[PROBLEM]) ? "This answer rests on such rows" : "This answer rests on other rows";
-    return [linked("In doubt: ", words, `${context.root}health.html#verdicts`, `. ${touches}.`)];
+      : places.some((place) => data.problems[place] === entry[PROBLEM]) ? "This answer rests on such rows" : "This answer rests on other rows";
+    return [linked("In doubt: ", words, health, `. ${touches}.`)];
   };
   const replaces = (data, entry) => {
     const [[, variant]] = data.configurations[entry[CHOICE]].values.filter(([name]) => name === "variant");
@@ -238,7 +234,9 @@
     const state = new URLSearchParams({ gpu: context.gpu });
     data.parameters.forEach((one, k) => state.set(`p-${one.name}`, entry[PROBLEM][k]));
     const path = `${context.root}${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;
-    return [linked("", "All configurations of this problem", path)];
+    const link = linked("", "All configurations of this problem", path);
+    link.className = "every";
+    return [link];
   };
   const fasterLine = (data, entry, context) => {
     const place = element("p", "", "faster");
@@ -282,10 +280,9 @@
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
     made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
-    made.push(...landscape(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
-    return made;
+    return [...made, ...landscape(data, entry, context)];
   };
 
   window.launchwiseAnswer = { EQUAL, element, number, card };
