@@ -31,7 +31,7 @@ from launchwise.tables.schema import (
     whole_column,
 )
 from launchwise.tables.visits import CLOSE, by_rounds, say_errors
-from launchwise.workloads.metrics import STATUSES
+from launchwise.workloads.metrics import BACK_TO_BACK, STATUSES
 from launchwise.workloads.spec import Spec
 
 PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
@@ -44,8 +44,14 @@ GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"
 """Columns of the limits of what was measured in pairs: time of the usual choice, and of the
 baseline, over that of the row."""
 
-JUDGED_FROM = ("workload", "status", "time_ms", "relative_error", "sm_clock_mhz", "card")
+JUDGED_FROM = (
+    *("workload", "status", "time_ms", "relative_error", "sm_clock_mhz", "card"),
+    *BACK_TO_BACK,
+)
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
+
+APART = tuple(f"{name}_apart" for name in BACK_TO_BACK)
+"""Columns of how far two visits lie apart in what launches back to back took."""
 
 
 def times_schema(spec: Spec) -> Schema:
@@ -63,8 +69,11 @@ def times_schema(spec: Spec) -> Schema:
     of its paired ratios, to the usual choice and to the baseline, between visits; empty where the
     basis is ``sweep``.
 
-    ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
-    is the number of the row in the file of its sweep. Rows that failed are there, without a time.
+    ``energy_j`` and ``sustained_ms`` are those of pairs, ``energy_j_apart`` and
+    ``sustained_ms_apart`` the logarithms of these over what the sweep found, where both ran back to
+    back. ``blind``: measured in a blind test, whose problems are no problems of the sweep.
+    ``sweep_row`` is the number of the row in the file of its sweep. Rows that failed are there,
+    without a time.
     """
     limit = real_column(POSITIVE, nullable=True)
     reasoned = Demand(
@@ -104,7 +113,8 @@ def times_schema(spec: Spec) -> Schema:
             "basis": text_column(one_of([PAIRS, SWEEP, ""])),
             "paired_ms": limit,
             "visits_apart": real_column(nullable=True),
-            **dict.fromkeys(GAIN_LIMITS, limit),
+            **dict.fromkeys((*GAIN_LIMITS, *BACK_TO_BACK), limit),
+            **dict.fromkeys(APART, real_column(nullable=True)),
             "blind": Column("bool"),
             "sm_clock_mhz": real_column(at_least(0), nullable=True),
             "card": text_column(),
@@ -152,6 +162,13 @@ def judged_times(
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
     found[["paired_ms", "visits_apart", *GAIN_LIMITS]] = np.nan
+    found[[*BACK_TO_BACK, *APART]] = np.nan
+    if pairs is not None:
+        ran = pairs[[*_keys(spec), *BACK_TO_BACK]]
+        own = found[_keys(spec)].merge(ran, on=_keys(spec), how="left")[[*BACK_TO_BACK]]
+        swept = sweep[[*BACK_TO_BACK]].to_numpy(dtype=float)
+        found[[*BACK_TO_BACK]] = own.to_numpy(dtype=float)
+        found[[*APART]] = np.log(own.to_numpy(dtype=float) / swept)
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
     found["card"] = sweep["card"].array

@@ -172,6 +172,17 @@ def test_a_row_whose_repeats_disagree_yields_to_the_one_that_chose_the_pairs(ste
         assert times.loc[row, "sweep_ms"].item() == held_ms
 
 
+def test_what_ran_back_to_back_is_that_of_the_pairs(recorded):
+    spec = recorded.spec
+    pairs = recorded.pairs.assign(energy_j=0.3, sustained_ms=recorded.pairs["time_ms"] * 1.2)
+    found = judged_times(recorded.sweep.assign(energy_j=0.2), pairs, spec)
+    ran = found[found["energy_j"].notna()]
+    assert len(ran) == len(recorded.pairs.merge(found[spec.key_columns]))
+    assert (ran["energy_j_apart"].dropna() == np.log(0.3 / 0.2)).all()
+    own = ran.merge(pairs, on=spec.key_columns, suffixes=("", "_there"))
+    assert own["sustained_ms"].equals(own["sustained_ms_there"])
+
+
 def test_what_lost_every_round_is_never_named(recorded):
     """However noisy the usual choice is, whose ratios the times come from."""
     spec, key = recorded.spec, recorded.spec.key_columns
