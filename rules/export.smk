@@ -21,5 +21,6 @@ rule export:
         question=lambda wildcards: studies.question(wildcards.study),
         gpus=lambda wildcards: studies.answered_gpus(wildcards.study),
         folder=lambda wildcards: studies.folder(wildcards.study),
+        objective=settings.objective,
     script:
         "../scripts/export.py"

@@ -10,6 +10,7 @@ def main(
     folder: Path,
     question: dict[str, Any],
     lookup: Path,
+    objective: str,
     gpus: list[str],
     profiles: list[Path],
     device_names: Path,
@@ -18,6 +19,7 @@ def main(
     """Write every format into one folder.
 
     ``lookup``: answers of the study's product.
+    ``objective``: see ``objective`` of the settings.
     ``gpus``, ``profiles``: names of the GPUs that it answers for, and the file of each.
     ``device_names``: table of what CUDA calls the cards.
     """
@@ -27,7 +29,7 @@ def main(
     from launchwise.learning.features import read_domain
 
     domain = read_domain(folder, gpus, profiles, question)
-    table = read_answer_table(lookup, domain).named_by(cuda_names(device_names))
+    table = read_answer_table(lookup, domain, objective).named_by(cuda_names(device_names))
     write_answers(output, table)
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 

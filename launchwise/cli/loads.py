@@ -96,7 +96,7 @@ class Loaded:
             self.spec,
             {gpu: find_profile(gpu, experiment, command) for gpu in [*named, *own][:1]},
         )
-        self.table: AnswerTable = read_answer_table(path, domain)
+        self.table: AnswerTable = read_answer_table(path, domain, experiment.settings.objective)
         measured = [each.name for each in self.table.devices if each.days or each.judge]
         self.gpus = named or [gpu for gpu in measured if gpu in own]
         for gpu in self.gpus:

@@ -21,6 +21,7 @@ from launchwise.cli.tuning import Question as Tuning
 from launchwise.cli.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
+from launchwise.exporting.deployed import TIME
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final
@@ -54,6 +55,9 @@ def measured_answer(
     this machine has no card, or another than was asked for; when a stage fails.
     """
     experiment = read_experiment(files, Path.cwd(), study)
+    if (objective := experiment.settings.objective) != TIME:
+        message = f"measures times: the objective of the settings is {objective}"
+        raise UserError(COMMAND, "--measure", message)
     insist_on_kernel(study, experiment, COMMAND)
     known_gpus(study, experiment)
     settings = experiment.studies[study]

@@ -27,6 +27,7 @@ from launchwise.cli.studies import (
     sweep_file,
 )
 from launchwise.experiment.experiment import Experiment
+from launchwise.exporting.deployed import TIME
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.answering import why_none
 from launchwise.learning.answers import (
@@ -93,7 +94,8 @@ def answered(
     nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)
-    table = read_answer_table(experiment.root / LOOKUP / f"{study}.json", final.domain)
+    path = experiment.root / LOOKUP / f"{study}.json"
+    table = read_answer_table(path, final.domain, experiment.settings.objective)
     found = answer_of(table, final, case, top, least_gain)
     path = experiment.root / "results" / "peers" / case.gpu / f"{study}.parquet"
     if path.is_file():
@@ -209,6 +211,9 @@ def exported(
     if (mapping is None) == (format_ == CONFIG_FILES):
         message = f"says how {CONFIG_FILES} are named: the format needs it, and no other takes it"
         raise UserError(EXPORTING, "--mapping", message)
+    if few is not None and (objective := experiment.settings.objective) != TIME:
+        message = f"chooses builds by time: the objective of the settings is {objective}"
+        raise UserError(EXPORTING, "--at-most", message)
     spec = experiment.specs[asked.workload]
     known = read_config_files(mapping, spec) if mapping is not None else None
     run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))

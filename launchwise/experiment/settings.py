@@ -191,6 +191,10 @@ def _null_too(schema: dict[str, Any]) -> None:
     schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
 
 
+OBJECTIVE = r"^(?:time|(sustained time|energy)(?: within (\d+(?:\.\d+)?) ?%)?)$"
+"""What `objective` of the settings is written like."""
+
+
 class Settings(Strict, title="config.yaml"):
     """Settings: GPUs, models, search, and changes to studies and sweeps."""
 
@@ -222,6 +226,11 @@ class Settings(Strict, title="config.yaml"):
     """gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
     interval; an answer below it, or without an interval, becomes the usual choice in `recommend`,
     `recheck`, `export` and the report's lookup"""
+    objective: str = Field("time", pattern=OBJECTIVE)
+    """what answers of `recommend`, `export` and the report take least of at problems where
+    configurations ran back to back in pairs: `time`, `sustained time` (back to back) or `energy`;
+    `energy within 2%` allows a loss of 2 % of time. A choice changes where another is surely less,
+    by what two visits differ; all others, blind tests and `recheck` are by time"""
     prices: str | None = Field(None, min_length=1)
     """CSV file with prices of GPUs for the report: gpu, euro, euro_per_hour, date, source"""
     sweeps: dict[str, dict[str, Any] | None] = Field({})

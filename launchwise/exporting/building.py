@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range
 from launchwise.exporting.between import calibrated, candidates, held
+from launchwise.exporting.deployed import apart, back_to_back
 from launchwise.exporting.entries import Device, Entry, Stored
 from launchwise.exporting.formulas import exported_facts, exported_features, name_kinds
 from launchwise.exporting.lookup import sortable
@@ -188,6 +190,10 @@ def answer_table(
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
     configurations: Places = {}
     entries = [_entry(places[one.gpu], one, final.spec, configurations) for one in found]
+    place = partial(placed, configurations)
+    rows = {gpu: own for gpu, own in (times or {}).items() if gpu in places}
+    ran = {places[gpu]: back_to_back(own, final.spec, place) for gpu, own in rows.items()}
+    entries = [replace(one, ran=ran.get(one.device, {}).get(one.problem, ())) for one in entries]
     features = exported_features(final.spec, name_kinds(final.spec))
     named = [dict(each) for each in configurations]
     stored = Stored(
@@ -195,7 +201,7 @@ def answer_table(
         parameters=tuple(final.spec.problem_columns),
         commits=tuple(final.facts["commits"]),
         least_gain=least_gain,
-        devices=tuple(_device(gpu, final) for gpu in names),
+        devices=tuple(_device(gpu, final, rows.get(gpu)) for gpu in names),
         configurations=tuple(named),
         candidates=candidates(entries, named, final),
         features=tuple(features),
@@ -205,7 +211,7 @@ def answer_table(
     return held(table, blind_rows(times), final) if times else table
 
 
-def _device(gpu: str, final: Final) -> Device:
+def _device(gpu: str, final: Final, times: pd.DataFrame | None) -> Device:
     profile = final.domain.profiles[gpu]
     # Products of earlier versions do not say when.
     told = final.facts.get("measurements", {}).get(gpu, {})
@@ -216,6 +222,7 @@ def _device(gpu: str, final: Final) -> Device:
         drivers=tuple(told.get("drivers", ())),
         toolkits=tuple(told.get("toolkits", ())),
         days=tuple(told.get("days", ())),
+        apart={} if times is None else apart(times),
     )
 
 

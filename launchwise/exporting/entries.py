@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,18 @@ from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
 from launchwise.exporting.lookup import Judge
 from launchwise.learning.answers import BASES, Interval
 from launchwise.workloads.parts import Value
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A configuration that ran back to back in pairs."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    place: int  # in :attr:`Stored.configurations`
+    time_ms: float  # of a launch alone
+    sustained_ms: float  # of a launch back to back
+    energy_j: float | None  # likewise, J; None where the card did not tell
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class Entry:
     # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
     # is scaled for another problem; 0: it is not.
     scale: int = 0
+    ran: tuple[Ran, ...] = ()  # what ran back to back, for other objectives than time
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,8 @@ class Device:
     between_ms: Interval | None = None
     between_gain: Interval | None = None
     tested: Tested | None = None  # None where no blind test measured enough problems
+    # How far two visits lie apart: see `launchwise.exporting.deployed.apart`.
+    apart: dict[str, float] = field(default_factory=dict)
     # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
     toolkits: tuple[str, ...] = ()
@@ -124,6 +139,7 @@ class Stored(Strict):
     entries: tuple[Entry, ...]  # sorted by device, then by problem
     # Place of the configuration where nothing else is known; None: the workload's default.
     fallback: int | None = None
+    objective: str = "time"  # by which entries are chosen; in a product's file always time
 
 
 def texts_of(values: Iterable[Value]) -> list[str]:
@@ -145,6 +161,7 @@ def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
     places = [*stored.candidates, *([] if stored.fallback is None else [stored.fallback])]
     for one in stored.entries:
         places += [one.choice, one.usual, *(place for place, *_ in one.others)]
+        places += [each.place for each in one.ran]
         if not 0 <= one.device < known or len(one.problem) != len(stored.parameters):
             yield "entries", "are of other devices or parameters"
         if one.basis not in BASES:

@@ -376,4 +376,5 @@ def _entry(entry: Entry, device: int, times: np.ndarray) -> Entry:
         alike=None,
         why=f"the fastest of the {len(times)} configurations of this file, as {measured}",
         others=(),
+        ran=(),
     )

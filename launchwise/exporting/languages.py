@@ -227,7 +227,7 @@ def python_module(table: AnswerTable) -> str:
         formula=lambda text: f"lambda names: {python_expression(text, derived)}",
         measured={one.name: one.measured for one in table.devices},
         reasons=list(dict.fromkeys(one.why for one in table.entries)),
-        tested=[one.tested.words if one.tested else "" for one in table.devices],
+        tested=["; ".join(table.said(one)) for one in table.devices],
         facts=EXPORTED_FACTS,
         squarings=SQUARINGS,
         devices=[one.names for one in table.devices],

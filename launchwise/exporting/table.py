@@ -19,6 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import write_sealed_json
 from launchwise.base.vectors import Columns
+from launchwise.exporting.deployed import TIME, by_objective, by_time
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
@@ -116,6 +117,13 @@ class AnswerTable:
             devices.append(replace(one, cuda_names=names))
         changed = {"devices": tuple(devices)}
         return replace(self, stored=self.stored.model_copy(update=changed))
+
+    def said(self, device: Device) -> list[str]:
+        """What is said of answers between entries: what they reach, and how they are chosen where
+        not by the objective."""
+        reached = [device.tested.words] if device.tested else []
+        objective = self.stored.objective
+        return reached if objective == TIME else [*reached, by_time(objective)]
 
     def number(self, device: str) -> int | None:
         """Number of a device, by one of its names; None for an unknown one."""
@@ -226,9 +234,8 @@ class AnswerTable:
         named_problem = assigned(answered_for)
         why = f"no time is stated so far outside; the nearest with an answer is {named_problem}"
         if inside:
-            reached = f"; {device.tested.words}" if device.tested else ""
             why = f"its time is scaled from {named_problem}, the nearest with an answer"
-            why += within(device.between_ms) + reached
+            why += within(device.between_ms) + "".join(f"; {one}" for one in self.said(device))
         return Answer(
             gpu=device.name,
             problem=problem,
@@ -316,7 +323,7 @@ class AnswerTable:
 _BY_PLACE = {"entries", "configurations", "candidates", "fallback"}
 """What a table holds by places of configurations."""
 
-_INSIDE = ("choice", "usual", "others")
+_INSIDE = ("choice", "usual", "others", "ran")
 """What an entry holds by places, or for the report alone."""
 
 
@@ -350,10 +357,10 @@ def write_answer_table(path: Path, table: AnswerTable) -> None:
     write_sealed_json(path, table.stored.model_dump(), indent=None)
 
 
-def read_answer_table(path: Path, domain: Domain) -> AnswerTable:
-    """Read a product's table. Raises UserError when it cannot be read, was changed, or is not what
-    it must be."""
-    stored = read_stored(path)
+def read_answer_table(path: Path, domain: Domain, objective: str = TIME) -> AnswerTable:
+    """Read a product's table, with the choices by an objective of the settings. Raises UserError
+    when it cannot be read, was changed, or is not what it must be."""
+    stored = by_objective(read_stored(path), objective)
     spec = domain.spec
     if (stored.workload, [*stored.parameters]) != (spec.workload, spec.problem_columns):
         raise UserError(path, "workload", f"is of {stored.workload}, not of {spec.workload}")

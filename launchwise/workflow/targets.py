@@ -213,6 +213,7 @@ class Reported:
                 "search": settings.search.model_dump(mode="json"),
                 "seed": settings.seed,
                 "least_gain": settings.least_gain,
+                "objective": settings.objective,
             },
             "gpus": list(settings.gpus),
         }

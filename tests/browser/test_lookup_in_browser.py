@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from products import product
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.vectors import nested
+from launchwise.exporting.deployed import by_objective
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
@@ -98,6 +100,19 @@ def test_500_answers_are_those_of_recommend(opened, products):
         assert shown == pytest.approx([value or 0 for value in said], rel=1e-4)
     assert min(told["measured"], told["within"], told["beyond"]) > 50
     assert told["refused"] > 0
+
+
+def test_an_answer_by_another_objective_says_so(browser, products, tmp_path):
+    one = products["granger_time"]
+    table = replace(one.table, stored=by_objective(one.table.stored, "energy"))
+    study = replace(one.study, table=table)
+    front = Page(
+        "index.html", "Overview", "t", "", [Section("x", "Which?", [finder.block([study])])]
+    )
+    files = {front.path: writing.html(front, Report([study], RUN))}
+    files |= writing.answer_files(study.name, finder.data(study))
+    load(browser, write(files, tmp_path) / front.path)
+    assert "chosen by time: no energy is known of it here." in browser.page_source
 
 
 def test_limits_mean_the_same_in_the_page(opened):

@@ -105,6 +105,21 @@ def test_what_is_asked_of_a_load_must_be_there(project, capsys):
     assert line == "other.csv:2: workload: is of saxpy, not of stencil"
 
 
+def test_what_measures_or_chooses_by_time_refuses_another_objective(project, capsys):
+    (project / "energy.yaml").write_text("objective: energy within 2%\n")
+    files = ("--configfile", "config.yaml", "--configfile", "energy.yaml")
+    asked = ("recommend", STUDY, "--gpu", GPU, "n=256", "dtype=float32", "order=8", *files)
+    assert main([*asked]) == 0
+    assert "; chosen by time: no energy is known of it here\n" in capsys.readouterr().out
+    line = line_of(capsys, *asked, "--measure", "3")
+    said = "the objective of the settings is energy within 2%"
+    assert line == f"recommend: --measure: measures times: {said}"
+    line = line_of(capsys, "export", STUDY, "--at-most", "2", *files)
+    assert line == f"export: --at-most: chooses builds by time: {said}"
+    (project / "energy.yaml").write_text("objective: watts\n")
+    assert line_of(capsys, *asked).startswith("energy.yaml: objective: ")
+
+
 @pytest.fixture
 def loaded(project, capsys):
     """A load of measured sizes and one between them, to its launches."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from launchwise.base.vectors import is_simple, nested
+from launchwise.exporting.deployed import TIME
 from launchwise.exporting.entries import Device
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
@@ -107,7 +108,8 @@ def data(
     limit among ``limits``. ``sweeps``: how sound those of the report are. ``hosted`` says whether
     host code names macros; ``several`` has a sentence on each variant that replaces several
     launches; ``doubts``, ``launches``, ``macros``, ``tested``, ``faster``, ``rule``, ``judges``,
-    ``covered`` and ``heldOut`` are what the functions of these names return.
+    ``covered`` and ``heldOut`` are what the functions of these names return. ``why`` says of each
+    entry why it is the answer, where another objective than time chooses.
     """
     answers = study.answers
     assert study.table
@@ -128,7 +130,7 @@ def data(
         ]
         for each, key in zip(answers, keys, strict=True)
     ]
-    between = rule(study.table, place, gpus)
+    between, objective = rule(study.table, place, gpus), study.table.stored.objective
     return {
         "title": study.settings.title,
         "workload": study.spec.workload,
@@ -169,6 +171,7 @@ def data(
         "rule": between,
         "judges": judges(study.table, gpus),
         "entries": entries,
+        "why": [] if objective == TIME else [one.why for one in study.table.entries],
     }
 
 
@@ -194,7 +197,7 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
         "candidates": [place(stored.configurations[one]) for one in stored.candidates],
         "facts": [one.named_facts for one in devices],
         "between": [[one.between_ms, one.between_gain] for one in devices],
-        "reached": [one.tested.words if one.tested else "" for one in devices],
+        "reached": ["; ".join(table.said(one)) for one in devices],
         "leastGain": stored.least_gain,
         "squarings": SQUARINGS,
     }

@@ -20,9 +20,10 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_sealed_json, write_text
 from launchwise.experiment.load import load_of
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.exporting.deployed import TIME
 from launchwise.exporting.entries import named_answers, read_stored
-from launchwise.exporting.table import AnswerTable, read_answer_table
-from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.exporting.table import read_answer_table
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
@@ -191,10 +192,12 @@ def read_study(
     files: StudyFiles,
     kept_out: Mapping[str, Sequence[str]],
     sweeps: dict[Path, pd.DataFrame],
+    objective: str = TIME,
 ) -> StudyData:
     """Read and check every table of a study. ``kept_out`` says why rows of a GPU are flagged and
     not among the study's; ``sweeps``, those that were read for other studies, gets those of this
-    one. Raises UserError when a file is missing, truncated or does not fit its schema."""
+    one. ``objective``: by which answers are chosen. Raises UserError when a file is missing,
+    truncated or does not fit its schema."""
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
     judged = _of_gpus(files.judged, times_schema(spec))
@@ -240,7 +243,11 @@ def read_study(
         described=described,
         kept_out=kept_out,
         load=load_of(settings.load, spec),
-        table=_table(files.answers, settings, spec, {**profiles, **described}),
+        table=None
+        if files.answers is None
+        else read_answer_table(
+            files.answers, Domain.of(settings, spec, {**profiles, **described}), objective
+        ),
     )
     return _of_measured(found)
 
@@ -251,14 +258,6 @@ def _of_measured(study: StudyData) -> StudyData:
     if 0 < len(asked) < len(study.sweeps):
         return replace(study.limited_to(asked), left_out=())
     return study
-
-
-def _table(
-    path: Path | None, settings: Study, spec: Spec, profiles: Mapping[str, GpuProfile]
-) -> AnswerTable | None:
-    if path is None:
-        return None
-    return read_answer_table(path, Domain.of(settings, spec, profiles))
 
 
 def _of_gpus(paths: Mapping[str, Path], schema: Schema) -> dict[str, pd.DataFrame]:
@@ -285,7 +284,7 @@ def read_studies(
     One after the other: to hand tables over from processes takes longer than to read them.
 
     ``files``: study to its files (:class:`StudyFiles`).
-    ``settings``: ``studies`` and ``models``, each by study, as plain values.
+    ``settings``: ``studies`` and ``models``, each by study, and ``objective``, as plain values.
     ``kept_out``: study to GPU to why its rows are not among the study's.
     """
     # Studies of a workload share most of its sweeps.
@@ -297,7 +296,9 @@ def read_studies(
         entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         try:
             given = StudyFiles.model_validate(files[name])
-            return read_study(name, asked, entries, given, kept_out[name], sweeps)
+            return read_study(
+                name, asked, entries, given, kept_out[name], sweeps, settings["objective"]
+            )
         except UserError as error:
             log.warning("%s is not in the report: %s", name, error)
             return MissingStudy(name, asked.title, asked.question, str(error))

@@ -276,7 +276,8 @@
     const scaled = listed ? ""
       : found.far > 1 ? `; no time is stated so far outside; the nearest with an answer is ${nearest}`
         : `; its time is scaled from ${nearest}, the nearest with an answer${off}${reached && `; ${reached}`}`;
-    made.push(element("p", `${basis}${alike}${outside}${scaled}.`));
+    const why = data.why.length && listed ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
+    made.push(element("p", `${basis}${alike}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
     made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));

@@ -1,0 +1,136 @@
+"""Answers by what launches take back to back: sustained time, energy, and no more than a loss."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from agreeing import changed
+from answer_forms import Answering
+from drawn_questions import drawn
+
+from launchwise.experiment.settings import OBJECTIVE
+from launchwise.exporting.deployed import apart, back_to_back, by_objective
+from launchwise.exporting.entries import Ran
+from launchwise.learning.answers import MEASURED
+from launchwise.tables.times import APART
+from launchwise.tables.visits import FEWEST
+
+VISITS = math.log(1.1)  # Energies of two visits differ by a tenth
+
+
+@pytest.fixture
+def entry(table):
+    """A measured answer that is not the usual choice."""
+    return next(one for one in table.entries if one.basis == MEASURED and one.choice != one.usual)
+
+
+@pytest.fixture
+def planted(table, entry):
+    """The table in which the usual choice of an answer ran back to back, too: so many times as
+    long alone, with this share of the energy, in so many ms."""
+
+    def make(slower, energy, sustained_ms=1.0, visits=VISITS):
+        ran = (
+            Ran(entry.choice, entry.time_ms, 1.0, 0.5),
+            Ran(entry.usual, entry.time_ms * slower, sustained_ms, energy and 0.5 * energy),
+        )
+        entries = [replace(one, ran=ran) if one == entry else one for one in table.entries]
+        known = {} if visits is None else {"energy_j": visits, "sustained_ms": visits}
+        devices = tuple(replace(one, apart=known) for one in table.devices)
+        return changed(table, entries=tuple(entries), devices=devices)
+
+    return make
+
+
+def answered(planted, entry, objective):
+    """The answer by an objective, and its sentence."""
+    made = replace(planted, stored=by_objective(planted.stored, objective))
+    found = made.answer(made.devices[entry.device].name, made.problem(entry.problem))
+    return found.suggestions[0], found.why
+
+
+@pytest.mark.parametrize(
+    ("objective", "slower", "energy", "changes"),
+    [
+        ("time", 1.01, 0.5, False),
+        ("energy", 1.4, 0.8, True),
+        ("energy within 2%", 1.019, 0.8, True),
+        ("energy within 2 %", 1.021, 0.8, False),
+        ("energy within 2%", 1.01, 1.0, False),
+        # Two visits of one configuration lie as far apart.
+        ("energy", 1.01, 0.92, False),
+        ("energy", 1.01, 0.905, True),
+        ("energy", 1.01, None, False),
+        ("sustained time within 2%", 1.01, None, False),
+    ],
+)
+def test_a_choice_changes_where_another_takes_surely_less(
+    planted, entry, objective, slower, energy, changes
+):
+    first, why = answered(planted(slower, energy), entry, objective)
+    assert first.is_usual == changes
+    if objective == "time":
+        assert why == entry.why
+    elif changes:
+        assert first.expected_ms == pytest.approx(entry.time_ms * slower)
+        assert (first.gain, first.gain_interval) == (1.0, None)
+        assert f"{0.5 * energy:.3g} J per run, {100 * (1 - energy):.0f} % less" in why
+        assert f"at {100 * (slower - 1):+.1f} % of its time" in why
+    else:
+        assert first.expected_ms == entry.time_ms
+        assert "surely takes less" in why
+
+
+def test_the_time_back_to_back_is_not_that_alone(planted, entry):
+    first, why = answered(planted(1.01, None, sustained_ms=0.8), entry, "sustained time")
+    assert first.is_usual
+    assert "0.8 ms back to back, 20 % less" in why
+    assert first.expected_ms == pytest.approx(entry.time_ms * 1.01)
+
+
+def test_without_two_visits_or_a_figure_of_the_choice_time_decides(planted, entry):
+    said = "chosen by time: no energy is known of it here"
+    for made in (planted(1.01, 0.1, visits=None), changed(planted(1.01, 0.1), entries=(entry,))):
+        first, why = answered(made, entry, "energy")
+        assert not first.is_usual
+        assert why == f"{entry.why}; {said}"
+
+
+def test_every_form_has_the_answers_of_the_objective(planted, entry, tmp_path):
+    made = planted(1.01, 0.8)
+    made = replace(made, stored=by_objective(made.stored, "energy"))
+    questions = drawn(made, 200, np.random.default_rng(5))
+    answering = Answering(made, tmp_path / "export")
+    assert answering.disagreements(questions) == []
+    between = [one for one in questions if one.kind == "between"]
+    said = [made.answer(one.device, one.problem) for one in between]
+    by_time = [
+        one.why.endswith("chosen by time: no energy is known of it here") for one in said if one
+    ]
+    assert all(by_time)
+    assert len(by_time) > 10
+
+
+def test_an_objective_is_a_name_and_maybe_a_loss():
+    for text in ("time", "sustained time", "energy", "energy within 2%", "energy within 0.5 %"):
+        assert re.match(OBJECTIVE, text)
+    for text in ("time within 2%", "energy within", "energy within -1%", "energy 2%", "power", ""):
+        assert not re.match(OBJECTIVE, text)
+
+
+def test_figures_are_those_of_pairs_and_visits_those_of_two(stencil_spec, sweeps):
+    rows = sweeps["card"].head(FEWEST + 1).assign(blind=False, energy_j=0.2, sustained_ms=1.5)
+    rows.loc[rows.index[0], "energy_j"] = np.nan
+    logs = np.linspace(-0.1, 0.09, len(rows))
+    rows = rows.assign(**{APART[0]: logs, APART[1]: np.nan})
+    assert apart(rows)["energy_j"] == apart(rows)["sustained_ms"]
+    assert 0.09 < apart(rows)["energy_j"] < 0.1
+    assert apart(rows.tail(FEWEST - 1)) == {}
+    found = back_to_back(rows, stencil_spec, lambda one: 7)
+    every = [one for some in found.values() for one in some]
+    assert len(every) == len(rows)
+    assert every[0] == Ran(7, rows["time_ms"].iloc[0], 1.5, None)
+    assert {one.energy_j for one in every[1:]} == {0.2}
+    assert back_to_back(rows.assign(sustained_ms=np.nan), stencil_spec, int) == {}
