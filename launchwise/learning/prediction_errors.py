@@ -16,31 +16,13 @@ from launchwise.tables.learning import predicted_column
 from launchwise.tables.rows import row_numbers
 
 
-def group_ranks(
-    groups: np.ndarray, values: np.ndarray, order: np.ndarray | None = None
-) -> np.ndarray:
+def group_ranks(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Rank of each value in its group, from 1; equal values share the mean of their ranks.
 
     Returns float64, shape (rows,). ``groups``: number of each value's group: int64, shape (rows,).
-    ``values``: no NaN: float64, shape (rows,). ``order``: numbers of the rows in ascending order of
-    their values; worked out when left out.
+    ``values``: no NaN: float64, shape (rows,).
     """
-    if order is None:
-        order = np.argsort(values, kind="stable")
-    # NumPy sorts integers of two bytes in linear time.
-    narrow = groups.astype(np.int16) if groups.max(initial=0) < 2**15 else groups
-    order = order[np.argsort(narrow[order], kind="stable")]
-    group, value = groups[order], values[order]
-    starts_group = np.diff(group, prepend=-1) != 0
-    starts_tie = starts_group | (np.diff(value, prepend=np.nan) != 0)
-    places = np.arange(len(order))
-    first = places[starts_group][np.cumsum(starts_group) - 1]
-    ties = np.flatnonzero(starts_tie)
-    sizes = np.diff(np.append(ties, len(order)))
-    means = ties - first[ties] + (sizes + 1) / 2
-    ranks = np.empty(len(order))
-    ranks[order] = np.repeat(means, sizes)
-    return ranks
+    return pd.Series(values).groupby(groups).rank().to_numpy()
 
 
 def correlations(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -191,11 +173,10 @@ class _Part:
         none. ``predicted``: of every row of the split: ms, shape (split,).
         """
         predicted = predicted[self.rows]
-        order = np.argsort(predicted, kind="stable")
         ratio = predicted / self._times
         error = 100 * np.abs(ratio - 1)
-        whole = correlations(self._whole, group_ranks(self._whole, predicted, order), self._ranks)
-        ranks = group_ranks(self._cases, predicted, order)
+        whole = correlations(self._whole, group_ranks(self._whole, predicted), self._ranks)
+        ranks = group_ranks(self._cases, predicted)
         within = correlations(self._cases, ranks, self._ranks_within)
         known = within[np.isfinite(within)]
         found = {

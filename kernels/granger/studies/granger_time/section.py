@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import read_cards
-from launchwise.learning.prediction_errors import correlations, group_ranks
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import (
@@ -281,9 +281,7 @@ def _order(known: Known) -> Iterator[list[str]]:
         return
     printed = np.array([one.predicted_us for one in named])
     ours = np.array([known.estimated[one.gpu][PUBLISHED]["time_us"] for one in named])
-    whole = np.zeros(len(named), dtype=np.int64)
-    ranks = [group_ranks(whole, values) for values in (printed, ours)]
-    rho = float(correlations(whole, *ranks)[0])
+    rho = float(spearmanr(printed, ours).statistic)
     order = sorted(zip(ours, (one.gpu for one in named), strict=True))
     yield [
         "order of the source's GPUs",
