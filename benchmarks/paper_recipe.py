@@ -28,7 +28,7 @@ from harness.projects import ROOT, copied_project, read_settings, snakemake
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.learnt import CANDIDATES
+from launchwise.learning.truth import CANDIDATES
 from launchwise.tables.files import read_facts
 
 STUDY = "acoustic_tile"

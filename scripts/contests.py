@@ -28,7 +28,7 @@ def main(
     from launchwise.learning.blind import read_frozen
     from launchwise.learning.contests import check_peers, contests_of_blind, contests_of_sweep
     from launchwise.learning.features import read_domain
-    from launchwise.learning.learnt import read_learnt
+    from launchwise.learning.truth import read_learnt
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.declared.declared_workload import load_workload

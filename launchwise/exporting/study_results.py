@@ -22,12 +22,11 @@ from launchwise.learning.evaluation import write_evaluation
 from launchwise.learning.features import Domain, read_domain
 from launchwise.learning.fitting import RowCap
 from launchwise.learning.learn import Asked, Learning, learn, origin
-from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
 from launchwise.learning.predicting import predict_published
 from launchwise.learning.product import fit_answering, learnt_from, write_product
 from launchwise.learning.splits import read_folds
 from launchwise.learning.training_rows import prepared
-from launchwise.learning.truth import Truth
+from launchwise.learning.truth import CANDIDATES, Truth, check_settings, read_learnt
 from launchwise.tables.files import read_tables
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import times_schema

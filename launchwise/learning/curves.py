@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning import merit
-from launchwise.learning.learnt import LONGEST, Learnt
 from launchwise.learning.row_arrays import keys_of
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.truth import Truth
+from launchwise.learning.truth import LONGEST, Learnt, Truth
 from launchwise.search.candidates import Key, described, losses_of, texts_of
 from launchwise.workloads.near_problems import nearest, nearest_others, with_expected
 from launchwise.workloads.spec import Spec

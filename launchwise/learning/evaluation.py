@@ -23,10 +23,9 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.conformal import Errors, with_limits
 from launchwise.learning.curves import learning_curves, reached
 from launchwise.learning.features import Domain
-from launchwise.learning.learnt import Learnt
 from launchwise.learning.prediction_errors import errors_of_cases, prediction_errors
 from launchwise.learning.splits import Fold, case_codes
-from launchwise.learning.truth import EXPECTED, ORACLE, SHORT_LISTS, Truth
+from launchwise.learning.truth import EXPECTED, ORACLE, SHORT_LISTS, Learnt, Truth
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space

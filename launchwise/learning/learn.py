@@ -1,6 +1,6 @@
 """One learning job a study: fit each model of each fold once, ask each test candidate once.
 
-Each model has one file of what it says (:mod:`launchwise.learning.learnt`), with the digest of all
+Each model has one file of what it says (:mod:`launchwise.learning.truth`), with the digest of all
 that decides it: a model is made again where its file is missing or made from something else, and
 the others stay. The answering method is made of the files of its members. No model of a fold is
 kept.
@@ -27,14 +27,6 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import RowCap, cross_validation, fitted_to, told
-from launchwise.learning.learnt import (
-    CANDIDATES,
-    read_learnt,
-    said,
-    said_by,
-    write_candidates,
-    write_said,
-)
 from launchwise.learning.recommender import Recommender, ranked
 from launchwise.learning.recommenders import COMMITTEE, members_of
 from launchwise.learning.recommenders.committee import (
@@ -45,6 +37,14 @@ from launchwise.learning.recommenders.committee import (
 )
 from launchwise.learning.splits import ALL, Fold, case_numbers
 from launchwise.learning.training_rows import TrainingRows
+from launchwise.learning.truth import (
+    CANDIDATES,
+    read_learnt,
+    said,
+    said_by,
+    write_candidates,
+    write_said,
+)
 from launchwise.tables.files import read_facts
 
 Said = dict[str, tuple[pd.DataFrame, dict[str, Any]]]
@@ -104,7 +104,7 @@ def learn(asked: Learning, folder: Path, made_from: str, processes: int = 1) -> 
     """Write what every model and simple rule says of the test candidates of every fold.
 
     Returns the methods that were made; others were there. ``folder``: of the study's files
-    (:mod:`launchwise.learning.learnt`); ``made_from``: digest of the training rows, the folds and
+    (:mod:`launchwise.learning.truth`); ``made_from``: digest of the training rows, the folds and
     the candidates; ``processes``: folds are fitted in so many processes at once. Raises UserError
     when there are no training rows, or a model cannot be fitted.
     """

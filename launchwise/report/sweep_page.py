@@ -16,7 +16,7 @@ from launchwise.report import theme, wording
 from launchwise.report.answer.tunables import EVERY, losses, with_fractions
 from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
-from launchwise.report.gpus import gpu_attributes
+from launchwise.report.gpus import gpu_comparison
 from launchwise.report.numbers import configuration_names
 from launchwise.report.site.rendering import render
 from launchwise.tables.files import read_facts, read_table
@@ -41,7 +41,7 @@ def answers_page(
         Section("answers", "Fastest configurations", [*_answers(spec, profile, found)]),
         Section("all", "Every configuration", [*_every(spec, rows)]),
         Section("tunables", "Effect of each tunable", [*_tunables(spec, rows, profile)]),
-        gpu_attributes.section({profile.name: profile}),
+        gpu_comparison.attributes({profile.name: profile}),
     ]
     lead = (
         f"{spec.title} on {profile.device_name}: {wording.plural(len(found), 'problem')}, "

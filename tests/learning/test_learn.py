@@ -17,11 +17,11 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import RowCap
 from launchwise.learning.learn import Asked, learn
-from launchwise.learning.learnt import read_learnt
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
+from launchwise.learning.truth import read_learnt
 from launchwise.tables.files import read_facts
 
 GPU = "test"

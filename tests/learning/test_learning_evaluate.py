@@ -17,10 +17,9 @@ from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, reache
 from launchwise.learning.evaluation import evaluate, figures, summarise, write_evaluation
 from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, learn
-from launchwise.learning.learnt import read_learnt
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
-from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth
+from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth, read_learnt
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space

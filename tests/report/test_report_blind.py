@@ -8,7 +8,7 @@ from launchwise.report import scores
 from launchwise.report.answer import rule
 from launchwise.report.blocks import Fold
 from launchwise.report.front import finder, index_page
-from launchwise.report.gpus.gpu_attributes import Spread
+from launchwise.report.models.predicted_times import Spread
 from launchwise.report.site import assemble
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study

@@ -2,7 +2,7 @@
 
 from launchwise.gpus.profile import Ceilings
 from launchwise.report.blocks import Fold
-from launchwise.report.gpus import gpu_attributes
+from launchwise.report.gpus import gpu_comparison
 from tests.support.described_gpus import described_gpus
 from tests.support.samples import profile
 from tests.support.shown import tables
@@ -11,7 +11,9 @@ FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
 
 def folds(**profiles):
-    return [block for block in gpu_attributes.section(profiles).blocks if isinstance(block, Fold)]
+    return [
+        block for block in gpu_comparison.attributes(profiles).blocks if isinstance(block, Fold)
+    ]
 
 
 def test_micro_benchmarks_stand_beside_each_other_in_units_to_read():
@@ -35,19 +37,19 @@ def test_micro_benchmarks_stand_beside_each_other_in_units_to_read():
 def test_every_ceiling_has_a_unit():
     assert {
         name.rpartition("_")[2] for name in Ceilings.model_fields
-    } == gpu_attributes.UNITS.keys()
+    } == gpu_comparison.UNITS.keys()
 
 
 def test_a_gpu_without_a_known_driver_has_a_dash():
     known, unknown = profile(driver="580.1", toolkit="13.0"), profile(driver="", toolkit="")
-    shown = gpu_attributes.section({"known": known, "unknown": unknown}).blocks[0]
+    shown = gpu_comparison.attributes({"known": known, "unknown": unknown}).blocks[0]
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
 
 
 def test_sizes_of_memories_are_in_the_units_of_their_rows():
     sizes = {"memory_bytes": 80 * 10**9, "l2_bytes": 50 * 2**20, "shared_per_sm_bytes": 228 * 2**10}
-    shown = gpu_attributes.section({"own": profile(**sizes)}).blocks[0]
+    shown = gpu_comparison.attributes({"own": profile(**sizes)}).blocks[0]
     rows = {row.cells[0].text: row.cells[1].text for row in shown.rows}
     found = [rows[name] for name in ("memory (GB)", "L2 cache (MB)", "shared memory per SM (KB)")]
     assert list(map(float, found)) == [80, 50, 228]
@@ -56,7 +58,7 @@ def test_sizes_of_memories_are_in_the_units_of_their_rows():
 def test_estimated_ceilings_are_not_called_measured():
     own = profile()
     profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
-    shown = tables(gpu_attributes.section(profiles), folded=True)
+    shown = tables(gpu_comparison.attributes(profiles), folded=True)
     (measured,) = (one for one in shown if one.caption.startswith("Measured ceilings"))
     cells = [[cell.text for cell in row.cells[1:]] for row in measured.rows]
     assert len(cells) >= 2
@@ -65,19 +67,19 @@ def test_estimated_ceilings_are_not_called_measured():
 
 def test_many_gpus_have_a_row_each():
     profiles = {f"gpu{place}": profile() for place in range(7)}
-    shown = gpu_attributes.section(profiles).blocks[0]
+    shown = gpu_comparison.attributes(profiles).blocks[0]
     assert [row.cells[0].text for row in shown.rows] == list(profiles)
     titles = {column.title: column.unit for column in shown.columns}
     assert titles["SM clock"] == "MHz"
     assert titles["GPU"] == ""
-    few = gpu_attributes.section(dict(list(profiles.items())[:6])).blocks[0]
+    few = gpu_comparison.attributes(dict(list(profiles.items())[:6])).blocks[0]
     assert [column.title for column in few.columns][1:] == list(profiles)[:6]
 
 
 def test_datasheet_only_gpus_are_folded_below():
-    section = gpu_attributes.section({"known": profile()}, described_gpus("a100", "v100"))
+    section = gpu_comparison.attributes({"known": profile()}, described_gpus("a100", "v100"))
     last = section.blocks[-1]
     (shown,) = last.blocks
     assert [column.title for column in shown.columns][1:] == ["a100", "v100"]
-    without = gpu_attributes.section({"known": profile()}, {})
+    without = gpu_comparison.attributes({"known": profile()}, {})
     assert without.blocks[-1].title == "Micro-benchmarks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.learnt import Learnt
+from launchwise.learning.truth import Learnt
 from launchwise.tables.learning import SAID
 from launchwise.workloads.spec import Spec
 

@@ -35,9 +35,9 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import ALL_ROWS
 from launchwise.learning.learn import Asked, Learning, learn
-from launchwise.learning.learnt import read_learnt
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
+from launchwise.learning.truth import read_learnt
 from launchwise.workloads import space
 
 UNSEEN = [2000, 20_000, 200_000, 600_000, 2_000_000, 20_000_000, 60_000_000]

@@ -13,9 +13,8 @@ from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.python.facts import Code
-from launchwise.cli.new.python.reading import facts_of, raw_codes
-from launchwise.cli.new.python.writing import remarks as triton_remarks
-from launchwise.cli.new.python.writing import spec_of_triton
+from launchwise.cli.new.python.reading import facts_of, raw_codes, spec_of_triton
+from launchwise.cli.new.python.reading import remarks as triton_remarks
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION

@@ -19,8 +19,8 @@ from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
-from launchwise.report.gpus.gpu_attributes import Spread, within
 from launchwise.report.health.sweep_health import Health
+from launchwise.report.models.predicted_times import Spread, within
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData

@@ -23,7 +23,7 @@ from launchwise.learning.merit import FEWEST, SHARE
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Section, Table, Text
 from launchwise.report.fields import Field, decimals, field, table_of
-from launchwise.report.gpus.gpu_attributes import predicted_choices
+from launchwise.report.models.predicted_times import predicted_choices
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import DEFAULT_ERROR, Z95, row_numbers

@@ -1,4 +1,4 @@
-"""GPU comparison: what the page's script compares.
+"""GPUs of a report: attributes, measured ceilings, and what the page's script compares.
 
 A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU the
 answer of the lookup. The script keeps to problems that all shown GPUs have, but for speeds.
@@ -7,6 +7,7 @@ answer of the lookup. The script keeps to problems that all shown GPUs have, but
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,15 +15,86 @@ import numpy as np
 import pandas as pd
 
 from launchwise.gpus.datasheets import Datasheet, Price
+from launchwise.gpus.profile import WITH_HOST, Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
-from launchwise.report.blocks import Block, Compared, Section, Text
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section, Text
+from launchwise.report.fields import by_gpu, field, of_texts, significant
 from launchwise.report.gpus import card_ratios
-from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices, within
+from launchwise.report.models.predicted_times import UNKNOWN, Spread, predicted_choices, within
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.report.theme import rounded
 from launchwise.tables.measurements import fastest_of_sweep
 from launchwise.tables.rows import row_numbers
+
+UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
+"""Suffix of a ceiling's name -> unit in which it is shown, and factor to that unit."""
+
+_four = significant(4)
+
+ATTRIBUTES = [
+    field("device", "device_name"),
+    field("compute capability", "capability_text", number=True),
+    field("SMs used", lambda p: f"{p.sms} of {p.whole_card_sms}", unit="of the card's"),
+    field("CUDA cores", "cores", wording.count),
+    field("SM clock", "clock_mhz", _four, "MHz"),
+    field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB"),
+    field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
+    field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB"),
+    field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
+    field("registers per SM", "registers_per_sm", wording.count),
+    field("driver / CUDA", lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or MISSING),
+]
+
+
+def attributes(
+    profiles: Mapping[str, GpuProfile], described: Mapping[str, GpuProfile] | None = None
+) -> Section:
+    """Attributes and measured ceilings of the GPUs, those with measured ceilings first; slices,
+    GPUs that others measured and datasheet-only GPUs in folds."""
+    caption = "GPUs: attributes"
+    cards = {
+        gpu: one for gpu, one in profiles.items() if one.has_measured_ceilings and not one.is_slice
+    }
+    others = {gpu: one for gpu, one in profiles.items() if gpu not in cards}
+    found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, cards)] if cards else []
+    found += _micro_benchmarks(profiles)
+    if others:
+        table = by_gpu(f"{caption}, others", "attribute", ATTRIBUTES, others)
+        found.append(Fold("Slices, and GPUs that others measured", [table]) if cards else table)
+    if described:
+        caption = "Datasheet-only GPUs: figures of data/cards.csv"
+        table = by_gpu(caption, "attribute", ATTRIBUTES, described)
+        found.append(Fold("Datasheet-only GPUs", [table]))
+    return Section("gpus", "GPUs", found)
+
+
+def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
+    reached = {
+        gpu: profile.ceilings.model_dump() if profile.has_measured_ceilings else {}
+        for gpu, profile in profiles.items()
+    }
+    fields, meanings = [], []
+    for name, one in Ceilings.model_fields.items():
+        if all(own.get(name) is None for own in reached.values()):
+            continue
+        title, _, ending = name.rpartition("_")
+        unit, factor = UNITS[ending]
+        words = title.replace("_", " ") + (", of GPU and host" if name in WITH_HOST else "")
+        fields.append(field(words, partial(_in_unit, name=name, factor=factor), _four, unit))
+        meanings.append((words, one.description or ""))
+    if not fields:
+        return []
+    table = by_gpu("Measured ceilings per GPU", "what", fields, reached)
+    meaning = of_texts("What was measured", ("what", "of"), meanings, role="")
+    return [Fold("Micro-benchmarks", [table, meaning])]
+
+
+def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> float | None:
+    value = reached.get(name)
+    return None if value is None else value / factor
+
 
 ENERGY = (
     "Energy is of sustained running, times are of single launches: where energy divided by time is "

@@ -1,8 +1,9 @@
-"""Errors of predicted times: on test problems, and beside published run times."""
+"""Predicted times: answers for datasheet-only GPUs, errors on test and published problems."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.published import RUN_TIMES, RunTimes
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.prediction_errors import ALL
+from launchwise.learning.row_arrays import least_ms
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Block, Bullets, Section, Table, Text
 from launchwise.report.fields import Field, decimals, field, file_of, grouped, significant, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 
 NOTE = (
     "The error of a row is |predicted / measured - 1|, over all candidates of the test problems "
@@ -169,3 +171,79 @@ def _times(study: StudyData, every: pd.DataFrame) -> Table:
         field("predicted", "predicted_ms", significant(4), "ms of one run"),
     ]
     return table_of("Every published time and its predictions", fields, every)
+
+
+@remembered
+def predicted_choices(study: StudyData) -> pd.DataFrame:
+    """The lookup's answers for datasheet-only GPUs that have a time. Returns columns ``gpu``, the
+    problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where it is unknown) and
+    ``roofline_ms``."""
+    rows = [
+        {
+            "gpu": each["gpu"],
+            **each["problem"],
+            **study.spec.neutral,
+            **each["configuration"],
+            "predicted_ms": each["time_ms"],
+            "baseline_ms": (each["improvement"] or float("nan")) * each["time_ms"],
+        }
+        for each in study.answers
+        if each["gpu"] in study.described and each["time_ms"] is not None
+    ]
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    return table.assign(roofline_ms=least_ms(table, study.spec, study.described))
+
+
+LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model
+SHARE = 0.9  # Share of the published times that lie within the interval
+FEWEST = 10  # Fewest published times that give an interval
+
+UNKNOWN = (
+    "No interval: too few run times are published for cards that no sweep measured to say how far "
+    "predictions are off."
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Errors of predictions on cards that no sweep measured. 90 % of the published times lie
+    between predicted / factor and predicted x factor."""
+
+    factor: float
+    times: int
+    gpus: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """Basis of an interval."""
+        return (
+            f"Intervals: {wording.percent(SHARE, 0)} % of {self.times} published run times on "
+            f"{wording.listed(self.gpus)}, which no sweep measured, lie within a factor "
+            f"{self.factor:.2f} of what was predicted."
+        )
+
+
+def spread(studies: Sequence[StudyData]) -> Spread | None:
+    """Of the whole runs whose number the publications state; None where there are too few."""
+    tables = [study.published_times for study in studies if study.published_times is not None]
+    used = ["predictor", "gpu", "phases", "runs", "published_ms", "predicted_ms"]
+    if not tables:
+        return None
+    rows = pd.concat([table[used] for table in tables], ignore_index=True)
+    rows = rows[(rows["predictor"] == LEARNT) & (rows["phases"] == "") & (rows["runs"] > 0)]
+    if len(rows) < FEWEST:
+        return None
+    apart = np.abs(np.log((rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)))
+    gpus = tuple(dict.fromkeys(map(str, rows["gpu"])))
+    # The next of the times, and upwards: so many lie within.
+    factor = np.ceil(100 * np.exp(np.quantile(apart, SHARE, method="higher"))) / 100
+    return Spread(float(factor), len(rows), gpus)
+
+
+def within(apart: Spread | None) -> str:
+    """What stands at every time that a datasheet alone gives, and at every ratio of such times."""
+    if apart is None:
+        return "error unknown"
+    return f"within {wording.number(apart.factor, 2)} times"

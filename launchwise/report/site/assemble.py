@@ -32,14 +32,14 @@ from launchwise.report.blocks import MISSING, Fold, Notice, Page, Section, Text
 from launchwise.report.fields import field, printed, table_of
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
-from launchwise.report.gpus import card_ratios, gpu_attributes, gpu_comparison
-from launchwise.report.gpus.gpu_attributes import Spread, spread
+from launchwise.report.gpus import card_ratios, gpu_comparison
 from launchwise.report.health import health_section, invariants, sweep_health
 from launchwise.report.health.sweep_health import Health
 from launchwise.report.models import (
     model_tables,
     predicted_times,
 )
+from launchwise.report.models.predicted_times import Spread, spread
 from launchwise.report.site.reading import MissingStudy, made
 from launchwise.report.site.rendering import check_sections, parts_of
 from launchwise.report.study import Run, StudyData
@@ -147,7 +147,7 @@ def gpus_page(report: Report) -> Page:
     compared = _present(
         made("card-ratios", "Ratios of cards", card_ratios.section, report.studies, report.prices),
         made("gpu-against-gpu", title, gpu_comparison.section, *asked),
-        made("gpus", "GPUs", gpu_attributes.section, report.profiles, report.described),
+        made("gpus", "GPUs", gpu_comparison.attributes, report.profiles, report.described),
     )
     lead = "Best times per GPU, GPU attributes and measured ceilings."
     return Page(*GPUS, "GPUs", lead, compared)
