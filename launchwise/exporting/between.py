@@ -136,7 +136,7 @@ def _scaled(own: Sequence[Entry], table: AnswerTable) -> tuple[list[Entry], list
     times = np.log(np.array([one.time_ms for one in known], dtype=float))
     texts = ["", *table.formulas.work]
     problems = [table.problem(one.problem) for one in known]
-    work = [[table.formulas.ratio((text, "1"), each) for text in texts] for each in problems]
+    work = [[table.formulas.work_of(text, each) for text in texts] for each in problems]
     works = np.log(np.maximum(np.array(work, dtype=float).reshape(len(known), -1), 1.0))
     # Where the work is none, it cannot be divided by.
     usable = np.array(work, dtype=float).reshape(len(known), -1) > 0

@@ -163,13 +163,9 @@ class ExportedFormulas:
                 found &= other | columns.value(text).astype(bool)
         return found
 
-    def ratio(self, parts: Ratio, names: Mapping[str, Value]) -> float:
-        """The first number over the second; 1 of an empty text, and in place of a second of 0."""
-        over, under = (
-            float(self._formulas.value(text, names)) if text not in ("", "1") else 1.0
-            for text in parts
-        )
-        return over / (under or 1.0)
+    def work_of(self, text: str, names: Mapping[str, Value]) -> float:
+        """Work by one of :attr:`work`; 1 of an empty text."""
+        return float(self._formulas.value(text, names)) if text else 1.0
 
 
 def name_kinds(spec: Spec) -> dict[str, Kind]:

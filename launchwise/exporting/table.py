@@ -273,9 +273,9 @@ class AnswerTable:
         """The time of an entry, scaled to another problem: ms."""
         if entry.time_ms is None:
             return None
-        work = ("", *self.formulas.work)[entry.scale], "1"
-        known = self.formulas.ratio(work, self.problem(entry.problem))
-        return entry.time_ms * (self.formulas.ratio(work, problem) / known) if known else None
+        work = ("", *self.formulas.work)[entry.scale]
+        known = self.formulas.work_of(work, self.problem(entry.problem))
+        return entry.time_ms * (self.formulas.work_of(work, problem) / known) if known else None
 
     def _sure(self, found: Answer, least_gain: float | None) -> Answer:
         """The usual choice in place of an answer whose gain is not sure to be enough."""
