@@ -253,15 +253,22 @@ class FromJson:
             known = value is not None and factors is not None and far == 1
             return [value * factors[0], value * factors[1]] if known else None  # type: ignore[operator,index]
 
+        limits = ends(time_ms, device["between_ms"])
+        gains = None if chosen == kept else ends(gain, device["between_gain"])
+        least = plain["least_gain"]
+        if least is not None and chosen != kept and (gains or [0.0])[0] < least:
+            time_ms = time_ms and gain and time_ms * gain
+            chosen, gain = kept or self._named(entry["usual"]), 1.0
+            limits = gains = None
         basis = "within" if far == 1 else "beyond"
         return {
             "configuration": chosen,
             "problem": problem,
             "basis": entry["basis"] if entry["basis"] == "new_gpu" else basis,
             "time_ms": time_ms,
-            "interval_ms": ends(time_ms, device["between_ms"]),
+            "interval_ms": limits,
             "gain": gain,
-            "gain_interval": None if chosen == kept else ends(gain, device["between_gain"]),
+            "gain_interval": gains,
             "outside": far,
         }
 
