@@ -1,14 +1,18 @@
 """How sure an answer between entries is, and what is asked of its gain."""
 
+import itertools
 import random
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from agreeing import changed
 from exported import GPUS, problem
 
 from launchwise.exporting.between import calibrated
 from launchwise.learning.answers import MEASURED, NEW_GPU
+from launchwise.workloads.space import used
 
 BETWEEN_MS, BETWEEN_GAIN = (0.9, 1.2), (0.95, 1.1)
 UNLISTED = [n for n in range(100, 1500, 23) if n not in (200, 256, 400, 512)]
@@ -101,3 +105,60 @@ def test_limits_between_entries_hold_the_times_of_problems_that_were_left_out(ta
             held.append(limits[0] <= one.time_ms <= limits[1])
     assert len(held) == len(drawn) > 100
     assert 0.8 <= sum(held) / len(held) <= 0.98
+
+
+def judges_of(table, final, noise):
+    """The table with judges of what a model says: a padded candidate is faster than what is usual,
+    which is no candidate, below a size, on the slice above it. All others are far slower, by
+    chance; ``noise`` is that of the two."""
+    padded, usual, *others = table.stored.candidates
+    dice, frames = np.random.default_rng(1), []
+    named = pd.DataFrame([table.configuration(each) for each in (padded, usual, *others)])
+    for gpu, n in itertools.product(GPUS, WIDE):
+        loss = dice.uniform(0.5, 3.0, len(named))
+        loss[0] = dice.normal(-0.05 if (n < 1049) == (gpu == GPUS[0]) else 0.05, noise)
+        loss[1] = 0.0
+        frames.append(named.assign(gpu=gpu, **problem(n), loss=loss))
+    exact = [
+        replace(one, gain=1.1, gain_interval=(0.5, 2.0) if one.basis == MEASURED else (1.1, 1.1))
+        for one in table.entries
+    ]
+    asked = changed(table, entries=tuple(exact), candidates=(padded, *others))
+    return calibrated(asked, [pd.concat(frames)], final)
+
+
+WIDE = [n for n in range(1001, 1101) if n % 32]  # Others need no padding
+
+
+def test_each_device_has_its_judge_which_knows_the_best_candidates_best(table, final):
+    made = judges_of(table, final, 0.0)
+    padded = used(table.configuration(table.stored.candidates[0]), final.spec)
+    for gpu, below in zip(GPUS, (True, False), strict=True):
+        for n in WIDE:
+            found = made.answer(gpu, problem(n))
+            expected = padded if (n < 1049) == below else found.usual
+            assert found.suggestions[0].configuration == expected
+    for one in made.devices[: len(GPUS)]:
+        low, high = one.between_gain
+        assert 0.98 < low <= 1 <= high < 1.03
+
+
+def test_limits_of_gains_hold_what_a_judge_has_not_learnt(table, final):
+    card, piece, _ = judges_of(table, final, 0.3).devices
+    # A slice errs as cards do.
+    assert card.between_gain == piece.between_gain
+    assert card.between_gain[0] < 0.65
+
+
+def test_no_time_is_scaled_by_work_that_is_none(table, final):
+    """Planted: times that follow such work, of which the smallest size has none."""
+    entries = [replace(one, time_ms=max(one.problem[0] - 200.0, 1.0)) for one in table.entries]
+    planted = replace(table, formulas=replace(table.formulas, work=("n - 200",)))
+    made = calibrated(changed(planted, entries=tuple(entries)), [], final)
+    scales = {
+        one.scale: {each.problem[0] for each in made.entries if each.scale == one.scale}
+        for one in made.entries
+    }
+    assert 200 in scales[0]
+    assert scales[1] >= {256, 400, 512}
+    assert 200 not in scales[1]

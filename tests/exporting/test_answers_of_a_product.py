@@ -5,11 +5,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from agreeing import changed
 from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
 from launchwise.exporting.building import SUGGESTIONS, answer_table
 from launchwise.exporting.entries import named_answers
+from launchwise.exporting.table import answer_of
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED, Offsets
@@ -134,6 +136,10 @@ def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final, t
         for each in drawn_answers(final, "card", 20, "a seed", least_gain=100.0)
     )
     assert not drawn_answers(final, "card", 20, "a seed")[0].suggestions[0].is_usual
+    kept = tuple(one for one in careful.entries if one.device < len(GPUS))
+    without = changed(careful, devices=careful.devices[: len(GPUS)], entries=kept)
+    (first,) = answer_of(without, final, Case(UNKNOWN, problem(256)), 1, None).suggestions
+    assert first.is_usual
     assert [(one.device, one.problem) for one in table.entries] == [
         (one.device, one.problem) for one in careful.entries
     ]

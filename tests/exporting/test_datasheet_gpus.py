@@ -78,6 +78,13 @@ def test_the_table_and_the_page_hold_what_the_model_answers(kernel, final, table
         )  # fmt: skip
         said = table.answer(shown["gpu"], shown["problem"])
         assert said.suggestions == answer.suggestions[:1]
+    # What a judge may choose was chosen on a GPU that was learnt from.
+    learnt, others = (
+        {entry.choice for entry in table.entries if (entry.device < len(GPUS)) is known}
+        for known in (True, False)
+    )
+    assert {*table.stored.candidates} <= learnt
+    assert others - learnt
     described = {gpu: final.domain.profiles[gpu] for gpu in DESCRIBED}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
     drawn = finder.data(replace(made, described=described, table=table))

@@ -190,6 +190,10 @@ def test_files_say_when_and_with_what_was_measured(table, final, sweeps, tmp_pat
     assert device.days == (rows["measured_at"].min()[:10], rows["measured_at"].max()[:10])
     assert device.drivers == tuple(sorted(rows["driver"].unique()))
     assert device.toolkits == tuple(sorted(rows["toolkit"].unique()))
+    for one in table.devices:
+        known = final.domain.profiles[one.name]
+        assert one.named_facts["gpu_sms"] == known.sms
+        assert one.named_facts["gpu_l2_bytes"] == known.l2_bytes
     write_answers(tmp_path / "out", table)
     header = (tmp_path / "out" / "tiles.hpp").read_text()
     assert f"//   card: {device.measured}\n" in header
@@ -199,6 +203,8 @@ def test_files_say_when_and_with_what_was_measured(table, final, sweeps, tmp_pat
     assert table.devices[-1].days == ()
     plain = json.loads((tmp_path / "out" / "tiles.json").read_text())
     assert plain["day"] == max(device.days[-1], table.devices[1].days[-1]) == table.day
+    later = replace(device, days=("2020-01-01", "2031-01-01"))
+    assert changed(table, devices=(later, device)).day == "2031-01-01"
     assert plain["version"] == launchwise.__version__
     write_answers(tmp_path / "again", answer_table(final, "tiles", [UNKNOWN]))
     for name in ("tiles.hpp", "tiles.py", "tiles.json"):

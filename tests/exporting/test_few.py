@@ -1,14 +1,19 @@
 """Few builds for a load: the best sets, tables of them alone, and what is measured stays exact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from agreeing import changed
 from answer_forms import Answering
 from drawn_questions import drawn
 from scipy.optimize import Bounds, LinearConstraint, milp
+from triton_examples import scaled_spec, scaled_table
 
 from launchwise.experiment.load import Load
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
+from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answers import MEASURED
 from launchwise.tables.times import judged_times
 
@@ -93,6 +98,72 @@ def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged
         assert entry.time_ms == own["time_ms"].min()
         checked += 1
     assert checked > 5
+
+
+def test_the_first_of_few_builds_is_the_one_for_all_problems(weighed):
+    for step in weighed.steps([2, 3, 4]):
+        alone = [
+            sum(
+                weighed.weights[at] @ np.nan_to_num(np.minimum(one.of(own), LOST * one.best_ms))
+                for at, one in weighed.times.items()
+            )
+            for own in weighed.builds()
+            if own[0] in step.places
+        ]
+        first = next(own for own in weighed.builds() if own[0] == step.places[0])
+        kept = [own for own in weighed.builds() if own[0] in step.places]
+        assert len(kept) == step.count
+        assert alone[kept.index(first)] == min(alone)
+
+
+def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
+    entry = next(one for one in table.entries if one.basis == MEASURED)
+    own = {entry.choice, *(at for at, ms, _ in entry.others if ms)}
+    for known in ({}, {entry.problem: {entry.choice: entry.time_ms}}):
+        ms = times_of(table, entry.device, [entry.problem], known).ms[0]
+        assert (own == {*np.flatnonzero(np.isfinite(ms)).tolist()}) is bool(known)
+        assert ms[entry.choice] == entry.time_ms
+
+
+def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
+    table, limits = scaled_table(scaled_spec(tmp_path / "scaled")), (1.2, 1.6)
+    parts = [
+        # Launches, time, gain, its limits, improvement, basis
+        (4, 1.0, 1.5, None, 0.9, MEASURED),
+        (3, 2.0, 1.2, (1.1, 1.3), 2.0, MEASURED),
+        (2, 3.0, 1.4, limits, None, "within"),
+        (1, 4.0, 1.1, (1.0, 1.3), None, "within"),
+        (9, None, None, None, None, "within"),
+    ]
+    entries = [
+        replace(
+            table.entries[0],
+            problem=(1, 1 + at, "float32"),
+            time_ms=ms,
+            gain=gain,
+            gain_interval=ends,
+            improvement=more,
+            basis=basis,
+        )
+        for at, (_, ms, gain, ends, more, basis) in enumerate(parts)
+    ]
+    counts = {one.problem: part[0] for one, part in zip(entries, parts, strict=True)}
+    found = worth(changed(table, entries=tuple(entries)), "big", counts, 0.0125)
+    usual_ms = 4 * 1.5 + 3 * 2 * 1.2 + 2 * 3 * 1.4 + 4 * 1.1
+    assert (1e3 * found.tuned_s, 1e3 * found.usual_s) == pytest.approx((20, usual_ms))
+    assert found.unanswered == [entries[-1].problem]
+    by_gain = {one.gain: one for one in found.lines}
+    assert [gain for gain, one in by_gain.items() if one.is_slower] == [1.5]
+    assert by_gain[1.4].share == pytest.approx(8.4 / usual_ms)
+    # Of two rows, each with the error of one.
+    assert by_gain[1.5].limits[1] == pytest.approx(1.5 * np.exp(1.96 * np.hypot(0.005, 0.005)))
+    # What is expected errs all at once, what was measured each for itself.
+    low = np.hypot(4 * (1.5 - by_gain[1.5].limits[0]), 6 * 0.1) + 6 * 0.2 + 4 * 0.1
+    assert found.interval[0] == pytest.approx((usual_ms - low) / 20)
+    # 6 ms a run
+    assert found.runs == 3
+    night = ["2020-01-01T00:00:00Z", "2020-01-01T00:00:09Z", "2020-01-02T00:00:00Z", ""]
+    assert measuring_s([*night, "2020-01-02T00:00:05Z"]) == 14
 
 
 def test_every_form_of_a_table_of_few_builds_gives_one_answer(weighed, tmp_path):

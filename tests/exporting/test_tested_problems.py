@@ -11,11 +11,14 @@ from studies import entry, fit_product
 from launchwise.exporting.between import held
 from launchwise.exporting.building import answer_table, drawn_problems, known_cases
 from launchwise.exporting.entries import named_answers
+from launchwise.exporting.few import Weighed
+from launchwise.exporting.lookup import Judge
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.conformal import FEWEST
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
+from launchwise.learning.merit import FEWEST as FEWEST_OF_A_MEAN
 from launchwise.learning.product import fastest_measured
 from launchwise.learning.splits import cases_in
 from launchwise.tables.times import judged_times
@@ -112,8 +115,72 @@ def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, ti
     beyond = made.answer(GPU, {**asked, "n": 4 * max(known)})
     assert beyond.outside > 1
     assert own.tested.words not in beyond.why
+    apart = [
+        replace(one, problem=(one.problem[0] + 2000, *one.problem[1:]))
+        for one in plain.entries
+        if one.blind
+    ]
+    both = pd.concat([blind, blind.assign(n=blind["n"] + 2000, time_ms=9 * blind["time_ms"])])
+    more = changed(plain, entries=(*plain.entries, *apart))
+    assert held(more, both, final).devices == made.devices
     few = blind[blind["n"].isin(blind["n"].unique()[: FEWEST - 1])]
     assert held(plain, few, final).devices == plain.devices
+
+
+def test_what_a_blind_test_alone_named_is_no_candidate_of_its_problems(final, times):
+    """Planted: a judge that prefers it to all others."""
+    table = answer_table(final, "tiles")
+    widest = max(one.get("bx", 0) for one in table.stored.configurations)
+    place, features = len(table.stored.configurations), table.stored.features
+    wider = {"variant": "block3d", "row_padding": 0, "bx": 2 * widest, "by": 1, "bz": 1}
+    judge = Judge(
+        starts=(0,),
+        feature=(features.index(("bx", "1")), -1, -1),
+        threshold=(float(widest), 0.0, 0.0),
+        left=(1, 0, 0),
+        right=(2, 0, 0),
+        value=(0.0, 0.0, -1.0),
+    )
+    judged = changed(table, devices=tuple(replace(one, judge=judge) for one in table.devices))
+    named = changed(
+        judged,
+        configurations=(*table.stored.configurations, wider),
+        candidates=(*table.stored.candidates, place),
+        entries=tuple(replace(one, choice=place) if one.blind else one for one in table.entries),
+    )
+    unlisted = {**final.tested.iloc[0][final.spec.problem_columns].to_dict(), "n": 211}
+    assert named.answer(GPU, unlisted).suggestions[0].configuration == wider
+    blind = times[GPU][times[GPU]["blind"]]
+    assert (
+        held(named, blind, final).devices[0].tested == held(judged, blind, final).devices[0].tested
+    )
+
+
+def test_few_builds_are_as_sure_as_blind_tests_say(final, times):
+    alike = Judge((0,), (-1,), (0.0,), (0,), (0,), (0.0,))
+    table = answer_table(final, "tiles")
+    table = changed(table, devices=tuple(replace(one, judge=alike) for one in table.devices))
+    swept, unmeasured = (
+        [
+            one.problem
+            for one in table.entries
+            if not one.device and (one.basis == MEASURED) is known
+        ]
+        for known in (True, False)
+    )
+
+    def step(shapes, table=table):
+        return Weighed.of(table, [0], dict.fromkeys(shapes, 1), {0: times[GPU]}).steps([2])[0]
+
+    # Of problems that were all measured nothing is expected.
+    sure, wide = step(swept), step(unmeasured)
+    assert sure.interval == (sure.reached, sure.reached)
+    assert wide.interval[0] < wide.reached < wide.interval[1]
+    assert sure.tested == wide.tested
+    few = [one for one in table.entries if one.blind][: FEWEST_OF_A_MEAN - 1]
+    kept = tuple(one for one in table.entries if not one.blind or one in few)
+    found = step(unmeasured, changed(table, entries=kept))
+    assert found.interval is found.tested is None
 
 
 def test_a_tested_problem_that_is_drawn_as_well_is_listed_once(final):
