@@ -1,5 +1,7 @@
 """Intervals hold as many held-out cases as they say, and none is told by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,7 +72,19 @@ def test_a_case_has_no_part_in_its_own_interval(domain):
     known = Errors.of(table, [Fold("s", "all", train, tests)], domain)
     found = with_limits(table, known)
     assert (found["most_gain"] < found["gain"])[[7, 7 + len(SIZES)]].all()
-    assert known.offsets("within").gain[1] >= known.offsets("within", 7).gain[1]
+    others = Errors.of(table[table["n"] != SIZES[7]], [Fold("s", "all", train, tests)], domain)
+    assert known.offsets("within", 7) == others.offsets("within") != known.offsets("within")
+
+
+def test_what_no_held_out_case_was_like_has_no_limits(domain):
+    """Another card than that of all training cases, and a type that none of them has."""
+    another = domain.profiles["other"].model_copy(update={"device_name": "Another"})
+    asked = replace(domain, profiles={**domain.profiles, "other": another})
+    table = answers(np.random.default_rng(4).normal(size=len(SIZES)), SIZES)
+    table.loc[0, "gpu"], table.loc[1, "dtype"] = "other", "float64"
+    known = Errors.of(table, folds(), asked)
+    assert known.situations[:3].tolist() == ["unlike", "beyond", "within"]
+    assert with_limits(table, known)["least_gain"].isna()[:3].tolist() == [True, True, False]
 
 
 def test_situations_have_intervals_of_their_own(domain):

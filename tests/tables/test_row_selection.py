@@ -46,7 +46,7 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
     times, paired = random.lognormal(0, 0.1, len(rows)), random.random(len(rows)) < 0.5
     table = rows.assign(
         time_ms=times,
-        error=random.choice([0.001, 0.02, 0.2], len(rows)),
+        error=random.choice([np.nan, 0.001, 0.02, 0.2], len(rows)),
         basis=np.where(paired, "pairs", "sweep"),
         rounds_low_ms=np.where(paired, times * random.uniform(0.9, 1, len(rows)), np.nan),
         rounds_high_ms=np.where(paired, times * random.uniform(1, 1.1, len(rows)), np.nan),
@@ -54,7 +54,8 @@ def test_the_fastest_is_one_that_cannot_be_told_apart(rows, saxpy_spec, seed):
     )
     found = fastest_rows(table.sample(frac=1, random_state=seed), KEY, saxpy_spec)
     assert found["time_ms"].is_monotonic_increasing
-    beaten = left_out = 0
+    # What is not judged errs by half a percent.
+    table, beaten, left_out = table.fillna({"error": 0.005}), 0, 0
     for key, part in table.groupby(KEY):
         winner = part.loc[part["rounds_high_ms"].idxmin()]
         lost = (part["rounds_low_ms"] > winner["rounds_high_ms"]) & (
