@@ -9,11 +9,16 @@ from launchwise.report.site import rendering
 from tests.support.report_study import TIMES_MS, study
 
 
+def whole(texts):
+    """Whole numbers of their digits, a text per place."""
+    places = [[rendering.DIGITS.index(ord(one)) for one in text] for text in texts]
+    every = zip(*places, strict=True)
+    return [sum(64**place * digit for place, digit in enumerate(each)) for each in every]
+
+
 def steps_of(found):
     """Of each problem, by configuration, steps above the least time; -1 without a time."""
-    places = [[rendering.DIGITS.index(ord(one)) for one in text] for text in found["times"]]
-    every = zip(*places, strict=True)
-    steps = [sum(64**place * digit for place, digit in enumerate(each)) - 1 for each in every]
+    steps = [each - 1 for each in whole(found["times"])]
     count = len(found["configurations"][0])
     return [steps[at : at + count] for at in range(0, len(steps), count)]
 
@@ -28,7 +33,7 @@ def unpacked(found, place):
 
 
 @pytest.mark.parametrize("gpu", ["big", "big.sm4"])
-def test_the_rows_come_back_within_a_quarter_per_mille(gpu):
+def test_the_rows_come_back_within_half_a_per_mille(gpu):
     found = landscape.data(study(), gpu)
     assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
     assert found["baseline"] == 0
@@ -36,7 +41,7 @@ def test_the_rows_come_back_within_a_quarter_per_mille(gpu):
     assert variants == ["linear", "block3d", "block3d"]
     assert found["forms"]["block3d"] == (["bx", "by", "bz"], ["row_padding"])
     for place, n in enumerate((102, 202)):
-        assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=2.5e-4)
+        assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=5e-4)
     # A launch of the smaller size failed.
     assert found["untimed"] == [1, 0]
 
@@ -86,7 +91,7 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time():
             own = own[own[name] == value]
         (row,) = own.to_dict("records")
         shown = {
-            title: one["values"][one["places"][number]]
+            title: one["values"][whole(one["places"])[number]]
             for title, one in known.items()
             if one["places"]
         }

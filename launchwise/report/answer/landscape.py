@@ -30,7 +30,7 @@ from launchwise.workloads.metrics import MEASURED, STATUSES, SWEEP, Shown
 FILE = "data/rows/{study}/{gpu}.js"
 """Path of the rows of a study on a GPU, below the report's folder."""
 
-STEPS = 2000  # Steps of a time per factor of e above the fastest of its problem: .025 % off at most
+STEPS = 1000  # Steps of a time per factor of e above the fastest of its problem: .05 % off at most
 
 _SHOWN = {"basis": Shown("time from", row=2)} | {
     each.name: each.shown for each in SWEEP if each.shown is not None and each.shown.row
@@ -55,8 +55,8 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
     per tunable the value of each; ``forms``: see :func:`launchwise.report.wording.forms`;
     ``baseline``: place of the baseline among configurations, or None; ``best_ms``: least time of
     each problem; ``times``: one after the other of all problems, by configuration, the logarithm of
-    time divided by the least time in steps of 1 / ``steps``, plus 1, 0 where there is no time:
-    digits of base 64, the last first, a text per place; ``untimed``: rows of each problem that
+    time divided by the least time in steps of 1 / ``steps``, plus 1, 0 where there is no time, as
+    :func:`launchwise.report.site.rendering.whole_numbers`; ``untimed``: rows of each problem that
     have no time; ``known``: see :func:`_known`.
     """
     spec = study.spec
@@ -91,16 +91,11 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         "forms": wording.forms(spec),
         "baseline": int(start[0]) if len(start) else None,
         "best_ms": [float(f"{one:.4g}") if np.isfinite(one) else None for one in best],
-        "times": [_digits(steps // 64**place % 64) for place in range(3)],
+        "times": rendering.whole_numbers(steps),
         "steps": STEPS,
         "untimed": (np.bincount(problems) - timed).tolist(),
         "known": _known(rows.iloc[np.lexsort((configurations, lines))], imported),
     }
-
-
-def _digits(values: np.ndarray) -> str:
-    """A text with a digit of base 64 per value: digits of one place are alike, and deflate well."""
-    return np.frombuffer(rendering.DIGITS[:64], np.uint8)[values].tobytes().decode()
 
 
 def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
@@ -110,7 +105,7 @@ def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
     ``imported``: whether another tool measured them: whole numbers that it did not state are 0 in a
         sweep.
     Returns ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row,
-    the place of its value, empty where all rows share one.
+    the place of its value, as the times, empty where all rows share one.
     """
     found = []
     for name, shown in KNOWN.items():
@@ -128,7 +123,7 @@ def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
             "title": shown.title,
             "unit": shown.unit,
             "values": [None if pd.isna(value) else value for value in values.tolist()],
-            "places": places.tolist() if len(values) > 1 else [],
+            "places": rendering.whole_numbers(places) if len(values) > 1 else [],
         })  # fmt: skip
     return found
 

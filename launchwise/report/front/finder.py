@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from launchwise.base.vectors import is_simple, nested
 from launchwise.exporting.deployed import TIME
 from launchwise.exporting.entries import Device
@@ -23,6 +25,7 @@ from launchwise.report.health.sweep_health import Health
 from launchwise.report.models.predicted_times import Spread, within
 from launchwise.report.numbers import records
 from launchwise.report.scores import scores_on
+from launchwise.report.site.rendering import whole_numbers
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads import launch_shapes as problem_limits
@@ -39,6 +42,8 @@ WORDS = {
     "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
 }
 """Basis of an answer to words."""
+
+LEAF_DIGITS = 5  # Digits that leaves of judges are rounded to
 
 assert WORDS.keys() == {*BASES, "datasheet"}
 
@@ -204,24 +209,45 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
 
 
 def judges(table: AnswerTable, gpus: Mapping[str, int]) -> list[Any]:
-    """Trees of each GPU (:func:`preorder`); None without any."""
-    return [one.judge and preorder(one.judge) for one in _in_order(table, gpus)]
+    """Trees of each GPU (:func:`in_preorder`); None without any."""
+    return [one.judge and in_preorder(one.judge) for one in _in_order(table, gpus)]
 
 
-def preorder(judge: Judge) -> tuple[list[int], list[float], list[float]]:
-    """Trees one after the other, each node before what is left of it, then right of it: its
-    feature, or -1 of a leaf; thresholds, and values of leaves, in the order of their nodes."""
-    features, thresholds, leaves = [], [], []
+def in_preorder(judge: Judge) -> dict[str, Any]:
+    """Trees one after the other, each node before what is left of it, then right of it.
+
+    Returns ``features``: of each node, plus 1, 0 of a leaf; ``cuts``: thresholds of each feature;
+    ``places``: which of them each node has; ``leaves``: numbers without their decimal point, twice,
+    plus 1 below 0; ``shifts``: how many decimals each has. All but ``cuts`` as
+    :func:`launchwise.report.site.rendering.whole_numbers`. Raises ValueError where a leaf has more
+    than :data:`LEAF_DIGITS` digits: the page would answer by another one.
+    """
+    order: list[int] = []
     waiting = list(reversed(judge.starts))
     while waiting:
-        node = waiting.pop()
-        features.append(judge.feature[node])
-        if features[-1] < 0:
-            leaves.append(judge.value[node])
-        else:
-            thresholds.append(judge.threshold[node])
-            waiting += (judge.right[node], judge.left[node])
-    return features, thresholds, leaves
+        order.append(waiting.pop())
+        if judge.feature[order[-1]] >= 0:
+            waiting += (judge.right[order[-1]], judge.left[order[-1]])
+    features, thresholds = np.array(judge.feature)[order], np.array(judge.threshold)[order]
+    of_feature = [np.flatnonzero(features == each) for each in range(features.max(initial=-1) + 1)]
+    places = np.zeros(len(order), dtype=np.int64)
+    cuts = []
+    for own in of_feature:
+        values, places[own] = np.unique(thresholds[own], return_inverse=True)
+        cuts.append(values.tolist())
+    leaves = np.array(judge.value, dtype=float)[order][features < 0]
+    size = np.floor(np.log10(np.abs(np.where(leaves == 0, 1, leaves)))).astype(np.int64)
+    shifts = np.clip(LEAF_DIGITS - 1 - size, 0, None)
+    whole = np.rint(leaves * 10.0**shifts).astype(np.int64)
+    if (whole / 10.0**shifts != leaves).any():
+        raise ValueError(f"a leaf has more than {LEAF_DIGITS} digits")
+    return {
+        "features": whole_numbers(features + 1),
+        "cuts": cuts,
+        "places": whole_numbers(places[features >= 0]),
+        "leaves": whole_numbers(2 * np.abs(whole) + (whole < 0)),
+        "shifts": whole_numbers(shifts),
+    }
 
 
 def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:

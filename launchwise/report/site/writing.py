@@ -222,6 +222,10 @@ def model_summary(study: StudyData) -> pd.DataFrame:
     for split, of_gpus in sorted(study.facts.get("splits", {}).items()):
         for gpu in of_gpus:
             found = scores.score_table(study, split, gpu)
+            for name in scores.INTERVALS:
+                for end, at in (("low", 0), ("high", 1)):
+                    found[f"{name}_{end}"] = found[name].str[at]
+            found = found.drop(columns=[*scores.INTERVALS])
             found.insert(0, "split", split)
             found.insert(1, "gpu", gpu)
             parts.append(found)

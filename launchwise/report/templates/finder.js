@@ -8,12 +8,16 @@
   const { PROBLEM, BASIS, CHOICE, TIME, look, distance, problemOf } = window.launchwiseLookup;
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
-  // Trees in preorder: a node's feature, -1 of a leaf; thresholds and leaves in the order of their nodes.
-  const trees = ([features, thresholds, leaves]) => {
+  // Trees as launchwise/report/front/finder.py writes them. A whole number over a power of ten is the decimal, exactly.
+  const trees = ({ cuts, ...texts }) => {
+    const { features, places, leaves, shifts } = Object.fromEntries(
+      Object.entries(texts).map(([name, each]) => [name, window.launchwiseWhole(each)]));
     let [at, inner, outer] = [0, 0, 0];
+    const leaf = (twice, shift) => (twice % 2 ? -1 : 1) * Math.floor(twice / 2) / Number(`1e${shift}`);
     const node = () => {
-      const feature = features[at++];
-      return feature < 0 ? leaves[outer++] : { feature, threshold: thresholds[inner++], left: node(), right: node() };
+      const feature = features[at++] - 1;
+      if (feature < 0) return leaf(leaves[outer], shifts[outer++]);
+      return { feature, threshold: cuts[feature][places[inner++]], left: node(), right: node() };
     };
     const found = [];
     while (at < features.length) found.push(node());

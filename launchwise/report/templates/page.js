@@ -44,6 +44,12 @@
   const digitOf = new Uint8Array(128);
   [...DIGITS].forEach((letter, digit) => { digitOf[letter.charCodeAt(0)] = digit; });
   const digits = (text) => Uint8Array.from(text, (letter) => digitOf[letter.charCodeAt(0)]);
+  // Whole numbers as launchwise/report/site/rendering.py writes them.
+  const whole = (texts) => {
+    const places = texts.map(digits);
+    return Array.from(places[0] ?? [], (_, at) => places.reduceRight((sum, place) => 64 * sum + place[at], 0));
+  };
+  window.launchwiseWhole = whole;
   const inflate = async (text) => {
     const given = digits(text);
     const words = new DataView(new ArrayBuffer(Math.ceil(given.length / 5) * 4));
@@ -74,11 +80,11 @@
       const sides = shape.map((name) => values[name]).join("×");
       return [values.variant, ...(sides ? [sides] : []), ...named.map((name) => `${name}=${window.launchwiseWord(String(values[name]))}`)].join(" ");
     });
-    const places = data.times.map(digits);
     const count = configurations.length;
-    const times = data.problems.map((_, at) => configurations.map((_, k) => (
-      places.reduceRight((sum, place) => 64 * sum + place[at * count + k], 0) - 1)));
-    return { ...data, configurations, names, times };
+    const every = whole(data.times).map((steps) => steps - 1);
+    const times = data.problems.map((_, at) => every.slice(at * count, (at + 1) * count));
+    const known = data.known.map((one) => ({ ...one, places: whole(one.places) }));
+    return { ...data, configurations, names, times, known };
   });
 
   // Panels of the page's figures; the texts of a plot's points are held once.
