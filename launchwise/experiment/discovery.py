@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.workloads.checks.corners import nothing_fits
 from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_problems
 from launchwise.workloads.cost import COST_FILE
+from launchwise.workloads.near_problems import sortable
 from launchwise.workloads.parts import ProblemParameter, Value
 from launchwise.workloads.space import MOST_PROBLEMS, baseline
 from launchwise.workloads.spec import FEATURES_FILE, Spec
@@ -132,25 +133,42 @@ def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     wanted = problems_in(blocks)
     # Where the baseline may run none, any problems.
     near = nearest_problems(spec, wanted, [baseline(spec)]) or nearest_problems(spec, wanted)
-    found = {tuple(each.values()): each for each in near}
+    found = {tuple(each[name] for name in spec.problem) for each in near}
     if not found:
         raise ValueError(f"constraints: {nothing_fits(spec)}")
-    if found.keys() == {tuple(each.values()) for each in wanted}:
+    if found == {tuple(each.values()) for each in wanted}:
         return blocks
-    return _crossed(spec, list(found.values()))
+    return [dict(zip(spec.problem, map(list, each), strict=True)) for each in crossed(found)]
 
 
-def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Blocks of given problems: those that differ in one parameter lie in one block."""
-    blocks = [{name: [value] for name, value in each.items()} for each in problems]
-    for name in spec.problem:
-        joined: dict[str, dict[str, Any]] = {}
-        for block in blocks:
-            rest = {other: values for other, values in block.items() if other != name}
-            known = joined.setdefault(str(rest), {**block, name: []})
-            known[name] = list(dict.fromkeys([*known[name], *block[name]]))
-        blocks = list(joined.values())
-    return blocks
+Crossed = tuple[tuple[Value, ...], ...]
+"""Values of each column: their products are the rows that an entry names."""
+
+
+def crossed(keys: Collection[Sequence[Value]]) -> list[Crossed]:
+    """Few entries that name the rows or problems of ``keys`` and no others. Entries that differ in
+    one column alone become one, column by column, those first in which most rows differ."""
+
+    def order(entry: Crossed) -> list[Any]:
+        return [*map(sortable, entry)]
+
+    entries: list[Crossed] = sorted({tuple((value,) for value in key) for key in keys}, key=order)
+    if not entries:
+        return []
+    distinct = [len({entry[place] for entry in entries}) for place in range(len(entries[0]))]
+    for place in sorted(range(len(distinct)), key=lambda place: -distinct[place]):
+        groups: dict[Crossed, list[Value]] = {}
+        for entry in entries:
+            groups.setdefault((*entry[:place], *entry[place + 1 :]), []).extend(entry[place])
+        entries = [
+            (
+                *rest[:place],
+                tuple(sorted(values, key=lambda one: sortable([one]))),
+                *rest[place:],
+            )
+            for rest, values in groups.items()
+        ]
+    return sorted(entries, key=order)
 
 
 def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:

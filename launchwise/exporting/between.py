@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from launchwise.exporting.entries import Entry, Tested, texts_of
-from launchwise.exporting.lookup import Judged, sortable
+from launchwise.exporting.lookup import Judged
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Interval
 from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched
 from launchwise.learning.final import Final
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.near_problems import sortable
 from launchwise.workloads.parts import Value
 
 HELD_OUT = 4  # One in so many drawn problems tells how far a judge is from the model

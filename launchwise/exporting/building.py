@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,9 +14,8 @@ from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range
 from launchwise.exporting.between import calibrated, candidates, held
 from launchwise.exporting.deployed import apart, back_to_back
-from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.entries import Device, Entry, Places, Stored
 from launchwise.exporting.formulas import exported_facts, exported_features, name_kinds
-from launchwise.exporting.lookup import sortable
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import Answer
@@ -25,7 +23,7 @@ from launchwise.learning.blind import drawn_problem
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, blind_rows
 from launchwise.learning.splits import Case
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distance, sortable
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -188,10 +186,10 @@ def answer_table(
     found += both[: len(rest)]
     places = {gpu: place for place, gpu in enumerate(names)}
     found.sort(key=lambda one: (places[one.gpu], sortable(one.problem.values())))
-    configurations: Places = {}
+    configurations = Places()
     entries = [_entry(places[one.gpu], one, final.spec, configurations) for one in found]
-    place = partial(placed, configurations)
     rows = {gpu: own for gpu, own in (times or {}).items() if gpu in places}
+    place = configurations.of_items
     ran = {places[gpu]: back_to_back(own, final.spec, place) for gpu, own in rows.items()}
     entries = [replace(one, ran=ran.get(one.device, {}).get(one.problem, ())) for one in entries]
     features = exported_features(final.spec, name_kinds(final.spec))
@@ -234,16 +232,8 @@ def _chosen(found: Sequence[Answer], domain: Domain) -> pd.DataFrame:
     return rows.drop_duplicates()
 
 
-Places = dict[tuple[tuple[str, Value], ...], int]
-"""Configurations in the order in which they were met, to their places."""
-
-
-def placed(places: Places, configuration: Mapping[str, Value]) -> int:
-    return places.setdefault(tuple(configuration.items()), len(places))
-
-
 def _entry(device: int, answer: Answer, spec: Spec, places: Places) -> Entry:
-    place = partial(placed, places)
+    place = places.of_items
     first, *rest = answer.suggestions
     return Entry(
         device=device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,21 @@ from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
 from launchwise.exporting.lookup import Judge
 from launchwise.learning.answers import BASES, Interval
 from launchwise.workloads.parts import Value
+
+
+class Places(dict[Any, int]):
+    """Things in the order in which they were met, to their places."""
+
+    def __init__(self, met: Iterable[Any] = ()) -> None:
+        super().__init__((each, place) for place, each in enumerate(met))
+
+    def of(self, each: Any) -> int:
+        """Its place, the next one if it is new."""
+        return self.setdefault(each, len(self))
+
+    def of_items(self, each: Mapping[str, Any]) -> int:
+        """The place of a mapping, such as a configuration."""
+        return self.of(tuple(each.items()))
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,6 @@ from launchwise.workloads.near_problems import size_ratio
 from launchwise.workloads.parts import Value
 
 
-def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
-    """Key of a problem's values in an order of problems: numbers come before texts."""
-    return [(isinstance(value, str), value) for value in row]
-
-
 def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:
     """How far a problem lies outside of the measured ones: the product over integers of its ratio
     to the nearest end of their range, as in :func:`distance`; 1 within, and where none was

@@ -320,9 +320,6 @@ class AnswerTable:
         }
 
 
-_BY_PLACE = {"entries", "configurations", "candidates", "fallback"}
-"""What a table holds by places of configurations."""
-
 _INSIDE = ("choice", "usual", "others", "ran")
 """What an entry holds by places, or for the report alone."""
 

@@ -46,17 +46,12 @@ MOST_SHARDS = 100
 JOB_MB = 4000  # Host memory of a job without host arrays, 1e6 B: two processes with their libraries
 
 
+@cache
 def nominal_bandwidth_gbs(arch: str) -> float:
     """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s. For an
     architecture that ``data/cards.csv`` lacks: the slowest card in the table."""
-    known = _slowest_bandwidths()
+    known = slowest_bandwidths(read_cards(shipped(CARDS_FILE)))
     return known.get(arch.rstrip("af"), min(known.values()))
-
-
-@cache
-def _slowest_bandwidths() -> dict[str, float]:
-    """See :func:`launchwise.gpus.datasheets.slowest_bandwidths`; the table is read once."""
-    return slowest_bandwidths(read_cards(shipped(CARDS_FILE)))
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ OWN_PROBLEMS = 2
 misleads more often, and four help less than two."""
 
 
+def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
+    """Key of a problem's values in an order of problems: numbers come before texts."""
+    return [(isinstance(value, str), value) for value in row]
+
+
 def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
     """Distance of two problems: infinite where texts differ, 1 of equal ones. The product over
     integers of (larger + 1) / (smaller + 1), of larger - smaller + 1 where one is negative."""
@@ -107,4 +112,4 @@ def _away(asked: tuple[Value, ...], values: tuple[Value, ...]) -> tuple[Any, ...
         for a, b in pairs
         if not isinstance(a, str) and not isinstance(b, str)
     )
-    return texts, round(away, 12), *((isinstance(each, str), each) for each in values)
+    return texts, round(away, 12), *sortable(values)

@@ -14,14 +14,14 @@ from launchwise.base.storage import read_json
 from launchwise.cli.studies import block_of
 from launchwise.cli.tuning import percent
 from launchwise.experiment.published import is_number
-from launchwise.exporting.lookup import outside, sortable
+from launchwise.exporting.lookup import outside
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import rows_of_tuner
 from launchwise.importing.sweep import as_time, as_value
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distance, sortable
 from launchwise.workloads.spec import load_spec
 
 NO_NUMBERS = ("1_0", "1_0.5", "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 0", "0x10", "1e", "--1")

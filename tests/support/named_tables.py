@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from launchwise.exporting.building import Places, answer_table, placed
-from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.building import answer_table
+from launchwise.exporting.entries import Device, Entry, Places, Stored
 from launchwise.exporting.formulas import exported_facts
 from launchwise.exporting.table import AnswerTable, table_of, write_answer_table
 from launchwise.learning.answers import Interval
@@ -23,7 +23,7 @@ def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str
     configuration the baseline."""
     spec, known = domain.spec, list(answers)
     names = list(dict.fromkeys(each["gpu"] for each in known))
-    configurations: Places = {}
+    configurations = Places()
     of_baseline = used(baseline(spec), spec)
 
     def ends(each: Mapping[str, Any], low: str, high: str) -> Interval | None:
@@ -33,7 +33,7 @@ def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str
         return each.get("time_ms"), ends(each, "time_low_ms", "time_high_ms")
 
     def place(configuration: Mapping[str, Any]) -> int:
-        return placed(configurations, used(_plain(configuration), spec))
+        return configurations.of_items(used(_plain(configuration), spec))
 
     entries = []
     for each in known:

@@ -15,7 +15,7 @@ import numpy as np
 
 from launchwise.base.vectors import is_simple, nested
 from launchwise.exporting.deployed import TIME
-from launchwise.exporting.entries import Device
+from launchwise.exporting.entries import Device, Places
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
@@ -123,7 +123,7 @@ def data(
     configurations = Places()
 
     def place(values: Values) -> int:
-        return configurations.of(tuple(used(neutral(values, study), study.spec).items()))
+        return configurations.of_items(used(neutral(values, study), study.spec))
 
     of_baseline = place(baseline(study.spec))
     entries = [
@@ -254,17 +254,6 @@ def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:
     """GPUs with an entry, by their places."""
     known = [one for one in table.devices if one.name in gpus]
     return sorted(known, key=lambda one: gpus[one.name])
-
-
-class Places(dict[Any, int]):
-    """Things in the order in which they were met, to their places."""
-
-    def __init__(self, met: Iterable[Any] = ()) -> None:
-        super().__init__((each, place) for place, each in enumerate(met))
-
-    def of(self, each: Any) -> int:
-        """Its place, the next one if it is new."""
-        return self.setdefault(each, len(self))
 
 
 TIMES = ("time_ms", "time_low_ms", "time_high_ms")
