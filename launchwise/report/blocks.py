@@ -100,8 +100,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``.
-    ``marker`` is drawn on a line: the symbol of its points."""
+    """An entry of a figure's legend; ``shape`` is a style of lines or a symbol of
+    :mod:`launchwise.report.theme`. ``marker`` is drawn on a line: the symbol of its points."""
 
     label: str
     colour: str

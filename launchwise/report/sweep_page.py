@@ -147,7 +147,10 @@ def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
             "fastest are hard to find by chance.",
             alt="Points: times of all configurations in ascending order, the default marked.",
             panels=panels,
-            keys=[Key("configuration", theme.BLUE, "dot"), Key("default", theme.ORANGE, "dot")],
+            keys=[
+                Key("configuration", theme.BLUE, "circle"),
+                Key("default", theme.ORANGE, "diamond"),
+            ],
         )
 
 

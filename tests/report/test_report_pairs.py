@@ -8,8 +8,13 @@ import pytest
 
 from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
-from launchwise.report.answer.in_pairs import back_to_back, gains_in_pairs
-from launchwise.report.blocks import Section
+from launchwise.report.answer.in_pairs import (
+    back_to_back,
+    gains_in_pairs,
+    relative,
+    saved_by_energy,
+)
+from launchwise.report.blocks import Figure, Section
 from launchwise.report.front import finder, index_page
 from tests.support.report_study import study
 from tests.support.shown import rows_of, tables
@@ -108,13 +113,47 @@ def test_back_to_back_is_compared_with_the_same_launches_alone():
     made = dataclasses.replace(study(), pairs={"big": pd.concat([every, lacking])}, _known={})
     (row,) = rows_of(gains_in_pairs(made), "Launches back to back")
     # 2 and 2 alone; 2.2 / 2.4 and 2 there; .88 / 1.2 and 4 in energy.
-    assert row == ["big", "usual choice", "6", "2.000", "1.354", "1.713", "1.700", "375", "3"]
+    assert row == [
+        "big",
+        "usual choice",
+        "6",
+        "2.000",
+        "1.354",
+        "1.713",
+        "1.700",
+        "375",
+        "0.850",
+        "3",
+    ]
     library = every[every["roles"] == "usual"].assign(peer="cublas", energy_j=[0.25] * 5 + [None])
     shown = Section("", "", back_to_back(dataclasses.replace(made, peers={"big": library})))
     assert rows_of(shown, "")[1][1:3] == ["cublas", "5"]
+    # Against the fastest, the usual choice: twice the time, and less energy at three problems.
+    (figure,) = (one for one in back_to_back(made) if isinstance(one, Figure))
+    _, usual, baseline = figure.panels[0].data
+    assert sorted(usual["y"]) == [0.7333] * 3 + [4.0] * 3
+    assert set(usual["x"]) == {2.0}
+    assert baseline["x"] == []
     # Four problems are too few.
     few = dataclasses.replace(made, pairs={"big": every[every["n"] > every["n"].min() + 1]})
     assert not back_to_back(few)
+
+
+def test_energy_saved_at_a_small_loss_is_that_of_the_allowed_alone():
+    # Fastest, then another at a loss: of three problems.
+    rows = pd.DataFrame(
+        {
+            "n": [1, 1, 2, 2, 3, 3],
+            "roles": ["best", "usual"] * 3,
+            "time_ms": [1.0, 1.019, 1.0, 1.03, 1.0, 0.99],
+            "energy_j": [1.0, 0.8, 1.0, 0.5, 1.0, 0.95],
+        }
+    )
+    known = relative(rows, ["n"])
+    saved, changed, problems = saved_by_energy(known, ["n"])
+    assert (saved, changed, problems) == (pytest.approx(1 - (0.8 * 0.95) ** (1 / 3)), 2, 3)
+    surely, sure, _ = saved_by_energy(known, ["n"], 0.9)
+    assert (surely, sure) == (pytest.approx(1 - 0.8 ** (1 / 3)), 1)
 
 
 def with_library():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
@@ -16,9 +16,18 @@ from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import FEWEST, geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
-from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Section, Text
-from launchwise.report.fields import by_key, decimals, field, file_of, grouped, percents, table_of
+from launchwise.report import theme, wording
+from launchwise.report.blocks import MISSING, Block, Figure, Key, Panel, Section, Text
+from launchwise.report.fields import (
+    by_key,
+    decimals,
+    field,
+    file_of,
+    grouped,
+    percents,
+    significant,
+    table_of,
+)
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import fastest_of_sweep, with_role
@@ -220,6 +229,7 @@ FIELDS = [
         field("energy", "energy", wording.fixed, "ratio"),
         field("time of the fastest", "time", wording.fixed, "of that alone, median"),
         field("its power", "power_w", wording.count, "W, median"),
+        field("its energy", "energy_j", significant(3), "J per run, median"),
         field("faster alone, slower there", "turned", wording.count, "problems"),
     ),
 ]
@@ -230,7 +240,8 @@ def back_to_back(study: StudyData) -> list[Block]:
     rows = [row for gpu in study.pairs for row in _of_gpu(study, gpu)]
     if not rows:
         return []
-    return [table_of("Launches back to back", FIELDS, rows), Text(LAUNCHES_NOTE, "note")]
+    table = table_of("Launches back to back", FIELDS, rows)
+    return [table, Text(LAUNCHES_NOTE, "note"), *fronts(study)]
 
 
 def _of_gpu(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
@@ -263,5 +274,90 @@ def _ratios(both: pd.DataFrame) -> dict[str, Any]:
         "energy": geometric_mean(energy.to_numpy()),
         "time": (both["sustained_ms"] / both["time_ms"]).median(),
         "power_w": (1e3 * both["energy_j"] / both["sustained_ms"]).median(),
+        "energy_j": both["energy_j"].median(),
         "turned": int(((alone > 1 + EQUAL) & (there < 1 - EQUAL)).sum()),
     }
+
+
+LOSS = 0.02  # Of time, at most, of which the text says what it saves
+
+FRONT_NOTE = (
+    "A point is a configuration at a problem, relative to the fastest of the sweep there: on the "
+    "dotted line its energy is as much more as its time. The least of several measured energies "
+    "is partly luck: surely less leaves out what two visits of one configuration differ by."
+)
+
+
+def relative(ran: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Rows of pairs that have an energy, with ``time`` (of a launch alone) and ``energy`` relative
+    to the sweep's fastest at the same problem."""
+    best = ran[with_role(ran, "best")].drop_duplicates(list(columns))
+    known = best[[*columns, "time_ms", "energy_j"]]
+    both = ran.merge(known, on=list(columns), suffixes=("", "_of_best"))
+    times, energies = (both[name] / both[f"{name}_of_best"] for name in ("time_ms", "energy_j"))
+    return both.assign(time=times, energy=energies)
+
+
+def saved_by_energy(
+    rows: pd.DataFrame, columns: Sequence[str], least: float = 1.0
+) -> tuple[float, int, int]:
+    """Of choices by energy that lose at most :data:`LOSS` of time: the share of the fastest's
+    energy that they save (geometric mean), how many are not the fastest, of how many problems.
+
+    ``rows``: see :func:`relative`. ``least``: no energy that is not below it counts.
+    """
+    allowed = rows[rows["time"] <= 1 + LOSS]
+    energy = allowed.groupby(row_numbers(allowed, columns))["energy"].min()
+    energy = energy.where(energy < least, 1.0)
+    return 1 - geometric_mean(energy.to_numpy()), int((energy < 1).sum()), len(energy)
+
+
+ROLES = {"usual": ("usual choice", theme.BLUE, "circle"), "baseline": (BASELINE, theme.ORANGE, "x")}
+
+
+def fronts(study: StudyData) -> Iterator[Block]:
+    """Energy against time of what ran back to back on each GPU, and what the choice by energy saves
+    at a small loss of time."""
+    columns, panels, said = study.problem_columns, [], []
+    for gpu, pairs in study.pairs.items():
+        rows = relative(pairs[pairs["energy_j"].notna()], columns)
+        if with_role(rows, "best").sum() < FEWEST:
+            continue
+        traces = [theme.rule((0.5, 50), (0.5, 50), "dot")]
+        for role, (name, colour, shape) in ROLES.items():
+            own = rows[with_role(rows, role) & ~with_role(rows, "best")]
+            hover = [wording.problem(row, columns) for row in records(own)]
+            look: dict[str, Any] = {"name": name, "colour_": colour, "shape": shape, "hover": hover}
+            template = "%{text}<br>time %{x}, energy %{y}"
+            traces.append(theme.dots(own["time"], own["energy"], **look, template=template))
+        axes = (theme.log_axis(f"{name} / fastest", rows[name]) for name in ("time", "energy"))
+        panels.append(Panel(gpu, traces, theme.layout(*axes)))
+        place = study.table.number(gpu) if study.table else None
+        known = {} if place is None or study.table is None else study.table.devices[place].apart
+        said.append(f"{gpu}: {_saved(rows, columns, known.get('energy_j'))}.")
+    if panels:
+        yield Figure(
+            id=f"{study.name}-front",
+            caption="Energy back to back against time alone, relative to the fastest.",
+            alt="Dots: energy against time, one per configuration and problem.",
+            panels=panels,
+            keys=[Key(*role) for role in ROLES.values()],
+            limit=760,
+        )
+        yield Text(f"{' '.join(said)} {FRONT_NOTE}", "note")
+
+
+def _saved(rows: pd.DataFrame, columns: Sequence[str], apart: float | None) -> str:
+    saved, changed, problems = saved_by_energy(rows, columns)
+    words = (
+        f"at a loss of up to {100 * LOSS:g} % of time the choice by energy is another at {changed} "
+        f"of {wording.plural(problems, 'problem')} and saves {wording.percent(saved)} % of the "
+        "fastest's energy (geometric mean)"
+    )
+    if apart is None:
+        return f"{words}; too few energies were measured in two visits"
+    surely, sure, _ = saved_by_energy(rows, columns, np.exp(-apart))
+    return (
+        f"{words}; surely less, by more than the {wording.percent(np.exp(apart) - 1)} % that 95 % "
+        f"of two visits differ by, at {sure}, which saves {wording.percent(surely)} %"
+    )
