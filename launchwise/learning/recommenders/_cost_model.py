@@ -18,7 +18,7 @@ from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender, tried
-from launchwise.learning.row_arrays import FACTS, limits_ms
+from launchwise.learning.row_arrays import FACTS, limits_ms, regrets
 from launchwise.learning.trees import OfTrees
 
 
@@ -62,6 +62,9 @@ class LearntRecommender(OfTrees, Recommender):
     the share of each part. Where nothing like a row was in training, a tree's last leaf holds and
     the cost model carries the rest.
 
+    ``focus``: p in the weight (best / time)^p of a row, 0 for all alike. Where many configurations
+    are near the best, trees had better tell these apart.
+
     Rows that are ``slow`` are left out: the one launch that they were timed by was the first, which
     fills caches, and whose kernels wait for the host where a run has several.
     """
@@ -74,6 +77,7 @@ class LearntRecommender(OfTrees, Recommender):
         num_leaves: int = tried(95, 15, 127, log=True, ge=2, le=131072)
         feature_fraction: float = tried(0.6, 0.3, 1.0, gt=0, le=1)
         l2: float = Field(1.0, ge=0)
+        focus: float = Field(0.0, ge=0)
 
     def _inputs(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Features, float32 (rows, features), and estimates, float64 ms (rows,)."""
@@ -95,7 +99,9 @@ class LearntRecommender(OfTrees, Recommender):
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
-        self.trees = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
+        weights = np.exp(-self.parameters["focus"] * regrets(timed, self.domain.spec))
+        l2 = self.parameters["l2"]
+        self.trees = boosted(self.parameters, features, target, weights, lambda_l2=l2)
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
