@@ -1,5 +1,6 @@
 """The command ``launchwise``: help, version, completion, mistakes, start-up."""
 
+import os
 import subprocess
 import sys
 
@@ -45,6 +46,15 @@ def test_commands_and_options_are_completed_in_bash():
 
     assert completed("launchwise pre") == ["predict"]
     assert completed("launchwise predict --le") == ["--learnt"]
+
+
+def test_ctrl_c_while_modules_are_imported_ends_in_one_line(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    command = [sys.executable, "-m", "launchwise", "--version"]
+    path = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run(command, env=path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "launchwise: stopped: the same command again goes on\n"
 
 
 TABLES = {"pandas", "pyarrow", "scipy", "optuna"}
