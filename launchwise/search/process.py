@@ -14,8 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
-from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
 LEVEL = 2.0  # Deviation of the log time that the best of a new GPU is expected to be off
@@ -86,6 +84,9 @@ class Process:
     @ONE_THREAD
     def condition(self, rows: np.ndarray) -> None:
         """Condition on measured candidates anew: their numbers, int, shape (measured,)."""
+        # SciPy loads for a third of a second: commands that search nothing import this, too.
+        from scipy.linalg import solve_triangular
+
         self._rows = np.asarray(rows, dtype=int)
         every = np.arange(len(self.points))
         single = (self.scales.single**2 + JITTER) * np.eye(len(self._rows))
@@ -120,6 +121,8 @@ class Process:
     def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
         ``targets``: those of what was conditioned on, in its order: float64, shape (measured,)."""
+        from scipy.linalg import solve_triangular
+
         solved = solve_triangular(self._factor, targets, lower=True)
         variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
         return self._columns.T @ solved, np.maximum(variance, 1e-10)
@@ -127,6 +130,8 @@ class Process:
     @ONE_THREAD
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> None:
         """Take the scales of the largest posterior density, and condition on nothing."""
+        from scipy.optimize import minimize
+
         points, deviations = self.points[rows], self._deviations[rows]
         apart = (points.T[:, :, None] - points.T[:, None, :]) ** 2
         found = minimize(
@@ -155,6 +160,8 @@ class Process:
         """Negative logarithm of the posterior density of scales, and its gradient. ``apart``:
         squared differences of measured candidates: (tunables, measured, measured); ``shared``:
         products of their deviations: (measured, measured)."""
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
         scales, count = Scales.of(logs), len(targets)
         steps = ROOT_OF_5 * np.sqrt(np.tensordot(scales.lengths**-2, apart, axes=1))
         decay = scales.own**2 * np.exp(-steps)

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from launchwise.search.process import Process, lost_to
 
@@ -200,6 +199,8 @@ class TransferSearch:
 
     def evidence(self, within: float) -> Evidence:
         """What the process says of the candidates that are left (see :meth:`chance_left`)."""
+        from scipy.special import ndtr
+
         mean, variance = self._beliefs()
         single = self._process.scales.single
         away = (np.log1p(-within) - mean) / np.sqrt(variance + single**2)
@@ -209,6 +210,8 @@ class TransferSearch:
     def _improvements(self) -> np.ndarray:
         """Expected improvement of each candidate: (candidates,). Before the first success only
         their order has a meaning."""
+        from scipy.special import ndtr
+
         if not np.isfinite(self._logs).any():
             return -self._mean
         mean, variance = self._beliefs()
