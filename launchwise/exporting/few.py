@@ -113,31 +113,19 @@ Expected = tuple[np.ndarray, np.ndarray, np.ndarray]
 def _expected(table: AnswerTable, device: int, shapes: Sequence[Shape]) -> Expected:
     """Times of configurations, of the usual choice and of the best that a device's judge expects;
     without a judge nothing is."""
-    one = table.devices[device]
+    judged = table.expected(device, shapes)
     found = np.full((len(shapes), len(table.configurations)), math.inf)
     best, usual_ms = np.full((2, len(shapes)), math.nan)
-    if one.judge is None or not shapes or not table.stored.features:
+    if judged is None:
         return found, usual_ms, best
     own = [entry for entry in table.entries if entry.device == device]
     apart = distances(shapes, [entry.problem for entry in own])
     for row, (shape, at) in enumerate(zip(shapes, apart.argmin(axis=1), strict=True)):
         if apart[row, at] < math.inf:
             best[row] = table.time_at(own[at], table.problem(shape)) or math.nan
-    places = table.stored.candidates
-    choices = [table.configurations[place] for place in places] * len(shapes)
-    columns = table.columns(device, [shape for shape in shapes for _ in places], choices)
-    allowed = table.formulas.fitting(columns)
-    losses = np.where(allowed, table.losses(one.judge, columns), math.inf)
-    losses = losses.reshape(len(shapes), -1)
-    usual = [table.usual_choice(table.problem(shape)) for shape in shapes]
-    rows = [row for row, each in enumerate(usual) if each is not None]
-    of_usual = np.full(len(shapes), math.nan)
-    if rows:
-        taken = [tuple(each.values()) for each in usual if each is not None]
-        columns = table.columns(device, [shapes[row] for row in rows], taken)
-        of_usual[rows] = table.losses(one.judge, columns)
+    losses, of_usual = judged.losses, judged.usual_losses
     least = np.fmin(losses.min(axis=1, initial=math.inf), of_usual)
-    found[:, places] = best[:, None] * growth(losses - least[:, None])
+    found[:, table.stored.candidates] = best[:, None] * growth(losses - least[:, None])
     return np.where(np.isnan(found), math.inf, found), best * growth(of_usual - least), best
 
 

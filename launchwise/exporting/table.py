@@ -34,10 +34,19 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a judge expects of problems, a row each."""
+
+    losses: np.ndarray  # of each candidate, infinite where it may not run: (problems, candidates)
+    usual: Sequence[dict[str, Value] | None]  # usual choices
+    usual_losses: np.ndarray  # theirs, NaN without one: (problems,)
 
 
 @dataclass(frozen=True)
@@ -157,10 +166,60 @@ class AnswerTable:
         ``least_gain``: gain over the usual choice that must be sure; None: that of the table.
         """
         asked = tuple(problem[name] for name in self.parameters)
-        own = self._listed.get((self.number(device), *texts_of(asked)), [])
-        entry = next((one for one in own if one.problem == asked), None)
-        found = self._of_entry(entry) if entry else self._between(own, asked)
-        return None if found is None else self._sure(found, least_gain or self.stored.least_gain)
+        return self.answers(device, [asked], least_gain)[0]
+
+    def answers(
+        self, device: str, shapes: Sequence[Sequence[Value]], least_gain: float | None = None
+    ) -> list[Answer | None]:
+        """:meth:`answer` of each problem, as values of the parameters: all are judged at once."""
+        number, found = self.number(device), []
+        owns = [self._listed.get((number, *texts_of(asked)), []) for asked in shapes]
+        known = [
+            {one.problem: one for one in own}.get(tuple(shapes[row]))
+            for row, own in enumerate(owns)
+        ]
+        judged = [row for row, own in enumerate(owns) if own]
+        expected = None
+        if number is not None and any(known[row] is None for row in judged):
+            expected = self.expected(number, [shapes[row] for row in judged])
+        for row, (own, entry) in enumerate(zip(owns, known, strict=True)):
+            one = None
+            if entry is not None:
+                one = self._of_entry(entry)
+            elif own:
+                one = self._between(own, tuple(shapes[row]), expected, judged.index(row))
+            found.append(one and self._sure(one, least_gain or self.stored.least_gain))
+        return found
+
+    def expected(self, device: int, shapes: Sequence[Sequence[Value]]) -> Expected | None:
+        """What the judge of a device expects of problems; None without one. The latest is kept: a
+        load's answers and its builds ask alike."""
+        judge, asked = self.devices[device].judge, (device, *map(tuple, shapes))
+        if judge is None or not shapes or not self.stored.features:
+            return None
+        if asked not in self._latest:
+            self._latest.clear()
+            self._latest[asked] = self._expected(device, judge, shapes)
+        return self._latest[asked]
+
+    @cached_property
+    def _latest(self) -> dict[tuple[Any, ...], Expected]:
+        return {}
+
+    def _expected(self, device: int, judge: Judge, shapes: Sequence[Sequence[Value]]) -> Expected:
+        places = self.stored.candidates
+        choices = [self.configurations[place] for place in places] * len(shapes)
+        columns = self.columns(device, [shape for shape in shapes for _ in places], choices)
+        allowed = self.formulas.fitting(columns)
+        losses = np.where(allowed, self.losses(judge, columns), np.inf).reshape(len(shapes), -1)
+        usual = [self.usual_choice(self.problem(shape)) for shape in shapes]
+        rows = [row for row, each in enumerate(usual) if each is not None]
+        of_usual = np.full(len(shapes), np.nan)
+        if rows:
+            taken = [tuple(each.values()) for each in usual if each is not None]
+            columns = self.columns(device, [shapes[row] for row in rows], taken)
+            of_usual[rows] = self.losses(judge, columns)
+        return Expected(losses, usual, of_usual)
 
     def _of_entry(self, entry: Entry) -> Answer:
         problem = self.problem(entry.problem)
@@ -188,33 +247,36 @@ class AnswerTable:
             answered_for=problem,
         )
 
-    def _between(self, own: Sequence[Entry], asked: tuple[Value, ...]) -> Answer | None:
+    def _between(
+        self, own: Sequence[Entry], asked: tuple[Value, ...], expected: Expected | None, row: int
+    ) -> Answer | None:
         """The answer for a problem by entries of a device with the same texts, of which none is of
-        it; None where nothing may run it."""
-        if not own:
-            return None
-        problem, usual = self.problem(asked), self.usual_choice(self.problem(asked))
-        near = sorted(own, key=lambda one: distance(asked, one.problem))
+        it; None where nothing may run it. ``expected``: of problems, this one in ``row``."""
+        problem = self.problem(asked)
+        usual = expected.usual[row] if expected else self.usual_choice(problem)
+        apart = distances([asked], [one.problem for one in own])[0]
+        near = [own[at] for at in np.argsort(apart, kind="stable")]
         device, entry = self.devices[near[0].device], near[0]
         facts = device.named_facts
-        places = self.stored.candidates if device.judge else [one.choice for one in near]
-        moved = (self._moved(place, problem, facts) for place in places)
-        named = [usual, *moved] if device.judge else moved
-        candidates = [one for one in named if one is not None]
-        if not candidates:
-            return None
-        chosen = candidates[0]
         kept = usual or self._moved(entry.usual, problem, facts)
-        gain = 1.0 if chosen == kept else None
-        if device.judge:
-            asked_of = [*candidates, *([] if kept is None else [kept])]
-            choices = [tuple(one[name] for name in self.tunables) for one in asked_of]
-            columns = self.columns(near[0].device, [asked] * len(choices), choices)
-            losses = self.losses(device.judge, columns).tolist()
-            least = min(losses[: len(candidates)])
-            chosen = candidates[losses.index(least)]
+        if expected is None:
+            moved = (self._moved(one.choice, problem, facts) for one in near)
+            chosen = next((one for one in moved if one is not None), None)
+            gain = 1.0 if chosen == kept else None
+        else:
+            of_usual = float(expected.usual_losses[row])
+            least = float(np.fmin(expected.losses[row].min(initial=np.inf), of_usual))
+            chosen, gain = usual, None
+            if least < (np.inf if usual is None else of_usual):
+                place = int(expected.losses[row].argmin())
+                chosen = self._moved(self.stored.candidates[place], problem, facts)
+            if usual is None and kept is not None and device.judge:
+                columns = self.columns(entry.device, [asked], [tuple(kept.values())])
+                of_usual = float(self.losses(device.judge, columns)[0])
             if kept is not None:
-                gain = growth(losses[-1] - least)
+                gain = growth(of_usual - least)
+        if chosen is None:
+            return None
         measured = [one for one in own if one.basis == MEASURED]
         far = outside(asked, [one.problem for one in measured or own])
         inside = far == 1

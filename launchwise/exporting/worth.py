@@ -139,8 +139,8 @@ def worth(
     """
     answered: list[tuple[int, Answer]] = []
     unanswered = []
-    for shape, launches in counts.items():
-        found = table.answer(gpu, table.problem(shape))
+    asked = zip(counts.items(), table.answers(gpu, list(counts)), strict=True)
+    for (shape, launches), found in asked:
         if found is None or found.suggestions[0].expected_ms is None:
             unanswered.append(shape)
         else:
