@@ -30,7 +30,6 @@ from launchwise.exporting.worth import Line, Worth, measuring_s, worth
 from launchwise.learning.answers import BASES, MEASURED
 from launchwise.learning.features import Domain
 from launchwise.report import wording
-from launchwise.report.answer.cost import sentences
 from launchwise.tables.files import read_table
 from launchwise.tables.times import times_schema
 from launchwise.workloads.space import used
@@ -169,7 +168,7 @@ def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str
     assert asked.load is not None
     lines = [
         f"{asked.path}: {asked.load.said[0]}; {asked.study} on {asked.gpus[0]}",
-        *sentences(found),
+        *wording.worth_of_load(found),
     ]
     lines += ["", "builds  of the best speed (95 % interval)"]
     for one in steps:

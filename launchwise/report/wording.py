@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from launchwise.base.names import assigned
+from launchwise.exporting.worth import Line, Worth
+from launchwise.learning.answers import MEASURED
 from launchwise.report.blocks import MISSING
 from launchwise.workloads.spec import Spec
 
@@ -168,3 +171,31 @@ def short(commit: str) -> str:
     """The first twelve characters of a commit, with the mark of local changes kept."""
     head, plus, rest = commit.partition("+")
     return head[:12] + plus + rest
+
+
+def worth_of_load(found: Worth) -> list[str]:
+    """What tuning is worth, what keeps the usual choice, and when it is paid."""
+    limits = "limits not known"
+    if found.interval is not None:
+        limits = f"90 % interval {interval(found.interval, 2)}"
+    lines = [
+        f"The whole load is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
+        f"{number(found.tuned_s)} s, not {number(found.usual_s)} s",
+        _part(found, [one for one in found.lines if one.answer.basis == MEASURED], "measured"),
+        _part(found, [one for one in found.lines if one.is_usual], "answered by the usual choice"),
+    ]
+    slower = [one for one in found.lines if one.is_slower]
+    named = "; ".join(f"{assigned(one.answer.problem)} ({one.gain:.3g})" for one in slower)
+    words = "slower than with the usual choice or the default"
+    lines.append(f"{_part(found, slower, words)}{': ' if named else ''}{named}")
+    if found.unanswered:
+        lines.append(f"{len(found.unanswered)} problems have no answer with a time")
+    if found.tuning_s is not None:
+        paid = "never" if found.runs is None else f"after {plural(found.runs, 'run')}"
+        lines.append(f"The sweep took {number(found.tuning_s)} s: paid {paid} of the load")
+    return lines
+
+
+def _part(found: Worth, some: list[Line], words: str) -> str:
+    share = percent(found.share(some))
+    return f"{len(some)} of {len(found.lines)} problems, {share} % of the time, are {words}"

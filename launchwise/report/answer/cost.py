@@ -9,8 +9,8 @@ import pandas as pd
 
 from launchwise.base.names import assigned
 from launchwise.exporting.few import SIZES, Weighed
-from launchwise.exporting.worth import Line, Worth, measuring_s, worth
-from launchwise.learning.answers import BASES, MEASURED
+from launchwise.exporting.worth import measuring_s, worth
+from launchwise.learning.answers import BASES
 from launchwise.report import scores, theme, wording
 from launchwise.report.answer.rule import rule_of
 from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, Section, Table, Text
@@ -186,36 +186,8 @@ def _of_gpu(study: StudyData, gpu: str) -> Iterator[Block]:
     found = worth(study.table, gpu, known, measuring_s(study.sweeps[gpu]["measured_at"].tolist()))
     if place is None or not found.lines:
         return
-    yield Text(f"{gpu}: {'. '.join(sentences(found))}.")
+    yield Text(f"{gpu}: {'. '.join(wording.worth_of_load(found))}.")
     yield table_of(f"{gpu}: problems of the load", FIELDS, found.lines[:MOST])
     judged = pd.concat([study.sweeps[gpu], study.tested.get(gpu, pd.DataFrame())])
     if steps := Weighed.of(study.table, [place], known, {place: judged}).steps(SIZES):
         yield table_of(f"{gpu}: what few builds reach", BUILDS, steps)
-
-
-def sentences(found: Worth) -> list[str]:
-    """What tuning is worth, what keeps the usual choice, and when it is paid."""
-    limits = "limits not known"
-    if found.interval is not None:
-        limits = f"90 % interval {wording.interval(found.interval, 2)}"
-    lines = [
-        f"The whole load is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
-        f"{wording.number(found.tuned_s)} s, not {wording.number(found.usual_s)} s",
-        _part(found, [one for one in found.lines if one.answer.basis == MEASURED], "measured"),
-        _part(found, [one for one in found.lines if one.is_usual], "answered by the usual choice"),
-    ]
-    slower = [one for one in found.lines if one.is_slower]
-    named = "; ".join(f"{assigned(one.answer.problem)} ({one.gain:.3g})" for one in slower)
-    words = "slower than with the usual choice or the default"
-    lines.append(f"{_part(found, slower, words)}{': ' if named else ''}{named}")
-    if found.unanswered:
-        lines.append(f"{len(found.unanswered)} problems have no answer with a time")
-    if found.tuning_s is not None:
-        paid = "never" if found.runs is None else f"after {wording.plural(found.runs, 'run')}"
-        lines.append(f"The sweep took {wording.number(found.tuning_s)} s: paid {paid} of the load")
-    return lines
-
-
-def _part(found: Worth, some: list[Line], words: str) -> str:
-    share = wording.percent(found.share(some))
-    return f"{len(some)} of {len(found.lines)} problems, {share} % of the time, are {words}"
