@@ -160,6 +160,8 @@ PAUSE_S = 60.0  # Rows further apart were measured in two visits
 
 def measuring_s(measured_at: Sequence[str]) -> float | None:
     """Time that rows took to measure, by when each was; None where none says it."""
-    known = pd.to_datetime([one for one in measured_at if one], utc=True).sort_values()
+    moments = [one for one in measured_at if one]
+    # Many rows have the same second, and a text takes long to read.
+    known = pd.to_datetime(list(dict.fromkeys(moments)), utc=True).sort_values()
     apart = known.to_series().diff().dt.total_seconds()
-    return float(apart[apart < PAUSE_S].sum()) if len(known) > 1 else None
+    return float(apart[apart < PAUSE_S].sum()) if len(moments) > 1 else None

@@ -68,6 +68,10 @@ def test_an_answer_imports_no_library_that_it_does_not_need(project, cold):
     said, packages = cold[BETWEEN]
     assert "between measured sizes" in said
     assert not packages & {*HEAVY, "scipy"}
+    (project / "load.csv").write_text("n,dtype,order\n256,float32,8\n400,float32,8\n")
+    said, packages = asked(project, "worth", STUDY, "--gpu", GPU, "--load", "load.csv")
+    assert "The whole load is" in said
+    assert not packages & {*HEAVY, "scipy", "jinja2"}
     said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
     assert "cost model" in said
     assert not packages & {*HEAVY, "scipy"}

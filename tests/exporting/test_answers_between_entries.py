@@ -10,7 +10,10 @@ import pytest
 from agreeing import changed
 from exported import GPUS, problem
 
+from launchwise.base import work
 from launchwise.exporting.between import calibrated
+from launchwise.exporting.few import times_of
+from launchwise.exporting.worth import worth
 from launchwise.learning.answers import MEASURED, NEW_GPU
 from launchwise.workloads.space import used
 
@@ -48,6 +51,27 @@ def test_no_time_and_no_limit_is_stated_outside_of_the_measured_sizes(limited):
         if first.gain_interval is not None:
             assert first.gain_interval == pytest.approx([one * first.gain for one in BETWEEN_GAIN])
     assert {("within", False), ("beyond", False)} <= bases
+
+
+def test_many_problems_have_the_answers_that_each_has(limited):
+    asked = [problem(n) for n in UNLISTED] + [{**problem(300), "dtype": "no such type"}]
+    for device in (*GPUS, "no such card"):
+        shapes = [tuple(one[name] for name in limited.parameters) for one in asked]
+        found = limited.answers(device, shapes)
+        assert found == [limited.answer(device, one) for one in asked]
+        assert found[-1] is None
+    assert limited.answers(GPUS[0], []) == []
+
+
+def test_what_is_worth_and_few_builds_ask_the_judge_once(limited):
+    device, counts = limited.devices[0], {tuple(problem(n).values()): n for n in UNLISTED}
+    table, trees = replace(limited), len(device.judge.starts)
+    before = work.counted()[work.ASKED]
+    worth(table, device.name, counts, None)
+    times_of(table, 0, list(counts))
+    asked = work.counted()[work.ASKED] - before
+    rows = len(counts) * (1 + len(table.stored.candidates))
+    assert asked == rows * trees
 
 
 def test_a_device_that_nothing_measured_has_times_between_its_entries_alone(limited):
