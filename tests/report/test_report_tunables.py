@@ -93,13 +93,23 @@ def test_what_other_settings_lose_is_no_loss_of_a_value():
     assert of_rows(own, "big").loc[("bx", 512), "loss_percent"] == pytest.approx(60)
 
 
-def test_the_best_value_need_not_be_measured_at_every_problem():
-    def value(m, problems, loss):
-        return {"value": m, "problems": problems, "loss_percent": loss}
-
-    everywhere = value(256, 10, 22.1)
-    assert tunables_._best([everywhere, value(64, 9, 3.5)])["value"] == 64
-    assert tunables_._best([everywhere, value(64, 4, 3.5)])["value"] == 256
+def test_values_are_compared_at_the_same_problems():
+    made = study()
+    rows = made.sweeps["big"]
+    shaped = rows[(rows["variant"] == "block3d") & (rows["status"] == "ok")]
+    small = shaped["n"] == shaped["n"].min()
+    # 128 has the by of both, 64 that of the faster one at the smaller size alone; 256 is tried at
+    # the larger size, where it is the fastest.
+    both = [shaped.assign(bx=128, by=by, time_ms=3 * shaped["time_ms"]) for by in (2, 4)]
+    wide = shaped[small & (shaped["bx"] == 64)].assign(by=4, time_ms=3.0)
+    once = shaped[~small].assign(bx=256, by=4, time_ms=0.9 * shaped["time_ms"].min())
+    rows = pd.concat([rows, *both, wide, once], ignore_index=True)
+    keys = [*made.spec.problem_columns, *made.spec.tunable_columns]
+    made.sweeps = {"big": rows.drop_duplicates(keys)}
+    found = of_rows(made, "big").loc["bx"]
+    assert found["problems"].to_dict() == {32: 2, 64: 2, 128: 2, 256: 1}
+    assert found["common"].to_dict() == {32: True, 64: True, 128: True, 256: False}
+    assert tunables_._best(found.reset_index().to_dict("records"))["value"] != 256
 
 
 def test_the_section_shows_every_value():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -47,17 +48,20 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
     """Cost of one tunable value at every problem of a GPU.
 
     Of what only some variants have, only their rows count, and the loss is against the best of
-    these: a slow variant is no fault of its tunables. Values were tried with settings of their own
-    where a sweep is no full product, and what these lose is no loss of the value. So a value has a
-    loss only at problems where it was tried with all other settings of the fastest row, or where
-    the workload's constraints refuse that, and where another value has one, too.
+    these: a slow variant is no fault of its tunables. Where a sweep is no full product, values were
+    tried with settings of their own, and what these lose is no loss of the value. So problems count
+    where two values were tried with all other settings of the fastest row, or the workload's
+    constraints refuse that.
 
     ``rows``: all that was tried, as :func:`with_fractions` gives it.
-    Returns ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES`
-    (:func:`fixed_loss`). Tunables without two such values are left out.
+    Returns ``tunable`` (``variant`` is one, too), ``value``, :data:`LOSSES` (:func:`fixed_loss`) of
+    the problems where it was timed, ``asked``, the problems of ``rows``, and ``common``, whether
+    it was timed at the most of them, and at the same as the other values that were. Tunables
+    without two values are left out.
     """
     found = []
     facts = gpu_facts(profile.model_dump())
+    asked = row_numbers(rows, spec.problem_columns).max(initial=-1) + 1
     # Rows are selected for each tunable: other columns would be carried about.
     rows = rows[[*spec.problem_columns, *spec.tunable_columns, "fraction"]]
 
@@ -71,11 +75,14 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
         places, values = pd.factorize(tried.rows[name], sort=True)
         if len(values) < 2:
             continue
-        best = _comparable(tried, places, len(values), name, spec, facts)
-        for value, of_value in zip(values.tolist(), best, strict=True):
-            known = of_value[~np.isnan(of_value)]
-            if len(known):
-                costs = dict(zip(LOSSES, fixed_loss(known), strict=True))
+        best = _compared(tried, places, len(values), name, spec, facts)
+        timed = ~np.isnan(best)
+        sets = Counter(each.tobytes() for each in timed)
+        most = max(timed, key=lambda each: (each.sum(), sets[each.tobytes()]))
+        for value, of_value, known in zip(values.tolist(), best, timed, strict=True):
+            if known.any():
+                costs = dict(zip(LOSSES, fixed_loss(of_value[known]), strict=True))
+                costs |= {"asked": asked, "common": bool((known == most).all())}
                 found.append({"tunable": name, "value": value, **costs})
     return found
 
@@ -111,7 +118,7 @@ class Tried:
         return cls(rows, problems, order, leader, has, differs)
 
 
-def _comparable(
+def _compared(
     found: Tried,
     places: np.ndarray,
     count: int,
@@ -119,8 +126,8 @@ def _comparable(
     spec: Spec,
     facts: Mapping[str, Any],
 ) -> np.ndarray:
-    """Best time of each problem over the least time with each value of a tunable: float64, shape
-    (count, problems); NaN where the value is not compared.
+    """Best time of each problem that counts over the least time with each value of a tunable:
+    float64, shape (count, problems); NaN without a time.
 
     ``places``: number of each row's value, int64 below ``count``.
     """
@@ -142,10 +149,9 @@ def _comparable(
     for other, having_it in zip(spec.tunable_columns, both.T, strict=True):
         if having_it.any():
             asked[other] = asked[other].mask(having_it, own[other])
-    possible = _can_run(asked, spec, facts)
-    best[lacking[possible], at[possible]] = np.nan
-    best[:, (~np.isnan(best)).sum(axis=0) < 2] = np.nan
-    return np.asarray(best / reached[leader])
+    possible, comparable = _can_run(asked, spec, facts), ~np.isnan(best)
+    comparable[lacking[possible], at[possible]] = False
+    return np.asarray((best / reached[leader])[:, comparable.sum(axis=0) >= 2])
 
 
 def _can_run(rows: pd.DataFrame, spec: Spec, facts: Mapping[str, Any]) -> np.ndarray:
@@ -179,16 +185,12 @@ def tunables(study: StudyData) -> Section | None:
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
-MOST_OF = 0.6
-"""Least problems of a value, relative to those of the value that was measured at the most."""
-
-
 NOTE = (
     "Time with the best single value of a tunable at each problem, all others chosen freely, over "
-    "the best time of the variants that have it: geometric mean, and the problem that loses most, "
-    "of the problems where it was compared. A value counts if these are at least "
-    f"{100 * MOST_OF:.0f} % as many as any value has. A tunable that loses little need not be "
-    "tuned."
+    "the best time of the variants that have it: geometric mean, and the problem that loses most. "
+    "Problems count where two values were tried with the other settings of the fastest; of values "
+    "timed at the most of these the best is named. Tried with fewer settings than others, it may "
+    "lose less than stated. A tunable that loses little need not be tuned."
 )
 
 
@@ -214,16 +216,14 @@ def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
         return Cell(MISSING)
     one = best[name]
     mean, worst = (wording.fixed(one[each], 1) for each in LOSSES[1:])
-    fewer = one["problems"] < max(each["problems"] for each in best.values())
-    of = f", {one['problems']} problems" if fewer else ""
+    fewer = one["problems"] < one["asked"]
+    of = f", {one['problems']} of {one['asked']} problems" if fewer else ""
     return Cell(mean, detail=f"at {one['value']}; at most {worst}{of}")
 
 
 def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The value that costs least of those that are measured at most problems. A value that few
-    problems can have is no choice for all of them."""
-    most = max(record["problems"] for record in values)
-    common = [record for record in values if record["problems"] >= MOST_OF * most]
+    """The value that loses least of those that were timed at the same problems, the most."""
+    common = [record for record in values if record["common"]]
     return min(common, key=lambda record: record["loss_percent"])
 
 
