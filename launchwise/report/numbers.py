@@ -12,6 +12,7 @@ from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.measurements import fastest_of_sweep, with_role
 from launchwise.tables.rows import (
     OF_ROUNDS,
     fastest_rows,
@@ -96,6 +97,18 @@ def winners(study: StudyData) -> pd.DataFrame:
     columns += ["rate", "limit_share", "bytes_ms", "flop_ms", "configurations"]
     found = _with_work(found, study)[columns]
     return found.assign(configuration=configuration_names(found, spec))
+
+
+@remembered
+def contests(study: StudyData, gpu: str) -> pd.DataFrame:
+    """Row in pairs of the sweep's fastest of each problem, where the usual choice ran beside it,
+    and so did what :func:`winners` names: a later sweep may have found that."""
+    pairs, by = study.pairs[gpu], study.problem_columns
+    ran, best = pairs[pairs["gain"].notna()], winners(study)
+    named = best.loc[best["gpu"] == gpu, [*by, *study.spec.tunable_columns]]
+    both = ran.loc[with_role(ran, "usual"), by].merge(ran.merge(named)[by])
+    found = fastest_of_sweep(pairs)
+    return found[found[by].merge(both, how="left", indicator=True)["_merge"].eq("both").to_numpy()]
 
 
 @remembered

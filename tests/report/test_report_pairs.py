@@ -16,6 +16,7 @@ from launchwise.report.answer.in_pairs import (
 )
 from launchwise.report.blocks import Figure, Section
 from launchwise.report.front import finder, index_page
+from launchwise.report.numbers import winners
 from tests.support.report_study import study
 from tests.support.shown import rows_of, tables
 
@@ -74,6 +75,23 @@ def test_the_usual_choice_as_the_fastest_is_a_tie_that_counts():
     roles = ["baseline+usual+best", "", "near", "baseline+usual", "best", "near"]
     (row,) = overview(paired(roles=roles, rounds=[0, 20, 20, 10, 10, 10]))
     assert row[3:10] == ["2", "1.095", "1.000", "1.200", "1", "0", "1"]
+
+
+def test_contests_without_the_usual_choice_or_the_named_answer_are_none():
+    whole = paired()
+    rows = whole.pairs["big"]
+    best = winners(whole)
+    best = best[best["gpu"] == "big"].iloc[:1]
+    named = rows.reset_index().merge(best[[*whole.problem_columns, *whole.spec.tunable_columns]])
+    assert len(named) == 1
+    # At the second size the gain is over the baseline; at the first another row was the fastest.
+    unusual = rows.assign(roles=[*PAIRED["roles"][:3], "baseline", "best", "near"])
+    others = ["best" if row != named["index"][0] else "" for row in range(1, 3)]
+    overtaken = rows.assign(roles=["baseline+usual", *others, *PAIRED["roles"][3:]])
+    overtaken = overtaken.drop(index=named["index"])
+    for pairs, gain in ((unusual, "2.000"), (overtaken, "1.200")):
+        (row,) = overview(dataclasses.replace(whole, pairs={"big": pairs}, _known={}))
+        assert row[3:5] == ["1", gain]
 
 
 def test_every_gain_names_the_timer_of_its_rounds():
@@ -247,6 +265,17 @@ def test_what_differs_between_visits_is_no_gain_over_a_part():
 def test_a_design_that_holds_the_fastest_gains_nothing():
     made = designed(["baseline+usual", "best+design", "near"], [3.0, 0.9, 1.0])
     assert [row[5] for row in every(made, "narrow blocks alone")] == [TIE, TIE]
+
+
+def test_a_design_has_its_fastest_row_of_the_rounds():
+    made = designed(THREE, [3.0, 1.6, 1.0])
+    # The row that the sweep chose took four times as long as another of the design.
+    rows = made.pairs["big"]
+    disturbed = rows[rows["roles"] == "design"].assign(by=2, sweep_ms=1.5)
+    disturbed = disturbed.assign(times_ms=[4 * times for times in disturbed["times_ms"]])
+    disturbed["time_ms"] *= 4
+    made.pairs = {"big": pd.concat([rows, disturbed], ignore_index=True)}
+    assert [row[3] for row in every(made, "narrow blocks alone")] == ["1.500"] * 2
 
 
 def test_rounds_on_a_hindered_card_give_no_gain():

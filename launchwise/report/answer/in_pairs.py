@@ -28,9 +28,9 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.numbers import records
+from launchwise.report.numbers import contests, records
 from launchwise.report.study import StudyData
-from launchwise.tables.measurements import fastest_of_sweep, with_role
+from launchwise.tables.measurements import with_role
 from launchwise.tables.rows import Z95, row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
@@ -39,12 +39,13 @@ NOTE = (
     "Configurations ran in turn on one card, in random order, libraries in the same rounds at the "
     "same precision. A gain is the median over rounds of the other's time divided by that of the "
     "fastest of the sweep, which chose before, or of the usual choice; where these are one "
-    "configuration, it is 1. Discarded: SM clocks differ by more than "
-    f"{100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card back. A "
-    "power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another visit, "
-    f"those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1. One timer "
-    "took all rounds of a problem, of short runs not always that of the sweep: events hold what "
-    "the host's launch takes, replayed graphs do not."
+    "configuration, it is 1. But for libraries, problems count where the usual choice and today's "
+    "fastest ran; a design has its fastest row of the rounds. Discarded: SM clocks differ by more "
+    f"than {100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card "
+    "back. A power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another "
+    f"visit, those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1. "
+    "One timer took all rounds of a problem, of short runs not always that of the sweep: events "
+    "hold what the host's launch takes, replayed graphs do not."
 )
 
 OVERVIEW = [
@@ -139,8 +140,7 @@ def _over_choices(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
     """The sweep's fastest of each problem over the usual choice, then over the baseline."""
     if gpu not in study.pairs:
         return
-    best = fastest_of_sweep(study.pairs[gpu])
-    rows = records(best.sort_values(study.problem_columns, kind="stable"))
+    rows = records(contests(study, gpu).sort_values(study.problem_columns, kind="stable"))
     for over, ratio in ((USUAL, "gain"), (BASELINE, "improvement")):
         for row in rows:
             name = wording.configuration(row, study.spec)
@@ -154,12 +154,12 @@ def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
     pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
     numbers = row_numbers(pairs, study.problem_columns, ordered=True)
     pairs = pairs.assign(problem=numbers, row=range(len(pairs)), error=_errors(study, gpu))
-    ran = pairs[(pairs["status"] == "ok") & (pairs["rounds"] > 0) & pairs["sweep_ms"].notna()]
+    ran = pairs[(pairs["status"] == "ok") & (pairs["rounds"] > 0) & pairs["time_ms"].notna()]
     members = dict(list(pairs[["problem", "throttle"]].groupby("problem")))
-    wholes = by_key(ran[with_role(ran, "best")].drop_duplicates("problem"), "problem")
-    # The sweep's time, which chose before the pairs were measured, decides: choosing by the pairs
-    # themselves would flatter the design.
-    ran = ran.sort_values("sweep_ms", kind="stable")
+    best = ran.index.isin(contests(study, gpu).index)
+    wholes = by_key(ran[best].drop_duplicates("problem"), "problem")
+    # A row that was disturbed since the sweep is no measure of its design.
+    ran = ran.sort_values("time_ms", kind="stable")
     name = wording.namer(study.spec)
     for design in study.settings.designs.values():
         own = ran[domain.is_of(ran, design.candidates, design.constraints)]

@@ -22,10 +22,9 @@ from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section, Te
 from launchwise.report.fields import by_gpu, field, of_texts, significant
 from launchwise.report.gpus import card_ratios
 from launchwise.report.models.predicted_times import UNKNOWN, Spread, predicted_choices, within
-from launchwise.report.numbers import winners
+from launchwise.report.numbers import contests, winners
 from launchwise.report.study import StudyData
 from launchwise.report.theme import rounded
-from launchwise.tables.measurements import fastest_of_sweep
 from launchwise.tables.rows import row_numbers
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
@@ -124,7 +123,7 @@ def entries(study: StudyData) -> pd.DataFrame:
     measured = best.drop(columns="gain").rename(columns=named).assign(
         basis="measured", least_ms=least_ms(best, study.spec, study.profiles)
     )  # fmt: skip
-    pairs = [fastest_of_sweep(one[one["rounds"] > 0]) for one in study.pairs.values()]
+    pairs = [one[one["rounds"] > 0] for one in (contests(study, gpu) for gpu in study.pairs)]
     if pairs:
         measured = measured.merge(pd.concat(pairs)[[*key, *GAINS]], on=key, how="left")
     named = {"predicted_ms": "best_ms", "roofline_ms": "least_ms"}
