@@ -165,6 +165,9 @@ def test_a_repair_has_its_own_command_and_time():
     assert whole == pytest.approx(2.0 * (len(rows) - 1))
     assert few
     assert 0 < sweep_health.repair_s(rows, spec, few) < whole
+    # Two cards at once: each takes its own time.
+    both = pd.concat([rows.assign(card="a"), rows.assign(card="b")], ignore_index=True)
+    assert sweep_health.repair_s(both, spec, ()) == pytest.approx(2 * whole)
 
 
 def test_answers_of_doubtful_sweeps_say_so_and_at_which_problems():
@@ -294,7 +297,7 @@ def test_every_sweep_has_one_row():
     assert [row.cells[1].text for row in every.rows] == ["big", "big.sm4"]
 
 
-def test_rows_that_were_stopped_early_have_no_part_in_the_drift():
+def test_rows_that_were_stopped_early_have_a_part_in_the_drift():
     rows = drifting(sweep(), 1, 2.0)
     rows.loc[0, "status"] = "slow"
-    assert (of(rows).largest_drift, of(rows).verdict) == (0.0, "sound")
+    assert (of(rows).largest_drift, of(rows).verdict) == (1.0, "doubtful")

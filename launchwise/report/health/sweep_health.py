@@ -117,10 +117,11 @@ class Health:
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
     """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
-    read = ["card", "throttle", "control_ratio", "sm_clock_mhz", *spec.problem_columns]
+    read = ["card", "throttle", "sm_clock_mhz", *spec.problem_columns]
     timed = sweep.loc[sweep["status"].isin(REPEATED), read]
     held = held_back(timed)
-    drift = (timed["control_ratio"] - 1).abs().dropna()
+    # Of rows that were stopped early, too: a disturbed first launch decides that.
+    drift = (sweep["control_ratio"] - 1).abs().dropna()
     clocks = timed["sm_clock_mhz"].dropna()
     ended = sweep["status"].value_counts()
     found = Health(
@@ -151,8 +152,8 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
 
 def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
     """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
-    timed = sweep.loc[sweep["status"].isin(REPEATED), ["card", "throttle", "control_ratio"]]
-    drift = (timed["control_ratio"] - 1).abs()
+    timed = sweep.loc[sweep["status"].isin(REPEATED), ["card", "throttle"]]
+    drift = (sweep["control_ratio"] - 1).abs()
 
     def by_problem(values: pd.Series) -> Any:
         return values.groupby([sweep.loc[values.index, name] for name in spec.problem_columns])
@@ -185,12 +186,12 @@ LONGEST_ROW_S = 120.0  # More between two rows is a pause between sessions
 
 
 def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
-    """Time between rows and those before them, over the rows of some problems, or of all, s; NaN
-    where it is unknown."""
-    ordered = sweep[["measured_at", *spec.problem_columns]]
+    """Time between rows and those before them on their card, over the rows of some problems, or of
+    all, s; NaN where it is unknown."""
+    ordered = sweep[["measured_at", "card", *spec.problem_columns]]
     ordered = ordered.sort_values("measured_at", kind="stable")
     times = pd.to_datetime(ordered["measured_at"], format="ISO8601", errors="coerce", utc=True)
-    taken = times.diff().dt.total_seconds().clip(lower=0.0)
+    taken = times.groupby(ordered["card"]).diff().dt.total_seconds()
     own = taken[taken <= LONGEST_ROW_S]
     if own.empty or own.sum() == 0:
         return float("nan")
