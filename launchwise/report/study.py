@@ -22,6 +22,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
+from launchwise.tables.rows import is_baseline
 from launchwise.tables.times import SWEEP
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
@@ -142,6 +143,13 @@ class StudyData:
     @cached_property
     def _domain(self) -> Domain:
         return Domain.of(self.settings, self.spec, self.profiles)
+
+    def candidates(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Some of :attr:`rows` without the baseline where it is no candidate: it is shown anywhere.
+        ``rows`` have an index without duplicates."""
+        asked, untuned = self.settings, rows[is_baseline(rows, self.spec)]
+        own = self._domain.is_of(untuned, asked.candidates, asked.constraints)
+        return rows.drop(index=untuned.index[~own])
 
     @cached_property
     def unverified(self) -> pd.DataFrame:

@@ -68,3 +68,18 @@ def test_how_far_the_slowest_is_rests_on_repeats(made):
     changed = said(stopped(made, slowest, gpu))
     assert f"The slowest with repeats takes {rest} times as long" in changed
     assert "stopped early" in changed
+    # Nor one that ran in pairs as well: what was stopped is said to have the time of one launch.
+    paired = stopped(made, slowest, gpu)
+    paired.sweeps[gpu]["basis"] = "pairs"
+    assert said(paired) == changed
+
+
+def test_a_baseline_that_is_no_candidate_is_not_counted(made):
+    """block3d alone is asked about; the baseline is linear."""
+    own = made.settings.model_copy(update={"candidates": {"variant": ["block3d"]}})
+    for data in (made, dataclasses.replace(made, settings=own, _known={})):
+        gpu, *problem = (shown_problem(data)[name] for name in ("gpu", *data.problem_columns))
+        rows = data.sweeps[gpu]
+        tried = rows[(rows[data.problem_columns] == problem).all(axis=1)]
+        count = int((tried["variant"] == "block3d").sum()) if data is not made else len(tried)
+        assert f": {wording.plural(count, 'configuration')} (" in repr(landscape(data))

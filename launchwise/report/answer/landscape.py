@@ -20,7 +20,7 @@ from launchwise.report.blocks import (
     Section,
     Text,
 )
-from launchwise.report.numbers import configuration_names, of_one_launch, records, shown_problem
+from launchwise.report.numbers import STOPPED_EARLY, configuration_names, records, shown_problem
 from launchwise.report.site import rendering
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import row_of
@@ -158,20 +158,22 @@ def landscape(study: StudyData) -> Section:
     gpu = chosen["gpu"]
     rows = _of_case(study, study.rows, chosen)
     title = f"{wording.problem(chosen, study.problem_columns)}, on {gpu}"
-    times = rows.loc[rows["time_ms"].notna(), "time_ms"].sort_values()
-    near = int((times <= 1.02 * times.iloc[0]).sum())
-    ended = rows["status"].str.replace("_", " ").value_counts()
+    asked = study.candidates(rows)
+    timed = asked[asked["time_ms"].notna()]
+    least = timed["time_ms"].min()
+    near = int((timed["time_ms"] <= 1.02 * least).sum())
+    ended = asked["status"].str.replace("_", " ").value_counts()
     names = (name.replace("_", " ") for name in STATUSES)
     counted = [f"{ended[name]} {name}" for name in names if name in ended.index]
     lead = (
-        f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
+        f"{title}: {wording.plural(len(asked), 'configuration')} ({wording.listed(counted)}), "
         f"{near} of them within 2 % of the best."
     )
-    known = rows.loc[rows["time_ms"].notna() & ~of_one_launch(rows), "time_ms"]
+    known = timed.loc[timed["status"] != STOPPED_EARLY, "time_ms"]
     if len(known):
         lead += (
             " The slowest with repeats takes "
-            f"{wording.number(known.max() / times.iloc[0])} times as long as the best."
+            f"{wording.number(known.max() / least)} times as long as the best."
         )
     if "slow" in ended.index:
         lead += " A slow configuration was stopped early: its time is that of one launch."

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.features import Domain
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Section, Table
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
@@ -18,7 +17,7 @@ from launchwise.report.front import finder
 from launchwise.report.numbers import configuration_names, fractions
 from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.tables.rows import row_numbers
 
 MOST_RANGES = 3
 FEWEST = 2  # Fewest problems of a rule: of one the fastest configuration is none
@@ -49,11 +48,7 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
     was."""
     every = fractions(study)
     own = every[every["gpu"] == gpu]
-    # The baseline is shown everywhere, and may be no candidate.
-    asked, untuned = study.settings, own[is_baseline(own, study.spec)]
-    domain = Domain(study.spec, study.profiles)
-    outside = ~domain.is_of(untuned, asked.candidates, asked.constraints)
-    own = own.drop(index=untuned.index[outside]).reset_index(drop=True)
+    own = study.candidates(own).reset_index(drop=True)
     if len(own[study.problem_columns].drop_duplicates()) < FEWEST:
         return []
     logs = np.log(own["fraction"].to_numpy())
