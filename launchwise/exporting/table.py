@@ -294,10 +294,14 @@ class AnswerTable:
         )
         answered_for = self.problem(entry.problem)
         named_problem = assigned(answered_for)
-        why = f"no time is stated so far outside; the nearest with an answer is {named_problem}"
-        if inside:
+        why = f"the nearest with an answer is {named_problem}"
+        if not inside:
+            why = f"no time is stated so far outside; {why}"
+        elif time_ms is not None:
             why = f"its time is scaled from {named_problem}, the nearest with an answer"
-            why += within(device.between_ms) + "".join(f"; {one}" for one in self.said(device))
+            why += within(device.between_ms)
+        if inside:
+            why += "".join(f"; {one}" for one in self.said(device))
         return Answer(
             gpu=device.name,
             problem=problem,

@@ -83,6 +83,12 @@ def test_a_device_that_nothing_measured_has_times_between_its_entries_alone(limi
     assert {one.basis for one in (inside, small, large)} == {NEW_GPU}
     assert inside.suggestions[0].expected_ms > 0
     assert small.suggestions[0].expected_ms is large.suggestions[0].expected_ms is None
+    # Nothing is said of a time that is not there.
+    untimed = [replace(one, time_ms=None, interval_ms=None) for one in limited.entries]
+    found = changed(limited, entries=tuple(untimed)).answer(device, problem(min(sizes) + 1))
+    assert found.suggestions[0].expected_ms is None
+    assert found.why.startswith("the nearest with an answer is n=")
+    assert inside.why.startswith("its time is scaled from n=")
 
 
 def test_a_gain_between_entries_that_is_not_sure_is_left_to_what_is_usual(limited):

@@ -273,9 +273,10 @@
     const [factors] = data.rule.between[entry[GPU]];
     const off = factors ? `: nine of ten such times are within a factor of ${number(Math.max(1 / factors[0], factors[1]), 3)}` : "";
     const nearest = name(found.near[PROBLEM]);
-    const scaled = listed ? ""
-      : found.far > 1 ? `; no time is stated so far outside; the nearest with an answer is ${nearest}`
-        : `; its time is scaled from ${nearest}, the nearest with an answer${off}${reached && `; ${reached}`}`;
+    const named = found.far === 1 && entry[TIME] !== null
+      ? `; its time is scaled from ${nearest}, the nearest with an answer${off}`
+      : `${found.far > 1 ? "; no time is stated so far outside" : ""}; the nearest with an answer is ${nearest}`;
+    const scaled = listed ? "" : `${named}${found.far === 1 && reached ? `; ${reached}` : ""}`;
     const why = data.why.length && listed ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
     made.push(element("p", `${basis}${alike}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
