@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,6 +186,11 @@ def of_mean(got: Mapping[str, Any]) -> str:
     """Interval of the mean fraction of the best; empty without one."""
     ends = got["fraction_interval"]
     return wording.interval(tuple(ends)) if ends else ""
+
+
+def answers_in(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Number of the answers of which a share of intervals tells, by the column that has it."""
+    return lambda got: f"of {got[name]}" if got.get(name) else ""
 
 
 def only_tested(studies: Sequence[StudyData]) -> list[str]:

@@ -84,6 +84,11 @@ def test_intervals_say_what_they_held_in_the_blind_test():
     assert said["big.sm4"] == ""
     both = dataclasses.replace(made, blind={"big": {**held, "covered": 0.95}})
     assert "52 % of the times and 95 % of the gains" in finder.covered(both, "big")
+    # Of how many answers, which are fewer than the problems.
+    counted = {**held, "covered": 0.95, "intervals": 37, "times": 39}
+    made = dataclasses.replace(made, blind={"big": counted}, _known={})
+    for table, end in ((table_of(made), -1), (tables(rule.sure(made))[0], None)):
+        assert [cell.detail for cell in table.rows[0].cells[:end][-2:]] == ["of 37", "of 39"]
 
 
 def test_answers_that_nobody_has_measured_yet_are_named():

@@ -15,7 +15,7 @@ from launchwise.report.blocks import MISSING, Block, Section, Table
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
 from launchwise.report.front import finder
 from launchwise.report.numbers import configuration_names, fractions
-from launchwise.report.scores import of_mean
+from launchwise.report.scores import answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
@@ -206,7 +206,7 @@ REACHED = [
     field("mean", "fraction", wording.fixed, "of the best", detail=of_mean),
     field("speed-up", "gain", decimals(2), "× usual"),
     field("problems", "problems", wording.count, "count"),
-    field("gains", "covered_here", percents(0), "% in 90 % intervals"),
+    field("gains", "covered_here", percents(0), "% in 90 % intervals", detail=answers_in("here")),
     *grouped(
         "best simple rule",
         field("name", "rule"),
@@ -217,8 +217,12 @@ REACHED = [
         "blind test",
         field("problems", "tested", wording.count, "count", detail=itemgetter("new")),
         field("mean", "blind", wording.fixed, "of the best", detail=itemgetter("blind_interval")),
-        field("gains", "covered", percents(0), "% in 90 % intervals"),
-        field("times", "times_covered", percents(0), "% in 90 % intervals"),
+        field(
+            "gains", "covered", percents(0), "% in 90 % intervals", detail=answers_in("intervals")
+        ),
+        field(
+            "times", "times_covered", percents(0), "% in 90 % intervals", detail=answers_in("times")
+        ),
     ),
 ]
 """What answers reach; an interval (95 %) stands below its mean."""
@@ -249,8 +253,9 @@ def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
     if (simple := scores.best_rule(study, split, gpu)) is not None:
         found |= {"rule": study.title(simple["model"])}
         found |= {f"rule_{each}": simple[each] for each in ("fraction", "gain")}
-    covered = study.facts["splits"][split][gpu]["models"][name].get("covered")
-    return {**scores.score_of(study, split, gpu, name), "covered_here": covered, **found}
+    facts = study.facts["splits"][split][gpu]["models"][name]
+    found |= {"covered_here": facts.get("covered"), "here": facts.get("intervals")}
+    return {**scores.score_of(study, split, gpu, name), **found}
 
 
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
@@ -258,5 +263,5 @@ def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
         return {}
     new = "no row of this GPU then" if got["new_gpu"] else ""
     tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}
-    tested |= {name: got.get(name) for name in ("covered", "times_covered")}
+    tested |= {name: got.get(name) for name in ("covered", "intervals", "times_covered", "times")}
     return {**tested, "new": new, "blind_interval": of_mean(got)}

@@ -18,7 +18,7 @@ from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.front import finder
 from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import winners
-from launchwise.report.scores import AGAINST_USUAL, of_mean
+from launchwise.report.scores import AGAINST_USUAL, answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import faster_libraries
 
@@ -248,8 +248,8 @@ BLIND = [
     *AGAINST_USUAL,
     *grouped(
         "90 % intervals",
-        field("gains covered", "covered", percents(0), "%"),
-        field("times covered", "times_covered", percents(0), "%"),
+        field("gains covered", "covered", percents(0), "%", detail=answers_in("intervals")),
+        field("times covered", "times_covered", percents(0), "%", detail=answers_in("times")),
     ),
     field(
         "commit and day",

@@ -114,9 +114,9 @@ def entries(study: StudyData) -> pd.DataFrame:
     """Every problem of a study on every GPU that has a time for it.
 
     Returns a DataFrame: ``gpu``, ``basis`` (measured or predicted), columns of the problem, and
-    :data:`NUMBERS`, NaN where something is unknown: times in ms, ``least_ms`` that of the roofline;
-    ``error``, relative standard error between visits; the gain of the sweep's fastest over the
-    usual choice in pairs, with its interval; energies per run in J, of just the row that is named.
+    :data:`NUMBERS`, NaN where something is unknown: times in ms; ``error``, relative standard error
+    between visits; the gain of the sweep's fastest over the usual choice in pairs, with its
+    interval; energies per run in J, of just the row that is named.
     """
     key, best = ["gpu", *study.problem_columns], winners(study)
     named = {"best_error": "error", "best_energy_j": "energy_j"}
@@ -126,8 +126,8 @@ def entries(study: StudyData) -> pd.DataFrame:
     pairs = [one[one["rounds"] > 0] for one in (contests(study, gpu) for gpu in study.pairs)]
     if pairs:
         measured = measured.merge(pd.concat(pairs)[[*key, *GAINS]], on=key, how="left")
-    named = {"predicted_ms": "best_ms", "roofline_ms": "least_ms"}
-    predicted = predicted_choices(study).rename(columns=named).assign(basis="predicted")
+    predicted = predicted_choices(study).rename(columns={"predicted_ms": "best_ms"})
+    predicted = predicted.assign(basis="predicted")
     parts = [
         one.reindex(columns=[*key, "basis", *NUMBERS]) for one in (measured, predicted) if len(one)
     ]

@@ -177,7 +177,7 @@ def _times(study: StudyData, every: pd.DataFrame) -> Table:
 def predicted_choices(study: StudyData) -> pd.DataFrame:
     """The lookup's answers for datasheet-only GPUs that have a time. Returns columns ``gpu``, the
     problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where it is unknown) and
-    ``roofline_ms``."""
+    ``least_ms``."""
     rows = [
         {
             "gpu": each["gpu"],
@@ -193,7 +193,7 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
     if not rows:
         return pd.DataFrame()
     table = pd.DataFrame(rows)
-    return table.assign(roofline_ms=least_ms(table, study.spec, study.described))
+    return table.assign(least_ms=least_ms(table, study.spec, study.described))
 
 
 LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model

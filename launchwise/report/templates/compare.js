@@ -93,7 +93,7 @@
         within: predicted ? data.within : "",
         gain: mean(gains),
         gainLimits: own.length === 1 ? own[0].slice(GAIN + 1, GAIN + 3) : overProblems(gains),
-        roofline: mean(ratios(column(own, LEAST), column(own, BEST))),
+        bound: mean(ratios(column(own, LEAST), column(own, BEST))),
         joule, jouleBeside: mean(ratios(column(spent, JOULE), column(spent, BASELINE_JOULE))),
         above: joule === null ? 0 : energies.filter((place) => above.has(`${gpu.place},${place}`)).length,
         tdp: tdp[gpu.name] ?? null, euro, perHour, date, source,
@@ -129,7 +129,7 @@
     ["basis", "", (row) => row.basis, "text"],
     ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
     ["gain in pairs", "× usual", (row) => number(row.gain, ofGain(row)), "gain", (row) => between(row.gainLimits, ofGain(row), 95)],
-    ["of roofline", "%", (row) => number(row.roofline === null ? null : 100 * row.roofline, 2), "roofline"],
+    ["least time", "% of the best", (row) => number(row.bound === null ? null : 100 * row.bound, 2), "bound"],
     ["energy", "J per run", (row) => number(row.joule), "joule", energyDetail],
     ["runs", "per kWh", (row) => number(row.perKwh), "perKwh"],
     ["TDP", "W", (row) => number(row.tdp), "tdp"],
@@ -140,7 +140,7 @@
   ];
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];
-  const SORTS = { speed: -1, best: 1, gain: -1, roofline: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
+  const SORTS = { speed: -1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
 
   const heading = (title, unit, kind) => {
     const made = element("th", title, kind);
