@@ -135,8 +135,13 @@ def test_a_kernel_counts_once_whatever_number_of_studies_it_has():
         for each in of_kernels([cards(), other])
         if (each.over, each.gpu, each.other) == (KERNEL, "new", "old")
     )
-    assert kernel.count == 7
-    assert kernel.ratio == pytest.approx(stats.gmean([*GAINS.values(), 3.0]))
+    # What one of the two alone measured would mix their candidates.
+    assert kernel.count == 2
+    assert kernel.ratio == pytest.approx(stats.gmean([GAINS[n] for n in SIZES[:2]]))
+    apart = list(of_kernels([cards(), cards("apart", {402: 3.0})]))
+    (alone,) = (each for each in apart if (each.gpu, each.other) == ("new", "old"))
+    assert alone.count == 7
+    assert alone.ratio == pytest.approx(stats.gmean([*GAINS.values(), 3.0]))
     spec = known_spec(STENCIL).model_copy(update={"workload": "another"})
     third = dataclasses.replace(cards("third", dict.fromkeys(SIZES, 2.0)), spec=spec, _known={})
     (every,) = (

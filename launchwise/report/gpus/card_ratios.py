@@ -33,7 +33,8 @@ TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's
 
 WORDS = (
     "Ratio: geometric mean over the problems that both GPUs measured whole, each GPU with the "
-    "configuration that is most surely fast. Intervals hold how problems differ and the errors of "
+    "configuration that is most surely fast; of studies that share problems, those that all "
+    "measured. Intervals hold how problems differ and the errors of "
     f"times between visits ({100 * DEFAULT_ERROR:g} % where no second visit was measured); of all "
     "kernels, each of which counts once, how kernels differ. Problems that the host's clock timed "
     "do not count: another host of the same card takes another time."
@@ -208,22 +209,28 @@ def of_study(study: StudyData) -> Ratios:
 
 def of_kernels(studies: Sequence[StudyData]) -> Iterator[CardRatio]:
     """Ratios of measured GPUs per kernel, over the different problems of all its studies, each with
-    the fastest configuration of any; then per pair over its kernels, each of which counts once."""
+    the fastest configuration of any; then per pair over its kernels, each of which counts once.
+    Studies that share problems choose among other variants: what only some of them measured would
+    mix these, and does not count."""
     kernels: dict[str, list[StudyData]] = {}
     for study in studies:
         kernels.setdefault(study.spec.workload, []).append(study)
     found: dict[tuple[str, str], list[CardRatio]] = {}
     for name, members in kernels.items():
         key = ["gpu", "other", *members[0].problem_columns]
-        rows = pd.concat([compared_problems(study) for study in members], ignore_index=True)
+        parts = [compared_problems(study).assign(study=study.name) for study in members]
+        rows = pd.concat(parts, ignore_index=True)
         rows = rows[rows[["own_error", "other_error"]].notna().all(axis=1)]
         own, other = (
             rows.sort_values(f"{side}_ms", kind="stable").drop_duplicates(key).set_index(key)
             for side in ("own", "other")
         )
         own[["other_ms", "other_error"]] = other[["other_ms", "other_error"]]
+        own["studies"] = rows.groupby(key)["study"].agg(frozenset)
         for gpus, part in own.sort_index().groupby(["gpu", "other"], sort=False):
-            each = _ratio(KERNEL, name, gpus, part)
+            sets = {*part["studies"]}
+            whole = [not any(one < each for each in sets) for one in part["studies"]]
+            each = _ratio(KERNEL, name, gpus, part[whole])
             found.setdefault((each.gpu, each.other), []).append(each)
             yield each
     for gpus, each_kernel in found.items():
