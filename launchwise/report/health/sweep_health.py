@@ -191,7 +191,8 @@ def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> flo
     ordered = sweep[["measured_at", "card", *spec.problem_columns]]
     ordered = ordered.sort_values("measured_at", kind="stable")
     times = pd.to_datetime(ordered["measured_at"], format="ISO8601", errors="coerce", utc=True)
-    taken = times.groupby(ordered["card"]).diff().dt.total_seconds()
+    before = times.groupby(ordered["card"]).shift()
+    taken = (times - before).dt.total_seconds()
     own = taken[taken <= LONGEST_ROW_S]
     if own.empty or own.sum() == 0:
         return float("nan")
