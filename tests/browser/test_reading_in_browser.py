@@ -7,8 +7,7 @@ from tests.support.browsing import load, media
 
 def test_arrow_keys_read_the_points_of_a_figure(opened):
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    opened.execute_script("document.getElementById('tiny-tiles').open = true")
-    figure = opened.find_element("css selector", "#fig-tiny-best-big .panels")
+    figure = opened.find_element("css selector", "#fig-tiny-rate .panels")
     opened.execute_script("arguments[0].focus()", figure)
     said = []
     for key in (keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT):

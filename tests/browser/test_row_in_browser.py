@@ -57,8 +57,7 @@ def test_another_gpu_and_other_axes_show_their_own_rows(opened):
 
 def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened):
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    opened.execute_script("document.getElementById('tiny-tiles').open = true")
-    figure = opened.find_element("css selector", "#fig-tiny-best-big .panels")
+    figure = opened.find_element("css selector", "#fig-tiny-rate .panels")
     opened.execute_script("arguments[0].focus()", figure)
     figure.send_keys(keys.ARROW_RIGHT, keys.ENTER)
     name, found, _ = row(opened)

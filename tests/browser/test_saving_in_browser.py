@@ -58,15 +58,15 @@ def rows_of(path):
 
 
 def test_a_figure_is_saved_with_its_panels_and_its_legend(opened, saved):
-    found = press(opened, "#fig-tiny-best-big", "SVG", saved)
-    assert found.name == "tiny-best-big.svg"
+    found = press(opened, "#fig-tiny-rate", "SVG", saved)
+    assert found.name == "tiny-rate.svg"
     root = ElementTree.parse(found).getroot()
     caption = opened.execute_script(
-        "return document.querySelector('#fig-tiny-best-big figcaption').textContent"
+        "return document.querySelector('#fig-tiny-rate figcaption').textContent"
     )
     assert root.findtext(f"{SVG}desc") == caption.strip()
     shown = opened.execute_script(
-        "const box = document.querySelector('#fig-tiny-best-big');"
+        "const box = document.querySelector('#fig-tiny-rate');"
         "return [[...box.querySelectorAll('.keys li, .panel-title')].map((one) => "
         "one.textContent.trim()), box.querySelectorAll('.panel').length]"
     )
@@ -78,7 +78,7 @@ def test_a_figure_is_saved_with_its_panels_and_its_legend(opened, saved):
     # Nothing is loaded from elsewhere, and no variable of the page is left.
     assert "var(" not in found.read_text(encoding="utf-8")
     # For print.
-    picture = press(opened, "#fig-tiny-best-big", "PNG", saved).read_bytes()
+    picture = press(opened, "#fig-tiny-rate", "PNG", saved).read_bytes()
     width, height = struct.unpack(">II", picture[16:24])
     assert (width, height) == (3 * int(root.get("width", 0)), 3 * int(root.get("height", 0)))
 

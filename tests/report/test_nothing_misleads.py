@@ -1,4 +1,4 @@
-"""What readers of earlier reports were misled by: drawn values, axes, edges, shares, baselines."""
+"""What readers of earlier reports were misled by: axes, edges, shares, baselines."""
 
 import dataclasses
 
@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import theme
-from launchwise.report.answer import sizes
-from launchwise.report.answer.sizes import compared
+from launchwise.report.answer.rates import compared
+from launchwise.report.answer.tunables import tunables
+from launchwise.report.blocks import Text
 from launchwise.report.numbers import winners
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import sized_study, study, sweep
 from tests.support.samples import STENCIL
-from tests.support.shown import tables
+from tests.support.shown import blocks_of, tables
 
 
 def changed(**times):
@@ -22,27 +23,6 @@ def changed(**times):
     untuned = is_baseline(rows, made.spec)
     rows["time_ms"] *= np.where(untuned, times.get("baseline", 1), times.get("others", 1))
     return dataclasses.replace(made, sweeps={**made.sweeps, "big": rows})
-
-
-def drawn(made, gpu="big"):
-    return sizes.best_against_size(made, winners(made), gpu)
-
-
-def test_values_are_drawn_where_they_are():
-    figure = drawn(study())
-    (panel,) = figure.panels
-    assert {trace["name"]: trace["y"] for trace in panel.data} == {
-        "bx": [32.0, 64.0],
-        "by": [4.0, 2.0],
-    }
-    # Lines of equal values stay visible: the first ones are wider.
-    widths = [trace["line"]["width"] for trace in panel.data]
-    assert widths[0] > widths[1]
-
-
-def test_two_points_are_no_line():
-    (panel,) = drawn(study()).panels
-    assert {trace["mode"] for trace in panel.data} == {"markers"}
 
 
 def points_of(chosen):
@@ -60,20 +40,20 @@ def points_of(chosen):
     return sized_study(STENCIL, "t", "t", list(chosen), {"big": pd.DataFrame(rows)})
 
 
-def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said():
-    figure = drawn(points_of({1000: 2, 1200: 4, 1400: 16, 1600: 16}))
-    (panel,) = figure.panels
-    assert panel.layout["yaxis"]["title"]["text"].startswith("tz")
-    assert "tz = 16 (at 2 of 4 problems)" in figure.caption
-    inside = drawn(points_of({1000: 2, 1200: 4, 1400: 8, 1600: 8}))
-    assert "tz = " not in inside.caption
-    # Larger values were tried, at a size that the study does not ask about.
+def said_of_edges(made):
+    return [one.text for one in blocks_of(tunables(made), Text) if "largest value" in one.text]
+
+
+def test_the_edge_of_the_sweep_is_said():
     made = points_of({1000: 2, 1200: 4, 1400: 16, 1600: 16})
+    (said,) = said_of_edges(made)
+    assert "measured of tz (16, at 2 of 4 problems); larger ones were not tried." in said
+    assert said_of_edges(points_of({1000: 2, 1200: 4, 1400: 8, 1600: 8})) == []
+    # Larger values were tried, at a size that the study does not ask about.
     rows = made.sweeps["big"]
     larger = rows.iloc[[0]].assign(n=9, tz=32)
     tried = {"big": pd.concat([rows, larger], ignore_index=True)}
-    assert "tz = " not in drawn(dataclasses.replace(made, sweeps=tried, _known={})).caption
-    assert {trace["mode"] for trace in panel.data} == {"lines+markers"}
+    assert said_of_edges(dataclasses.replace(made, sweeps=tried, _known={})) == []
 
 
 def test_panels_beside_each_other_have_one_kind_of_axis():

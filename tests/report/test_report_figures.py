@@ -5,13 +5,13 @@ import dataclasses
 import pandas as pd
 
 from launchwise.report import theme
-from launchwise.report.answer import sizes
-from launchwise.report.answer.sizes import compared, tiles
+from launchwise.report.answer.rates import compared
 from launchwise.report.answer.tunables import tunables
 from launchwise.report.blocks import Figure
 from launchwise.report.numbers import winners
 from launchwise.report.site.rendering import every_block
 from tests.support.report_study import study, sweep
+from tests.support.shown import tables
 
 
 def of_one_size():
@@ -34,25 +34,11 @@ def kinds(section, kind):
 
 
 def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing():
-    for make in (tiles, compared):
-        assert kinds(make(study()), Figure)
-    assert len(tunables(study()).blocks) == 3
+    assert kinds(compared(study()), Figure)
+    assert tables(tunables(study()))
     one = of_one_size()
-    assert tiles(one) is None
     assert [name for name in kinds(compared(one), Figure) if "roofline" not in name] == []
-    assert len(tunables(one).blocks) == 1
-
-
-def test_the_axis_of_tunables_begins_near_the_least_value():
-    made = study()
-    best = winners(made)
-    found = sizes.best_against_size(made, best, "big")
-    low, high = found.panels[0].layout["yaxis"]["range"]
-    own = best[best["gpu"] == "big"]
-    drawn = [trace["y"] for trace in found.panels[0].data]
-    least = min(value for line in drawn for value in line if value is not None)
-    assert len(own) == 2
-    assert least / 2 < 10**low < least < 10**high
+    assert not tables(tunables(one))
 
 
 def test_of_many_kinds_those_with_the_most_problems_are_shown():

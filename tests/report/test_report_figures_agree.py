@@ -8,7 +8,7 @@ import pytest
 
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import wording
-from launchwise.report.answer import rule, sizes
+from launchwise.report.answer import rates, rule
 from launchwise.report.front import finder
 from launchwise.report.gpus import card_ratios
 from launchwise.tables.rows import is_baseline
@@ -40,7 +40,7 @@ def test_the_lookup_launches_a_template_with_its_arguments(made):
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made):
-    tables_of = tables(sizes.compared(made), folded=True)
+    tables_of = tables(rates.compared(made), folded=True)
     (best,) = (one for one in tables_of if one.caption == "Best time of every problem")
     places = {column.title: place for place, column in enumerate(best.columns)}
     assert best.columns[places["time"]].unit == best.columns[places["baseline"]].unit == "ms"

@@ -7,7 +7,7 @@ import pytest
 
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer import hardware
-from launchwise.report.answer.sizes import compared
+from launchwise.report.answer.rates import compared
 from launchwise.report.front import finder
 from launchwise.report.numbers import winners
 from launchwise.workloads.cost import Cost, KernelCost
@@ -42,7 +42,7 @@ def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest():
 
 
 def test_the_figure_has_ceilings_and_a_point_per_problem():
-    figure = hardware.roofline(faster(20))
+    figure = hardware.roofline_figure(faster(20))
     # A slice has no panel of its own.
     assert [panel.title for panel in figure.panels] == ["big"]
     memory, *ceilings, points = figure.panels[0].data
@@ -59,13 +59,13 @@ def test_the_figure_has_ceilings_and_a_point_per_problem():
 def test_panels_beside_each_other_take_the_width_that_there_is():
     made = faster(20)
     profiles = {**made.profiles, "big.sm4": profile("big.sm4")}
-    figure = hardware.roofline(dataclasses.replace(made, profiles=profiles))
+    figure = hardware.roofline_figure(dataclasses.replace(made, profiles=profiles))
     assert [panel.title for panel in figure.panels] == ["big", "big.sm4"]
     assert figure.limit == 0 or figure.limit >= 2 * figure.width
 
 
 def test_a_study_far_below_every_ceiling_has_no_figure():
-    assert hardware.roofline(study()) is None
+    assert hardware.roofline_figure(study()) is None
 
 
 def several(made, runs):

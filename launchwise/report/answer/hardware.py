@@ -43,8 +43,24 @@ def points(study: StudyData) -> pd.DataFrame:
     )
 
 
-def roofline(study: StudyData) -> Figure | None:
-    """A panel per whole card; None for a study that neither memory nor arithmetic bounds."""
+LIMITS = (
+    "The copy limit of the file is the time to move the least bytes of a run (every array once) at "
+    "the GPU's copy bandwidth, which is an estimate where it was not measured. Problems that fit "
+    "the L2 cache can pass 100 %, others where the copy was slower when it was measured, once with "
+    "each GPU's profile: a slice's may be above its card's. FLOP are those of the problem at the "
+    "rate measured for its type; tensor cores can pass it."
+)
+
+
+def roofline(study: StudyData) -> Section | None:
+    """The section; None for a study that neither memory nor arithmetic bounds."""
+    if (drawn := roofline_figure(study)) is None:
+        return None
+    return Section(f"{study.name}-ceilings", "Roofline", [drawn, Text(LIMITS, "note")])
+
+
+def roofline_figure(study: StudyData) -> Figure | None:
+    """A panel per whole card; None where none comes near a ceiling."""
     found = points(study)
     found = found[(found["intensity"] > 0) & np.isfinite(found["intensity"])]
     if found.empty or found["share"].max() < NEAR:

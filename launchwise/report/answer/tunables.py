@@ -18,8 +18,9 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
+from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import is_baseline, least_by, row_numbers
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -179,6 +180,7 @@ def tunables(study: StudyData) -> Section | None:
         return None
     table = table_of("Values of tunables", [field("GPU", "gpu"), *EVERY], listed)
     blocks: list[Block] = [file_of(f"data/{study.name}.tunables.csv", table)]
+    blocks += [Text(said) for gpu in study.whole if (said := _at_the_edge(study, gpu))]
     # Of a single problem each tunable keeps its best value: nothing is lost.
     if any(one["problems"] > 1 for one in listed):
         blocks[:0] = [_table({gpu: own for gpu, own in found.items() if own}), Text(NOTE, "note")]
@@ -225,6 +227,30 @@ def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The value that loses least of those that were timed at the same problems, the most."""
     common = [record for record in values if record["common"]]
     return min(common, key=lambda record: record["loss_percent"])
+
+
+def _at_the_edge(study: StudyData, gpu: str) -> str:
+    """Tunables whose largest value in any row of the sweep is the fastest's somewhere. Where a
+    problem leaves no choice of a value, nothing was to be tried."""
+    spec, rows = study.spec, study.measured
+    best = winners(study)
+    best, rows = best[best["gpu"] == gpu], rows[rows["gpu"] == gpu]
+    # The baseline is shown everywhere, and may be no candidate.
+    rows = rows[~is_baseline(rows, spec)]
+    problems = row_numbers(rows, study.problem_columns)
+    said = []
+    for name in (each for each in spec.tunable_columns if rows[each].dtype.kind == "i"):
+        values = rows[name].to_numpy(dtype=float)
+        # What is switched on or off has no larger value: 0 is none.
+        own, values = problems[values > 0], values[values > 0]
+        free = (least_by(own, values) < -least_by(own, -values)).any()
+        last = int(study.sweeps[gpu][name].max())
+        if free and (count := int((best[name] == last).sum())):
+            said.append(f"{name} ({last}, at {count} of {wording.plural(len(best), 'problem')})")
+    if not said:
+        return ""
+    what = f"the fastest has the largest value measured of {wording.listed(said)}"
+    return f"{gpu}: {what}; larger ones were not tried."
 
 
 EVERY = [

@@ -24,8 +24,8 @@ from launchwise.report.answer import (
     hardware,
     in_pairs,
     landscape,
+    rates,
     rule,
-    sizes,
     tunables,
 )
 from launchwise.report.blocks import MISSING, Fold, Notice, Page, Section, Text
@@ -219,9 +219,9 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
 Made = Callable[[StudyData], Section | None]
 
 PARTS: Mapping[str, Sequence[Made]] = {
-    "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs, sizes.tiles),
+    "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs),
     "load": (cost.section,),
-    "gpus": (sizes.compared, sizes.roofline, hardware.occupancy, model_tables.transferred),
+    "gpus": (rates.compared, hardware.roofline, hardware.occupancy, model_tables.transferred),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),
         predicted_times.predictions,
