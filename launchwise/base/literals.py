@@ -89,7 +89,11 @@ def csv_cell(value: Any) -> Any:
 
 def csv_table(table: pd.DataFrame) -> pd.DataFrame:
     """A table whose texts and names of columns are cells (:func:`csv_cell`)."""
-    return table.map(csv_cell).rename(columns=csv_cell)
+
+    def cells(column: pd.Series) -> pd.Series:
+        return column if column.dtype.kind in "iufb" else column.map(csv_cell)
+
+    return table.apply(cells).rename(columns=csv_cell)
 
 
 def html_text(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.row_arrays import configuration_codes, keys_of
 from launchwise.learning.splits import case_codes
-from launchwise.search.candidates import Key
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.learning import (
     SAID,
@@ -36,6 +35,10 @@ from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.tables.times import SWEEP, with_judged_times
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    # Whoever scores answers needs no optimizer.
+    from launchwise.search.candidates import Key
 
 CANDIDATES = "candidates"  # Name of the table of candidates, which no method may have
 LONGEST = 50  # Recommendations of a test case that have a rank

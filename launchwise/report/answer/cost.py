@@ -64,7 +64,7 @@ def cost(study: StudyData) -> Section:
     """The kinds of problems in which the first choice loses most stand first, some of them drawn;
     all others, and other GPUs, in a fold."""
     first, *more = study.whole
-    worst = sorted(_kinds(study, first), key=lambda one: one[1]["fraction"].min())
+    worst = sorted(_kinds(study, first).items(), key=lambda one: one[1]["fraction"].min())
     kinds = [kind for kind, _ in worst]
     found: list[Block] = [*_drawn(study, first, kinds[:MOST_OPEN]), _table(study, kinds)]
     others = [*_drawn(study, first, kinds[MOST_OPEN:], "-others")]
@@ -75,14 +75,19 @@ def cost(study: StudyData) -> Section:
 
 
 @remembered
-def _kinds(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
-    lines = choices(study, gpu)
-    return list(kinds_of(study, lines[0][1])) if lines else []
+def _by_kind(study: StudyData, gpu: str) -> list[tuple[str, dict[str, pd.DataFrame]]]:
+    """Choices in the order of the legend: name, and its rows by kind of problems."""
+    return [(name, dict(kinds_of(study, rows))) for name, rows in choices(study, gpu)]
+
+
+def _kinds(study: StudyData, gpu: str) -> dict[str, pd.DataFrame]:
+    """Rows of the first choice by kind of problems."""
+    return next((of for _, of in _by_kind(study, gpu)), {})
 
 
 def _table(study: StudyData, kinds: Sequence[str]) -> Table:
     """Time that the first choice loses, a row per kind of problems."""
-    known = {gpu: dict(_kinds(study, gpu)) for gpu in study.whole}
+    known = {gpu: _kinds(study, gpu) for gpu in study.whole}
     name = next((lines[0][0] for gpu in study.whole if (lines := choices(study, gpu))), "")
     fields = [field("problems", lambda kind: kind or "all")]
     for gpu in study.whole:
@@ -122,11 +127,10 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
 def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> list[Figure]:
     """The figure of some kinds, if they have several sizes."""
     lines = choices(study, gpu)
-    every = [rows for _, rows in lines]
-    if not kinds or not every or not has_sizes(study, pd.concat(every)):
+    every = pd.concat([rows for _, rows in lines]) if lines else pd.DataFrame()
+    if not kinds or every.empty or not has_sizes(study, every):
         return []
-    parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
-    x = size_layout(study, pd.concat(every))
+    parts, x = _by_kind(study, gpu), size_layout(study, every)
     panels = []
     for kind in kinds:
         traces = []

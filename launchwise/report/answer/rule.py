@@ -34,6 +34,7 @@ class Range:
 
     words: str  # ``n ≤ 350``
     rows: pd.DataFrame
+    ran: np.ndarray  # at how many of the problems each configuration ran that ran at any: int64
 
     @property
     def worst(self) -> Mapping[Any, Any]:
@@ -60,10 +61,11 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
         if len(values) == 1 and found:
             continue
         for mean, cuts in _parts(values, places, numbers, problems, logs):
-            of_ranges = [
-                own[(places >= begin) & (places < end) & (numbers == configuration)]
-                for begin, end, configuration in cuts
-            ]
+            of_ranges = []
+            for begin, end, configuration in cuts:
+                inside = (places >= begin) & (places < end)
+                ran = np.bincount(numbers[inside])
+                of_ranges.append((own[inside & (numbers == configuration)], ran[ran > 0]))
             found.append((mean, [*_ranges(study, name, of_ranges)]))
     return _simplest(found)
 
@@ -129,9 +131,11 @@ def _parts(
             yield float(np.exp(reached[count] / asked[count])), cuts
 
 
-def _ranges(study: StudyData, name: str, parts: list[pd.DataFrame]) -> Iterator[Range]:
+def _ranges(
+    study: StudyData, name: str, parts: Sequence[tuple[pd.DataFrame, np.ndarray]]
+) -> Iterator[Range]:
     """Ranges of a parameter in order, named by the values that were measured."""
-    for place, part in enumerate(parts):
+    for place, (part, ran) in enumerate(parts):
         # Of rows that lose as much, the first names the problem.
         rows = part.sort_values(study.problem_columns, ignore_index=True)
         inside = sorted(rows[name].unique())
@@ -145,7 +149,7 @@ def _ranges(study: StudyData, name: str, parts: list[pd.DataFrame]) -> Iterator[
             words = f"{name} ≥ {inside[0]}"
         else:
             words = f"{inside[0]} ≤ {name} ≤ {inside[-1]}"
-        yield Range(words, rows)
+        yield Range(words, rows, ran)
 
 
 FIELDS = [
@@ -170,16 +174,13 @@ def table(study: StudyData) -> Table | None:
 
 def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
     every = fractions(study)
-    own = every[every["gpu"] == gpu]
-    usual = own[own["is_usual"]]
+    usual = every[every["is_usual"] & (every["gpu"] == gpu)]
     for one in rule_of(study, gpu):
         both = one.rows.merge(usual, on=study.problem_columns, suffixes=("", "_usual"))
         gains = both["fraction"] / both["fraction_usual"]
-        inside = own.merge(one.rows[study.problem_columns], on=study.problem_columns)
-        ran = inside.groupby(study.spec.tunable_columns, sort=False).size()
         yield {
             **{"gpu": gpu, "words": one.words, "problems": len(one.rows)},
-            "whole": f"{(ran == len(one.rows)).sum()} of {wording.count(len(ran))}",
+            "whole": f"{(one.ran == len(one.rows)).sum()} of {wording.count(len(one.ran))}",
             "configuration": configuration_names(one.rows.head(1), study.spec)[0],
             "mean": study.mean(one.rows),
             "least": one.worst["fraction"],

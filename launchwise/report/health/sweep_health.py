@@ -12,6 +12,7 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import row_numbers
 from launchwise.workloads.metrics import UNKNOWN, UNVERIFIED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -198,7 +199,10 @@ def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> flo
         return float("nan")
     if worst:
         problems = ordered.loc[own.index, spec.problem_columns]
-        own = own[[each in worst for each in problems.itertuples(index=False, name=None)]]
+        numbers = row_numbers(problems, spec.problem_columns)
+        each = problems.iloc[np.unique(numbers, return_index=True)[1]]
+        named = [one in worst for one in each.itertuples(index=False, name=None)]
+        own = own[np.array(named)[numbers]]
     return float(own.sum())
 
 

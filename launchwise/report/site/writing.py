@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.literals import csv_table
@@ -223,9 +224,8 @@ def model_summary(study: StudyData) -> pd.DataFrame:
         for gpu in of_gpus:
             found = scores.score_table(study, split, gpu)
             for name in scores.INTERVALS:
-                for end, at in (("low", 0), ("high", 1)):
-                    found[f"{name}_{end}"] = found[name].str[at]
-            found = found.drop(columns=[*scores.INTERVALS])
+                ends = [pair or (np.nan, np.nan) for pair in found.pop(name)]
+                found[[f"{name}_low", f"{name}_high"]] = np.reshape(ends, (-1, 2))
             found.insert(0, "split", split)
             found.insert(1, "gpu", gpu)
             parts.append(found)
