@@ -111,12 +111,12 @@ def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
     return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
 
 
-def memory_mb(spec: Spec, blocks: Iterable[ProblemBlock], attempt: int) -> int:
+def memory_mb(spec: Spec, blocks: Iterable[ProblemBlock]) -> int:
     """Host memory of a job for the largest of the problems, 1e6 B."""
     largest = max(
         float(spec.value(spec.work.host_bytes, problem)) for problem in problems(spec, blocks)
     )
-    return (JOB_MB + math.ceil(1.2 * largest / 1e6)) * attempt
+    return JOB_MB + math.ceil(1.2 * largest / 1e6)
 
 
 Request = Callable[..., str | None]
@@ -208,7 +208,7 @@ class Cluster:
         experiment, key = self._experiment, self._key(gpu, workload)
         if key not in self._memory_mb:
             blocks = experiment.blocks_of(gpu, workload)
-            self._memory_mb[key] = memory_mb(experiment.specs[workload], blocks, 1)
+            self._memory_mb[key] = memory_mb(experiment.specs[workload], blocks)
         return attempt * self._memory_mb[key]
 
     def _seconds(self, gpu: str, workload: str, bandwidth_gbs: float) -> float:
