@@ -150,10 +150,11 @@ def test_what_a_blind_test_alone_named_is_no_candidate_of_its_problems(final, ti
     )
     unlisted = {**final.tested.iloc[0][final.spec.problem_columns].to_dict(), "n": 211}
     assert named.answer(GPU, unlisted).suggestions[0].configuration == wider
-    blind = times[GPU][times[GPU]["blind"]]
-    assert (
-        held(named, blind, final).devices[0].tested == held(judged, blind, final).devices[0].tested
-    )
+    blind, both = times[GPU][times[GPU]["blind"]], (named, judged)
+    one, other = (held(each, blind, final).devices[0].tested for each in both)
+    assert one == other
+    one, other = (Weighed.of(each, [0], {}, {0: times[GPU]}).builds() for each in both)
+    assert one == other
 
 
 def test_few_builds_are_as_sure_as_blind_tests_say(final, times):
@@ -205,6 +206,9 @@ def test_what_was_swept_since_needs_no_blind_test(final, times):
     both = pd.concat([blind, swept], ignore_index=True)
     found = fastest_measured({GPU: both}, final.domain)
     assert not found["blind"].any()
+    narrow = replace(final.domain, candidates={"bx": [32]})
+    assert narrow.is_candidate(fastest_measured({GPU: swept}, narrow)).all()
+    assert not narrow.is_candidate(found).all()
     assert (
         found["time_ms"].tolist()
         == fastest_measured({GPU: swept}, final.domain)["time_ms"].tolist()

@@ -29,7 +29,9 @@ MADE_FROM = "rows and folds"
 MODELS = {
     "tree": Asked(entry("tree"), "tree today"),
     "small": Asked(entry("tree", max_depth=2), "small today"),
-    "chosen": Asked(entry("committee", members="tree, small, nearest_size"), "chosen today"),
+    "chosen": Asked(
+        entry("committee", members="tree, small, nearest_size", caution=0.5), "chosen today"
+    ),
 }
 
 
@@ -38,12 +40,16 @@ def cases(*sizes):
 
 
 WAY = Fold("it", ALL, cases(64, 130), cases(100))
-FOLDS = [WAY, Fold("it", "other", cases(64, 100), cases(72, 130))]
+FOLDS = [
+    WAY,
+    Fold("it", "other", cases(64, 100), cases(72, 130)),
+    Fold("new", ALL, cases(64), tuple(replace(one, gpu="new") for one in cases(72, 100))),
+]
 
 
 @pytest.fixture(scope="module")
 def domain(stencil_spec):
-    return Domain(stencil_spec, {GPU: profile()})
+    return Domain(stencil_spec, {gpu: profile(gpu) for gpu in (GPU, "new")})
 
 
 @pytest.fixture(scope="module")

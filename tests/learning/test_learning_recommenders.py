@@ -107,6 +107,11 @@ def test_baselines_answer_what_their_names_say(domain, rows):
     found = baseline_ranks("nearest_size", domain, rows, asked)
     expected = [best_of(rows, case, domain) for case in cases((300,))]
     assert found[columns].to_numpy().tolist() == expected
+    # Not that of another GPU that is nearer.
+    own = rows[(rows["gpu"] != asked[0].gpu) | (rows["n"] != 300)]
+    found = baseline_ranks("nearest_size", domain, own, asked[:1])
+    (nearest,) = (best_of(rows, case, domain) for case in cases((256,))[:1])
+    assert found[columns].to_numpy().tolist() == [nearest]
     # The nearest other GPU is the other one; there the same problem.
     found = baseline_ranks("nearest_gpu", domain, rows, cases((300,)))
     assert found[columns].to_numpy().tolist() == expected[::-1]

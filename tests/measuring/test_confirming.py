@@ -115,6 +115,14 @@ def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
     assert again.equals(before)
     # The time is that of the visit, however often its table is written.
     assert set(pairs_table(idle, [contest], how, earlier, {})["measured_at"]) == {then}
+    # Rounds of another card, or without one that fails now, do not belong to those before.
+    (visit,) = (note for note in notes if note["note"] == "visit")
+    times = rounds_of(contest, notes).times_ms[0]
+    *right, last = visit["found"]
+    fewer = [{name: each[:-1] for name, each in one.items()} for one in visit["rounds"]]
+    failed = {**visit, "found": [*right, {**last, "status": "failed"}], "rounds": fewer}
+    for second, known in ((visit, 2 * times), ({**visit, "card": "x"}, times), (failed, times)):
+        assert rounds_of(contest, [visit, second]).times_ms[0] == known
 
 
 def test_a_kernel_that_kills_its_process_takes_part_no_longer(faulty, tmp_path):

@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from mistakes import planted
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.earlier_rows import extended, read_extension
+from launchwise.measuring.earlier_rows import extended, gather, read_extension
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import builds_of, measure_shard
-from launchwise.tables.files import read_table, write_table
+from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import Part, baseline
@@ -110,6 +111,8 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording):
     after = new.set_index(shard.spec.key_columns)["time_ms"]
     ratios = (after / before).dropna()
     assert entry["cards"]["none"]["median_ratio"] == pytest.approx(ratios.median())
+    _, faster = recording.joined(extension, new.assign(time_ms=new["time_ms"] / 99), facts)
+    assert faster["joined"][0]["cards"]["none"]["beyond_drift"] == len(again)
     # Recorded rows stay as they are, anchors too.
     joint = table.set_index(shard.spec.key_columns)["time_ms"]
     assert (joint[before.index] == before).all()
@@ -137,6 +140,8 @@ def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording):
 
     assert wanted <= compiled(extension)
     assert not wanted <= compiled()
+    recording.write(rows.assign(status=np.where(rows["variant"] == "block3d", "slow", "ok")))
+    assert recording.read().anchors(OLD)[-1]["variant"] != "block3d"
 
 
 def test_nothing_is_measured_where_every_row_is_there(recording):
@@ -200,6 +205,13 @@ def test_one_launch_does_not_replace_many(recording):
     recording.write(recording.rows.assign(status="slow"))
     table, _ = recording.joined(recording.read(anew), new)
     assert (table.set_index(keys)["time_ms"][after.index] == after).all()
+
+
+def test_rows_of_two_drivers_are_no_sweep(recording):
+    other, facts = recording.folder / "other.parquet", read_facts(recording.path)
+    write_table(other, recording.rows.assign(driver="2"), measurement_schema(recording.spec), facts)
+    with pytest.raises(UserError, match="driver"):
+        gather(recording.kernels, [recording.path, other], None, {}, recording.folder / "both")
 
 
 def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(recording):

@@ -69,6 +69,10 @@ def test_single_best_prefers_what_is_possible_everywhere():
     gone = (sweep["n"] == 202) & (sweep["bx"] == NARROW["bx"])
     tiny.sweeps = {"big": sweep[~gone]}
     assert row(single_best(tiny, ["gpu"]), gpu="big")["bx"] == WIDE["bx"]
+    # What was compared with none is not the best.
+    alone = study(("big",))
+    alone.sweeps = {"big": sweep[sweep["bx"] == WIDE["bx"]]}
+    assert single_best(alone, ["gpu"]).empty
 
 
 def test_scores_of_a_model_on_one_gpu():

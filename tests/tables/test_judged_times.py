@@ -241,6 +241,9 @@ def test_stored_and_beside_the_sweep_they_are_the_same(recorded, tmp_path):
     assert found.drop(columns=[*JUDGED]).equals(sweep.drop(columns="time_ms"))
     for name in JUDGED:
         assert found[name].tolist() == again[name].tolist() or found[name].equals(again[name])
+    # Times of a blind test are of rows of another file.
+    both = pd.concat([again, again.assign(blind=True, time_ms=9 * again["time_ms"])])
+    pd.testing.assert_frame_equal(with_judged_times(sweep, both, spec), found)
 
 
 def test_what_was_not_asked_about_keeps_its_time(recorded):
@@ -443,3 +446,6 @@ def test_what_pairs_say_of_their_error_is_in_their_intervals(recorded):
     assert (found.loc[both, "gain_low"] <= recorded.pairs.loc[both, "gain_low"]).all()
     assert (found.loc[both, "gain_high"] >= recorded.pairs.loc[both, "gain_high"]).all()
     assert (found.loc[both, "gain_low"] < found.loc[both, "gain"]).all()
+    # Nothing differs from itself.
+    itself = (recorded.pairs[["gain", *GAINS]] == 1).all(axis=1)
+    assert (found.loc[itself, GAINS] == 1).all(axis=None)

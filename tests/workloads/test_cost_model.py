@@ -78,13 +78,15 @@ def test_resources_join_by_a_norm():
 
 
 def test_the_sm_with_most_blocks_decides():
-    flop = {"float32_flop": "1e9"}
+    uses = {"float32_flop": "1e9", "l1_bytes": "128e6", "shared_traffic_bytes": "128e6"}
+    uses["instructions"] = "128e6"
     times = [
-        estimate(kernel(flop, blocks=f"{blocks}", threads="64"), [1]) for blocks in (10, 11, 20, 1)
+        estimate(kernel(uses, blocks=f"{blocks}", threads="64"), [1]) for blocks in (10, 11, 20, 1)
     ]
-    milliseconds = [each.parts["arithmetic"][0] for each in times]
     # 10 GFLOP/s a us: .1 ms where all SMs have a block; with 11 blocks one SM has two.
-    assert milliseconds == pytest.approx([0.1, 0.1 * 20 / 11, 0.1, 1.0])
+    for part in ("arithmetic", "l1", "shared", "instructions"):
+        milliseconds = [each.parts[part][0] for each in times]
+        assert milliseconds == pytest.approx([0.1, 0.1 * 20 / 11, 0.1, 1.0]), part
 
 
 def test_waiting_takes_a_chain_a_round_of_resident_blocks():
