@@ -14,8 +14,11 @@ from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
 from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
 from launchwise.exporting.lookup import Judge
-from launchwise.learning.answers import BASES, Interval
+from launchwise.learning.answers import BASES
 from launchwise.workloads.parts import Value
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Interval = tuple[Positive, Positive]
 
 
 class Places(dict[Any, int]):
@@ -40,8 +43,8 @@ class Ran:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     place: int  # in :attr:`Stored.configurations`
-    time_ms: float  # of a launch alone
-    sustained_ms: float  # of a launch back to back
+    time_ms: Positive  # of a launch alone
+    sustained_ms: Positive  # of a launch back to back
     energy_j: float | None  # likewise, J; None where the card did not tell
 
 
@@ -56,13 +59,13 @@ class Entry:
     choice: int
     usual: int  # the usual choice for the problem
     # Measured or expected, and over the usual choice; None where nothing is known.
-    time_ms: float | None
-    gain: float | None
+    time_ms: Positive | None
+    gain: Positive | None
     basis: str  # see `launchwise.learning.answers.BASES`
     # Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
     interval_ms: Interval | None = None
     gain_interval: Interval | None = None
-    improvement: float | None = None  # over the baseline
+    improvement: Positive | None = None  # over the baseline
     improvement_interval: Interval | None = None
     paired: bool = False  # whether the gains were measured in pairs
     blind: bool = False  # whether a blind test alone measured it
@@ -70,7 +73,7 @@ class Entry:
     alike: int | None = None
     why: str = ""  # one sentence
     # What to try next, in order: configuration, its time and limits.
-    others: tuple[tuple[int, float | None, Interval | None], ...] = ()
+    others: tuple[tuple[int, Positive | None, Interval | None], ...] = ()
     # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
     # is scaled for another problem; 0: it is not.
     scale: int = 0
