@@ -144,19 +144,19 @@ class GpuProfile(Strict):
     arch: str
     sms: int = Field(ge=1, description="SMs in use")
     cores: int = Field(ge=1, description="FP32 lanes of all SMs")
-    clock_mhz: float = Field(description="highest SM clock, MHz")
-    memory_clock_mhz: float
-    memory_bus_bits: int
-    memory_bytes: int = Field(description="device memory, bytes")
+    clock_mhz: float = Field(gt=0, description="highest SM clock, MHz")
+    memory_clock_mhz: float = Field(ge=0)
+    memory_bus_bits: int = Field(ge=0)
+    memory_bytes: int = Field(ge=1, description="device memory, bytes")
     memory_bandwidth_gbs: float = Field(
-        description="bandwidth of device memory from bus width and memory clock, 1e9 B/s"
+        ge=0, description="bandwidth of device memory from bus width and memory clock, 1e9 B/s"
     )
-    l2_bytes: int = Field(description="L2 cache, bytes")
-    shared_per_sm_bytes: int = Field(description="shared memory per SM, bytes")
-    shared_per_block_bytes: int = Field(description="most shared memory per block, bytes")
-    registers_per_sm: int
-    max_threads_per_sm: int
-    max_threads_per_block: int = Field(description="most threads per block")
+    l2_bytes: int = Field(ge=0, description="L2 cache, bytes")
+    shared_per_sm_bytes: int = Field(ge=1, description="shared memory per SM, bytes")
+    shared_per_block_bytes: int = Field(ge=1, description="most shared memory per block, bytes")
+    registers_per_sm: int = Field(ge=1)
+    max_threads_per_sm: int = Field(ge=1)
+    max_threads_per_block: int = Field(ge=1, description="most threads per block")
     driver: str
     toolkit: str
     commit: str
