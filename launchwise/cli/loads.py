@@ -31,12 +31,15 @@ from launchwise.learning.answers import BASES, MEASURED
 from launchwise.learning.features import Domain
 from launchwise.report import wording
 from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import times_schema
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
 
 COMMAND, WORTH, EXPORT = "load", "worth", "export"
 LOADS = Path("loads")
+READING_S = 10.0  # Most CPU time that a log takes, s: patterns can take for ever
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -56,7 +59,8 @@ def taken_in(
         raise UserError(COMMAND, "--as", message)
     spec = load_spec(workload_folder(workload))
     given = named_values(columns, COMMAND, "--column"), named_values(fixed, COMMAND, "--set")
-    found = read_load(path, spec, *given, pattern)
+    with cpu_limit(path, READING_S):
+        found = read_load(path, spec, *given, pattern)
     target = LOADS / f"{name}.csv"
     write_load(target, found)
     return target, found
@@ -120,13 +124,11 @@ class Loaded:
 
     def tuning_s(self, gpu: str) -> float | None:
         """What the sweep of a GPU took."""
-        import pyarrow.parquet
-
         path = self._root / "results" / "sweeps" / gpu / f"{self.spec.workload}.parquet"
         if not path.is_file():
             return None
-        column = pyarrow.parquet.read_table(path, columns=["measured_at"])["measured_at"]
-        return measuring_s(column.to_pylist())
+        rows = read_table(path, measurement_schema(self.spec), ["measured_at"])
+        return measuring_s(rows["measured_at"].tolist())
 
     def weighed(self) -> Weighed:
         """The load on the devices."""

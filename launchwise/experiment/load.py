@@ -30,6 +30,7 @@ from launchwise.workloads.spec import Spec
 
 COUNT, WORKLOAD = "count", "workload"
 MOST_LISTED = 50  # Most problems outside of the range that are named
+LONGEST = 100_000  # Characters of a first line that may be a header
 Shape = tuple[Value, ...]  # Values of a problem, in the order of the parameters
 
 
@@ -119,7 +120,7 @@ def read_load(
             raise UserError(path, name, unknown("problem parameter", name, names))
     wanted = {name: column for name, column in names.items() if name not in {COUNT, *fixed}}
     text = read_text(path)
-    header = _fields(text.lstrip("\ufeff").splitlines()[0]) if text.strip() else []
+    header = _fields(text.lstrip("\ufeff").splitlines()[0][:LONGEST]) if text.strip() else []
     is_csv = pattern is None and any(column in header for column in wanted.values())
     said = _said([*wanted.values(), names[COUNT]], pattern)
     counts, read = Counter[Shape](), Counter[str]()
@@ -131,7 +132,8 @@ def read_load(
         if is_csv and missing:
             message = "is missing: name the column by --column NAME=COLUMN"
             raise UserError(path, missing[0], f"{message} (columns: {', '.join(record)})")
-        read += Counter(lines=1, skipped=bool(missing))
+        read["lines"] += 1
+        read["skipped"] += bool(missing)
         if missing:
             continue
         shape = tuple(
@@ -168,7 +170,7 @@ def _fields(line: str) -> list[str]:
 def _of_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), skipinitialspace=True)
     header: list[str] = []
-    for fields in reader:
+    for fields in _rows(path, reader):
         stripped = [field.strip() for field in fields]
         if not any(stripped):
             continue
@@ -179,6 +181,13 @@ def _of_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
             raise UserError(f"{path}:{reader.line_num}", "", message)
         else:
             yield reader.line_num, dict(zip(header, stripped, strict=True))
+
+
+def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise UserError(path, "", f"is not CSV: {error}") from error
 
 
 def _said(names: Sequence[str], pattern: str | None) -> Callable[[str], dict[str, str]]:

@@ -162,6 +162,8 @@ def measuring_s(measured_at: Sequence[str]) -> float | None:
     """Time that rows took to measure, by when each was; None where none says it."""
     moments = [one for one in measured_at if one]
     # Many rows have the same second, and a text takes long to read.
-    known = pd.to_datetime(list(dict.fromkeys(moments)), utc=True).sort_values()
+    different = list(dict.fromkeys(moments))
+    times = pd.to_datetime(different, utc=True, errors="coerce", format="ISO8601")
+    known = times.dropna().sort_values()
     apart = known.to_series().diff().dt.total_seconds()
     return float(apart[apart < PAUSE_S].sum()) if len(moments) > 1 else None

@@ -81,7 +81,10 @@ def test_columns_and_patterns_name_what_holds_a_parameter(project, capsys):
     ]
 
 
-@pytest.mark.parametrize(("text", "said"), CASES["files"].items())
+LONG = 'n,dtype,order\n"' + "9" * 200_000  # And a quotation that does not end
+
+
+@pytest.mark.parametrize(("text", "said"), [*CASES["files"].items(), (LONG, "log.csv: is not CSV")])
 def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text, said):
     (project / "log.csv").write_text(text)
     words = ("load", "log.csv", "--as", "mine", "--workload", "kernels/stencil")
@@ -92,6 +95,25 @@ def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text, said):
 def test_a_mistake_in_an_option_is_told_in_a_line(project, capsys, words, said):
     asked = ("load", "log.txt", "--workload", "kernels/stencil", *words)
     assert line_of(capsys, *asked).startswith(said)
+
+
+def test_a_pattern_has_a_limit_of_time(project, capsys, monkeypatch):
+    (project / "log.txt").write_text("a" * 60 + "!")
+    monkeypatch.setattr(loads, "READING_S", 0.1)
+    words = ("load", "log.txt", "--as", "mine", "--workload", "kernels/stencil")
+    line = line_of(capsys, *words, "--pattern", "(?P<n>(a+)+)$")
+    assert line == "log.txt: takes more than 0.1 s of CPU time to read"
+
+
+def test_a_sweep_that_is_none_says_nothing_of_the_cost(project, capsys, tmp_path):
+    path = project / "results" / "sweeps" / GPU / "stencil.parquet"
+    kept = path.read_bytes() if path.is_file() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"PAR1 and no more")
+    (project / "mine.csv").write_text("n,dtype,order\n256,float32,8\n")
+    line = line_of(capsys, "worth", STUDY, "--gpu", GPU, "--load", "mine.csv")
+    assert "stencil.parquet: is not a complete Parquet file" in line
+    path.unlink() if kept is None else path.write_bytes(kept)
 
 
 def test_what_is_asked_of_a_load_must_be_there(project, capsys):

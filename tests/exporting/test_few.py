@@ -162,7 +162,7 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
     assert found.interval[0] == pytest.approx((usual_ms - low) / 20)
     # 6 ms a run
     assert found.runs == 3
-    night = ["2020-01-01T00:00:00Z", "2020-01-01T00:00:09Z", "2020-01-02T00:00:00Z", ""]
+    night = ["2020-01-01T00:00:00Z", "2020-01-01T00:00:09Z", "2020-01-02T00:00:00Z", "", "x"]
     assert measuring_s([*night, "2020-01-02T00:00:05Z"]) == 14
 
 
