@@ -153,6 +153,16 @@ def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("place", ["kernels/w", "data/recorded/g"])
+def test_a_link_in_the_place_of_an_import_is_refused(here, tmp_path, complaint, place):
+    (tmp_path / "outside").mkdir()
+    (here / place).parent.mkdir(parents=True)
+    (here / place).symlink_to(tmp_path / "outside")
+    line = complaint("import", "own.json", "--as", "w", "--gpu", "own.json=g")
+    assert line == f"{place}: is a link: remove it, or choose another name"
+    assert not files(tmp_path / "outside")
+
+
 @pytest.mark.parametrize("name", ["../../../x", "{outside}/x", "..", ".x", "a/b", "a\nb", "é"])
 def test_a_gpu_of_an_import_is_a_name(here, tmp_path, complaint, name):
     before = files(tmp_path)
