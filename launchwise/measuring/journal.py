@@ -266,8 +266,46 @@ def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:
             continue
 
 
+REAL = (int, float)
+ROUND = {"times_ms": [REAL], "clocks_mhz": [REAL], "throttle": [str]}
+NOTES: Mapping[str, Any] = {
+    WITHDRAWN: {"names": dict},
+    "control": {
+        **{"problem": dict, "card": str, "time_ms": REAL, "ratio": REAL},
+        "rows": [[(str, *REAL)]],
+    },
+    "energies": {"problem": dict},
+    "energy": {"names": dict},
+    "explored": {"problem": dict, "budget": int},
+    "killed": {"names": dict},
+    "lost": {"problem": dict, "configuration": dict, "status": str, "reason": str},
+    "seconds": {"total": REAL, "spent": {...: REAL}},
+    "unreplayed": {"problem": dict},
+    "visit": {
+        **{"problem": dict, "configurations": [dict], "card": str, "rounds": [ROUND]},
+        "found": [{"status": str, "reason": str}],
+    },
+}
+"""Kind of a note to what it holds at least: a mapping of keys (``...``: every key), a list of one
+kind of values, or types."""
+
+
 def _is_known(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is one that a journal writes: other people's files are journals, too."""
-    if entry.get(NOTE) == WITHDRAWN:
-        return isinstance(entry.get("names"), dict)
-    return isinstance(entry.get(NOTE, ""), str) and type(entry.get("attempt", 1)) is int
+    kind = entry.get(NOTE, "")
+    return isinstance(kind, str) and _fits({"attempt": 1, **entry}, NOTES.get(kind, {}) | ATTEMPT)
+
+
+ATTEMPT = {"attempt": int}
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind as in :data:`NOTES`."""
+    if isinstance(kind, dict):
+        keys = value if isinstance(value, dict) and ... in kind else kind
+        return isinstance(value, dict) and all(
+            _fits(value.get(name), kind.get(name, kind.get(...))) for name in keys
+        )
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_fits(each, kind[0]) for each in value)
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -88,9 +88,9 @@ def _back_to_back(
 ) -> dict[tuple[Any, ...], float]:
     # Older journals hold the energy alone.
     return {
-        tuple(note["names"][name] for name in spec.key_columns): float(note[column])
+        tuple(map(note["names"].get, spec.key_columns)): float(note[column])
         for note in notes
-        if note["note"] == "energy" and column in note
+        if note["note"] == "energy" and isinstance(note.get(column), int | float)
     }
 
 

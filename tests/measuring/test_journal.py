@@ -250,13 +250,13 @@ def test_notes_are_kept_apart_from_rows_and_survive(tmp_path):
     path = tmp_path / "j"
     with Journal(path, "one", ["gpu", "n"]) as journal:
         journal.append(row(1))
-        journal.note("control", ratio=1.01)
+        journal.note("seconds", total=1.5, spent={})
         journal.append(row(2))
     for _ in range(2):
         with Journal(path, "one", ["gpu", "n"]) as journal:
-            assert journal.notes == [{"note": "control", "ratio": 1.01}]
+            assert journal.notes == [{"note": "seconds", "total": 1.5, "spent": {}}]
             assert len(journal.rows) == 2
-    assert read_notes(path) == [{"note": "control", "ratio": 1.01}]
+    assert read_notes(path) == [{"note": "seconds", "total": 1.5, "spent": {}}]
     assert read_journal(path)[1] == [row(1), row(2)]
 
 
@@ -271,6 +271,9 @@ def sealed(text):
         '{"note":"withdrawn"}',
         '{"note":"withdrawn","names":[1]}',
         '{"note":["withdrawn"]}',
+        '{"note":"seconds","total":1,"spent":{"write":"x"}}',
+        '{"note":"visit","problem":{},"configurations":[],"found":[],"card":"c","rounds":[{}]}',
+        '{"note":"control","problem":{},"card":"c","time_ms":1,"ratio":true,"rows":[]}',
         '{"gpu":"h200.\\u00e9","n":1,"attempt":"2"}',
         '{"gpu":"h200.\\u00e9","n":[1]}',
         '{"gpu":{},"n":1}',
@@ -286,7 +289,7 @@ def test_lines_that_no_journal_writes_cost_themselves_alone(tmp_path, line):
     plain = b'[1, 2]\n3\n"text"\n\xff\xfe\n\n' + line.encode() + b"\n"
     (tmp_path / "j").write_bytes(first + plain + sealed(line).encode() + second)
     with Journal(tmp_path / "j", "f", KEYS) as journal:
-        assert journal.rows == [row(1), row(2)]
+        assert (journal.rows, journal.notes) == ([row(1), row(2)], [])
 
 
 HEADS = [

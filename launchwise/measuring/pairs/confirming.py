@@ -19,7 +19,7 @@ from typing import Any
 from launchwise.base.provenance import now
 from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.experiment.method import PEER, Confirmation, Contest, peer_of
-from launchwise.measuring.journal import Journal
+from launchwise.measuring.journal import ROUND, Journal
 from launchwise.measuring.listening import ENERGY_KNOWN_S, Listener, supervise
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
@@ -150,6 +150,14 @@ def _spoilt(
     return False
 
 
+def _is_whole(note: Mapping[str, Any]) -> bool:
+    """Whether a visit tells of each configuration, and of each that ran in every round."""
+    ran = sum(each["status"] == "ok" for each in note["found"])
+    counts = {len(each[name]) for each in note["rounds"] for name in ROUND}
+    told = all(isinstance(each, dict) for each in note.get("sustained", []))
+    return len(note["found"]) == len(note["configurations"]) and counts <= {ran} and told
+
+
 def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     """Rounds and verifications of a contest, from the notes of a journal. Visits with other
     configurations do not count, nor do those on other cards than the last one's: configurations are
@@ -173,7 +181,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
             if note["configuration"] in entrants:
                 place = entrants.index(note["configuration"])
                 found[place] = {"status": note["status"], "reason": note["reason"], **UNTIMED}
-        elif note["configurations"] == [entrants[place] for place in right]:
+        elif note["configurations"] == [entrants[place] for place in right] and _is_whole(note):
             if note["card"] != origin.get("card"):
                 visits, rounds, throttle = 0, [], [set() for _ in entrants]
             # Older notes lack the time: their rows have that of the table.
