@@ -118,6 +118,12 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
     (facts,) = prior_facts(experiment, "a", "stencil").values()
     assert facts["arch"] == "gfx90a"
     assert set(facts) == set(LIKENESS_FACTS)
+    # Of live GPUs what they extend: not of the one that asks, nor of one that is held out.
+    for name, more in (("a", {}), ("b", {"held_out": True}), ("c", {})):
+        gpus[name] = {**LIVE, "extend": True, "path": f"data/recorded/{name}", **more}
+        (recorded.parent / name).mkdir()
+        (recorded.parent / name / "stencil.parquet").write_bytes(name.encode())
+    assert asked() == ([], ["c"])
 
 
 def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded):
