@@ -13,7 +13,7 @@ import pandas as pd
 from launchwise.exporting.entries import Entry, Tested, texts_of
 from launchwise.exporting.lookup import Judged
 from launchwise.exporting.table import AnswerTable
-from launchwise.learning.answers import MEASURED, Answer, Interval
+from launchwise.learning.answers import MEASURED, SITUATIONS, Answer, Interval
 from launchwise.learning.conformal import FEWEST, calibration, quantiles, stretched
 from launchwise.learning.final import Final
 from launchwise.learning.merit import geometric_mean
@@ -229,7 +229,7 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
     for one in table.entries:
         gpu, problem = table.devices[one.device].name, table.problem(one.problem)
         answer = without.answer(gpu, problem) if one.blind else None
-        if answer is not None:
+        if answer is not None and answer.basis in SITUATIONS:
             (first,) = answer.suggestions
             taken_ms = time_ms(answer, first.configuration)
             gain = time_ms(answer, answer.usual) / taken_ms

@@ -160,8 +160,8 @@ class AnswerTable:
 
     def answer(
         self, device: str, problem: Mapping[str, Value], least_gain: float | None = None
-    ) -> Answer | None:
-        """The answer for a problem on a device; None where no entry answers.
+    ) -> Answer:
+        """The answer for a problem on a device; where no entry answers, the usual choice.
 
         ``least_gain``: gain over the usual choice that must be sure; None: that of the table.
         """
@@ -170,7 +170,7 @@ class AnswerTable:
 
     def answers(
         self, device: str, shapes: Sequence[Sequence[Value]], least_gain: float | None = None
-    ) -> list[Answer | None]:
+    ) -> list[Answer]:
         """:meth:`answer` of each problem, as values of the parameters: all are judged at once."""
         number, found = self.number(device), []
         owns = [self._listed.get((number, *texts_of(asked)), []) for asked in shapes]
@@ -188,8 +188,18 @@ class AnswerTable:
                 one = self._of_entry(entry)
             elif own:
                 one = self._between(own, tuple(shapes[row]), expected, judged.index(row))
-            found.append(one and self._sure(one, least_gain or self.stored.least_gain))
+            if one is None:
+                found.append(self._unanswered(device, self.problem(shapes[row])))
+            else:
+                found.append(self._sure(one, least_gain or self.stored.least_gain))
         return found
+
+    def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:
+        usual = self.usual_choice(problem)
+        kept = used(usual or dict(zip(self.tunables, self.default, strict=True)), self.spec)
+        first = Suggestion(1, kept, None, None, None, None, None, None, is_usual=usual is not None)
+        basis, why = "usual" if usual else "default", "no entry of this device answers"
+        return Answer(device, dict(problem), basis, [first], kept, why, answered_for=dict(problem))
 
     def expected(self, device: int, shapes: Sequence[Sequence[Value]]) -> Expected | None:
         """What the judge of a device expects of problems; None without one. The latest is kept: a
@@ -400,9 +410,9 @@ def answer_of(
     of the table.
     """
     least = least_gain or table.stored.least_gain
-    found = table.answer(case.gpu, case.problem, least)
-    if found is None:
+    if table.number(case.gpu) is None:
         return answers(final, [case], top, least)[0]
+    found = table.answer(case.gpu, case.problem, least)
     first = found.suggestions[0]
     more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []
     others = [one for one in more if one.configuration != first.configuration][: top - 1]

@@ -141,7 +141,7 @@ def worth(
     unanswered = []
     asked = zip(counts.items(), table.answers(gpu, list(counts)), strict=True)
     for (shape, launches), found in asked:
-        if found is None or found.suggestions[0].expected_ms is None:
+        if found.suggestions[0].expected_ms is None:
             unanswered.append(shape)
         else:
             answered.append((launches, found))

@@ -128,6 +128,8 @@ BASES = {
     MEASURED: "measured on this GPU",
     "within": "between measured sizes",
     "beyond": "beyond the measured sizes",
+    "usual": "no answer to such a problem: the usual choice",
+    "default": "no answer to such a problem, and nothing is usual: the default",
     NEW_GPU: "no measurement on this GPU",
 }
 """Basis of an answer, and its words."""

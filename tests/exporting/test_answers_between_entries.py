@@ -13,8 +13,10 @@ from exported import GPUS, problem
 from launchwise.base import work
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.few import times_of
+from launchwise.exporting.table import answer_of
 from launchwise.exporting.worth import worth
 from launchwise.learning.answers import MEASURED, NEW_GPU
+from launchwise.learning.splits import Case
 from launchwise.workloads.space import used
 
 BETWEEN_MS, BETWEEN_GAIN = (0.9, 1.2), (0.95, 1.1)
@@ -89,6 +91,15 @@ def test_a_device_that_nothing_measured_has_times_between_its_entries_alone(limi
     assert found.suggestions[0].expected_ms is None
     assert found.why.startswith("the nearest with an answer is n=")
     assert inside.why.startswith("its time is scaled from n=")
+
+
+def test_the_command_has_no_other_answer_than_files_where_no_entry_answers(final, table):
+    entries = [one for one in table.entries if one.device or one.problem[1] == "float32"]
+    bare, asked = changed(table, entries=tuple(entries)), problem(256, "float64")
+    found = answer_of(bare, final, Case("card", asked), 1, None)
+    assert found == bare.answer("card", asked)
+    assert (found.basis, found.suggestions[0].expected_ms) == ("usual", None)
+    assert found.suggestions[0].configuration == found.usual
 
 
 def test_more_gain_may_be_asked_for_than_the_table_does(limited):

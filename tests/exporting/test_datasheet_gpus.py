@@ -105,7 +105,7 @@ def test_a_card_is_found_by_what_cuda_calls_it(final, table):
     assert table.devices[0].cuda_names == (
         final.domain.profiles[table.devices[0].name].device_name,
     )
-    assert table.answer("NVIDIA B200", problem) is None
+    assert table.answer("NVIDIA B200", problem).basis == "usual"
     lines = [json.loads(line) for line in wisdom_text(table).splitlines()[1:]]
     assert "Made-up GPU" in {line["environment"]["device_name"] for line in lines}
 

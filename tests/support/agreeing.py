@@ -62,7 +62,12 @@ class Planted:
         """Ties of judges, a usual choice that may not run, a tunable that follows from the problem,
         an entry beyond what was measured, gains that are not sure."""
         entries = [
-            replace(one, gain=None, gain_interval=None if one.basis == MEASURED else (1.1, 1.2))
+            replace(
+                one,
+                gain=None,
+                time_ms=one.time_ms if one.device else None,
+                gain_interval=None if one.basis == MEASURED else (1.1, 1.2),
+            )
             for one in made.entries
         ]
         far = [
@@ -88,6 +93,7 @@ class Planted:
         assert answering.disagreements(questions) == []
         said = {one["why"] for one in map(answering.recommended, questions) if one}
         assert "no gain of 1.02 and more is sure" in said
+        assert any(each.startswith("the nearest with an answer is") for each in said)
         assert len(said) > 10
 
     def test_planted_disagreements_are_found(self, made: AnswerTable, tmp_path: Path) -> None:

@@ -71,28 +71,18 @@ class Answering:
             return None
         neutral = dict(zip(table.tunables, table.neutral, strict=True))
         found = table.answer(one.device, one.problem)
-        if found is None:
-            usual = table.usual_choice(one.problem)
-            default = dict(zip(table.tunables, table.default, strict=True))
-            basis, problem = ("usual", one.problem) if usual else ("default", {})
-            said = {"configuration": usual or default, "basis": basis, "problem": problem}
-            said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
-            said["outside"] = 1.0
-            said["why"] = "no entry of this device answers"
-            said["why"] += ": the usual choice" if usual else ", and nothing is usual: the default"
-        else:
-            first = found.suggestions[0]
-            said = {
-                "configuration": {**neutral, **first.configuration},
-                "problem": found.answered_for,
-                "basis": found.basis,
-                "time_ms": first.expected_ms,
-                "gain": first.gain,
-                "interval_ms": first.interval_ms and [*first.interval_ms],
-                "gain_interval": first.gain_interval and [*first.gain_interval],
-                "outside": found.outside,
-                "why": found.why,
-            }
+        first = found.suggestions[0]
+        said = {
+            "configuration": {**neutral, **first.configuration},
+            "problem": {} if found.basis == "default" else found.answered_for,
+            "basis": found.basis,
+            "time_ms": first.expected_ms,
+            "gain": first.gain,
+            "interval_ms": first.interval_ms and [*first.interval_ms],
+            "gain_interval": first.gain_interval and [*first.gain_interval],
+            "outside": found.outside,
+            "why": found.why,
+        }
         return {**said, "launches": self._shapes(one.problem, said["configuration"])}
 
     def _shapes(self, problem: Problem, configuration: Problem) -> list[dict[str, Any]]:

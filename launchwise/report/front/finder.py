@@ -38,6 +38,8 @@ WORDS = {
     "measured": "measured on this GPU",
     "within": "between measured sizes, by the answering model",
     "beyond": "beyond the measured sizes, by the answering model",
+    "usual": BASES["usual"],
+    "default": BASES["default"],
     "new_gpu": "no measurement on this GPU: by the answering model",
     "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
 }
@@ -146,7 +148,7 @@ def data(
         "bases": list(WORDS.values()),
         "percents": [percent_of(name) for name in bases],
         "measured": bases.of(MEASURED),
-        "between": [bases.of("within"), bases.of("beyond")],
+        "between": [bases.of(name) for name in ("within", "beyond", "usual", "default")],
         "configurations": [
             {
                 "words": wording.configuration(neutral(dict(items), study), study.spec),

@@ -117,8 +117,8 @@
     if (context.beside === "own") return context.ownSpeed(entry);
     const [place, name] = beside[context.beside];
     const [gain, low, high] = entry.slice(place, place + 3);
+    if (place === GAIN && entry[CHOICE] === entry[USUAL] && !unanswered(data, entry)) return "This is the usual choice.";
     if (gain === null) return `The gain over ${name} is not known.`;
-    if (place === GAIN && entry[CHOICE] === entry[USUAL]) return "This is the usual choice.";
     const how = entry[PAIRED] ? ", measured in pairs" : "";
     const [times, between] = within(gain, low, high, 3, data.percents[entry[BASIS]]);
     const said = low === null ? "" : outcome(low, high);
@@ -126,6 +126,7 @@
     return `${times} times the speed of ${name}${between}${unsure(data, entry, low)}${how}.`;
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
+  const unanswered = (data, entry) => data.between.includes(entry[BASIS], 2);
   const offOf = (data, entry) => fromDatasheet(data, entry) ? `, ${data.off}` : "";
   const time = (data, entry, far) => {
     const off = offOf(data, entry);
@@ -215,7 +216,7 @@
     .map(([, words]) => element("p", `A library beats the fastest measured configuration, in pairs: ${words}.`, "notice"));
   // What is in doubt of the sweep, and whether it touches this answer.
   const doubt = (data, entry, context) => {
-    if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND]) return [];
+    if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND] || unanswered(data, entry)) return [];
     const [words, places] = data.doubts[context.gpu];
     const health = `${context.root}health.html#verdicts`;
     if (entry[BASIS] === data.measured && entry[PAIRED] && entry[CHOICE] !== entry[USUAL]) {
@@ -277,7 +278,7 @@
       ? `; its time is scaled from ${nearest}, the nearest with an answer${off}`
       : `${found.far > 1 ? "; no time is stated so far outside" : ""}; the nearest with an answer is ${nearest}`;
     const scaled = listed ? "" : `${named}${found.far === 1 && reached ? `; ${reached}` : ""}`;
-    const why = data.why.length && listed ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
+    const why = data.why[data.entries.indexOf(entry)] ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
     made.push(element("p", `${basis}${alike}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));

@@ -38,7 +38,7 @@
     const limit = broken(data, asked);
     if (limit) return { broken: limit[0] };
     const found = look(data, gpu, asked);
-    return found && { ...found, configuration: Object.fromEntries(data.configurations[found.entry[CHOICE]].values) };
+    return { ...found, configuration: Object.fromEntries(data.configurations[found.entry[CHOICE]].values) };
   });
 
   // Gain over a configuration of the reader's: rows of the sweep at the nearest measured problem.
@@ -145,10 +145,8 @@
       return;
     }
     const limit = broken(data, problem);
-    const found = limit ? null : look(data, form.elements.gpu.value, problem);
-    box.replaceChildren(...(found ? card(data, found, problem, context(data, problem))
-      : [element("p", limit ? `No configuration may run this problem: ${limit[0]} does not hold.`
-        : "This GPU has no measurements of this kind.", "notice")]));
+    box.replaceChildren(...(limit ? [element("p", `No configuration may run this problem: ${limit[0]} does not hold.`, "notice")]
+      : card(data, look(data, form.elements.gpu.value, problem), problem, context(data, problem))));
     if (!remember) return;
     const state = new URLSearchParams({ study: form.elements.study.value, gpu: form.elements.gpu.value });
     data.parameters.forEach((one, k) => state.set(one.name, problem[k]));

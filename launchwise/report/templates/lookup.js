@@ -166,12 +166,19 @@
     return data.configurations.push({ words: values.map(([name, each]) => name === "variant" ? each : `${name}=${each}`).join(" "), values }) - 1;
   };
 
-  // The entry that answers, with its problem in `near` and how far outside it is; null without one.
+  // Where no entry answers: the usual choice, or the default.
+  const unanswered = (data, number, asked) => {
+    const usual = usualChoice(data, problemOf(data, asked));
+    const chosen = usual ? place(data, usual) : data.baseline;
+    const entry = [number, asked, data.between[usual ? 2 : 3], chosen, chosen, ...Array(9).fill(null), 0, 0, [], 0, null];
+    return { entry, near: entry, far: 1 };
+  };
+  // The entry that answers, with its problem in `near` and how far outside it is.
   const look = (data, gpu, asked) => {
     const number = data.gpus.indexOf(gpu);
     const own = data.entries.filter((entry) => entry[GPU] === number);
     const listed = own.find((entry) => distance(asked, entry[PROBLEM]) === 1);
-    return listed ? { entry: listed, near: listed, far: 1 } : between(data, own, asked);
+    return listed ? { entry: listed, near: listed, far: 1 } : between(data, own, asked) ?? unanswered(data, number, asked);
   };
 
   window.launchwiseValue = value;
