@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Literal
 
@@ -24,6 +24,12 @@ from launchwise.workloads.launch_shapes import LaunchExpressions, launch_express
 from launchwise.workloads.parts import GPU_NAMES, Value
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.templates import (
+    cpp_text,
+    resolved_kernel,
+    template_arguments,
+    template_names,
+)
 
 Kind = Literal["number", "text", "condition"]
 
@@ -95,7 +101,10 @@ class ExportedFormulas:
         """Those of a study."""
         spec, own = domain.spec, domain.spec.recommendable.variants
         kinds = name_kinds(spec)
-        launches = {name: tuple(launch_expressions(one)) for name, one in spec.variants.items()}
+        launches = {
+            name: tuple(with_arguments(each, spec, kinds) for each in launch_expressions(one))
+            for name, one in spec.variants.items()
+        }
         work = (spec.work.bytes, spec.work.flop, spec.work.items)
         return cls(
             derived=tuple((name, text) for name, text in spec.derived.items() if name in kinds),
@@ -179,6 +188,35 @@ def name_kinds(spec: Spec) -> dict[str, Kind]:
         if kind := kind_of(text, kinds):
             kinds[name] = kind
     return kinds
+
+
+def with_arguments(
+    one: LaunchExpressions, spec: Spec, kinds: Mapping[str, Kind]
+) -> LaunchExpressions:
+    """A launch with the arguments of its kernel, if it is a template, as expressions of their C++
+    text; as it is where not every language can compute one. ``kinds``: see :func:`kind_of`."""
+    every = [_argument(each, spec, kinds) for each in template_arguments(one.kernel)]
+    arguments = [text for text in every if text is not None]
+    if not every or len(arguments) < len(every):
+        return one
+    return replace(one, kernel=one.kernel.partition("<")[0], arguments=arguments)
+
+
+def _argument(text: str, spec: Spec, kinds: Mapping[str, Kind]) -> str | None:
+    named: dict[str, Any] = {**spec.problem, **spec.tunables}
+    used = {*template_names(f"k<{text}>")}
+    if text in named:
+        # Names of types are those of C++ there.
+        types = [each for each in named[text].values or [] if isinstance(each, str)]
+        text = "".join(f"{cpp_text(each)!r} if {text} == {each!r} else " for each in types) + text
+    elif text in spec.macros:
+        text = spec.macros[text]
+    elif used.isdisjoint({*named, *spec.derived, *spec.macros}):
+        return repr(resolved_kernel(spec, f"k<{text}>", {}, {})[2:-1])
+    elif used & {*spec.macros}:
+        return None
+    kind = kind_of(text, kinds)
+    return f"'true' if {text} else 'false'" if kind == "condition" else kind and text
 
 
 def exported_features(spec: Spec, kinds: Mapping[str, Kind]) -> list[Ratio]:

@@ -168,6 +168,12 @@ def cpp_header(table: AnswerTable) -> str:
     """The header: ``launchwise::<study>::recommend(device, problem)``."""
     members = {name: f"asked.{cpp_name(name)}" for name in table.parameters}
     conditions = [cpp_expression(each, members, cpp_text) for each in table.limits.texts]
+    # A number has at most 20 characters.
+    lengths = [
+        len(one.kernel.encode()) + sum(len(each.encode()) + 22 for each in one.arguments) + 1
+        for kernels in table.formulas.launches.values()
+        for one in kernels
+    ]
 
     def view(text: str) -> str:
         return f"std::string_view({cpp_text(text)})"
@@ -184,6 +190,7 @@ def cpp_header(table: AnswerTable) -> str:
         conditions=conditions,
         kinds=name_kinds(table.spec),
         most_kernels=max([1, *map(len, table.formulas.launches.values())]),
+        longest_name=max([1, *lengths]),
         facts=EXPORTED_FACTS,
         squarings=SQUARINGS,
     )

@@ -105,12 +105,13 @@ class LaunchShape:
 @dataclass(frozen=True)
 class LaunchExpressions:
     """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration.
-    Arguments of a template are names there."""
+    Arguments of a template are names in ``kernel``, unless they stand in ``arguments``."""
 
     kernel: str
     block: Sequence[str]
     grid: Sequence[str]
     shared_bytes: str | None
+    arguments: Sequence[str] = ()
 
     @property
     def texts(self) -> list[str]:

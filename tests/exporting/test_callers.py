@@ -8,14 +8,19 @@ import subprocess
 
 import numpy as np
 import pytest
+from exported import needs_gxx, said_by_cpp
+from hostile import table_of
 from samples import ROOT
 
 from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.languages import macros_text
+from launchwise.exporting.table import table_of as table_of_study
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
+from launchwise.learning.features import Domain
 from launchwise.workloads.cost import Cost, KernelCost
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
 
@@ -82,6 +87,37 @@ def test_a_template_is_named_with_its_arguments():
     (launch,) = json.loads(as_json_text(default_of_gemm(), GEMM))["suggestions"][0]["launches"]
     assert launch["kernel"] == "gemm<32, 32, 8, double>"
     assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(default_of_gemm(), GEMM)
+
+
+@needs_gxx
+@pytest.mark.parametrize(
+    ("argument", "named"),
+    [("scalar_t", "double"), ("BM - 54", "-22"), ("BM == 32", "true"), ("char", "char")],
+)
+def test_exported_code_names_a_template_with_its_arguments(tmp_path, argument, named):
+    changed = {"kernel": f"gemm<BM, BN, BK, {argument}>", "block": ["BN", "BM // 4", "1"]}
+    tiles = GEMM.variants["tiles"].model_dump(exclude_unset=True)
+    tiles = Variant.model_validate({**tiles, **changed})
+    spec = GEMM.model_copy(update={"variants": {"tiles": tiles}})
+    listed = {"workload": "gemm", "parameters": tuple(spec.problem), "configurations": ()}
+    stored = table_of("x").stored.model_copy(update={**listed, "devices": (), "entries": ()})
+    write_answers(tmp_path / "out", table_of_study(Domain(spec, {}), "gemm", stored))
+    (answer,) = default_of_gemm().suggestions
+    problem, chosen = default_of_gemm().problem, {"variant": "tiles", **answer.configuration}
+    (launch,) = launch_shapes(spec, problem, chosen)
+    assert launch.kernel == f"gemm<32, 32, 8, {named}>"
+    python = runpy.run_path(str(tmp_path / "out" / "gemm.py"))
+    (own,) = python["launches_of"](problem, chosen)
+    program = """
+        #include "out/gemm.hpp"
+        #include <iostream>
+        int main() {
+            const launchwise::gemm::problem asked{64, 64, 8, "float64"};
+            const auto run = launchwise::gemm::launches_of(asked, {"tiles", 32, 32, 8});
+            std::cout << std::string_view(run.kernels[0].kernel);
+        }
+    """
+    assert {own["kernel"], said_by_cpp(tmp_path, program)} == {launch.kernel}
 
 
 @pytest.mark.parametrize(("basis", "said"), [(MEASURED, ""), ("within", ", limits not known")])

@@ -44,8 +44,15 @@ struct answer {
     double outside;           // product of ratios to the measured sizes, 1 within
 };
 
+// A std::string_view of a kernel, of a template with its arguments.
+struct kernel_name {
+    char text[{{ longest_name }}];
+    std::size_t size;
+    constexpr operator std::string_view() const { return {text, size}; }
+};
+
 struct kernel_launch {
-    std::string_view kernel;                   // empty: the main one of host code, others may run
+    kernel_name kernel;                        // empty: the main one of host code, others may run
     std::int64_t block[3];                     // threads per block in x, y, z
     std::int64_t grid[3];                      // blocks per grid in x, y, z
     std::optional<std::int64_t> shared_bytes;  // dynamic, per block; empty where host code decides
@@ -166,6 +173,22 @@ constexpr bool same(const configuration &one, const configuration &other) {
         && one.{{ name }} == other.{{ name }}{% endfor %};
 }
 
+constexpr void add(kernel_name &name, std::string_view part) {
+    for (const char each : part) name.text[name.size++] = each;
+}
+
+constexpr void add(kernel_name &name, std::int64_t value) {
+    if (value < 0) add(name, "-");
+    if (value / 10 != 0) add(name, absolute(value / 10));
+    name.text[name.size++] = static_cast<char>('0' + absolute(value % 10));
+}
+
+template <class... Parts> constexpr kernel_name named(const Parts &...parts) {
+    kernel_name found{};
+    (add(found, parts), ...);
+    return found;
+}
+
 // A problem, a configuration and a GPU, and what follows from them.
 struct formulas {
     problem asked;
@@ -249,7 +272,7 @@ struct formulas {
     constexpr launches run() const {
 {% for variant, kernels in table.formulas.launches.items() %}
         if ({{ formula("variant") }} == {{ variant | text }})
-            return {{ "{" }}{{ kernels | length }}, {{ "{" }}{% for one in kernels %}{{ ", " if not loop.first }}{{ "{" }}{{ one.kernel | text }}, {{ "{" }}{{ one.block | map("formula") | join(", ") }}}, {{ "{" }}{{ one.grid | map("formula") | join(", ") }}}, {{ "std::nullopt" if one.shared_bytes is none else formula(one.shared_bytes) }}}{% endfor %}}};
+            return {{ "{" }}{{ kernels | length }}, {{ "{" }}{% for one in kernels %}{{ ", " if not loop.first }}{{ "{" }}named(std::string_view({{ one.kernel | text }}){% for each in one.arguments %}, std::string_view("{{ ", " if not loop.first else "<" }}"), {{ formula(each) }}{{ ', std::string_view(">")' if loop.last }}{% endfor %}), {{ "{" }}{{ one.block | map("formula") | join(", ") }}}, {{ "{" }}{{ one.grid | map("formula") | join(", ") }}}, {{ "std::nullopt" if one.shared_bytes is none else formula(one.shared_bytes) }}}{% endfor %}}};
 {% endfor %}
         return {};
     }

@@ -16,6 +16,7 @@ import numpy as np
 from launchwise.base.vectors import is_simple, nested
 from launchwise.exporting.deployed import TIME
 from launchwise.exporting.entries import Device, Places
+from launchwise.exporting.formulas import name_kinds, with_arguments
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
@@ -29,10 +30,9 @@ from launchwise.report.site.rendering import whole_numbers
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads import launch_shapes as problem_limits
-from launchwise.workloads.launch_shapes import launch_expressions
+from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
-from launchwise.workloads.templates import cpp_text, template_arguments, template_names
 
 WORDS = {
     "measured": "measured on this GPU",
@@ -313,7 +313,7 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     for name, variant in study.spec.variants.items():
         found[name] = [
             {
-                "kernel": _kernel(one.kernel, study),
+                "kernel": _kernel(one, study),
                 "block": [_nested(text, study) for text in one.block],
                 "grid": [_nested(text, study) for text in one.grid],
                 "shared": None if one.shared_bytes is None else _nested(one.shared_bytes, study),
@@ -323,26 +323,10 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _kernel(text: str, study: StudyData) -> Any:
-    arguments = [_argument(each, study) for each in template_arguments(text)]
-    return text if None in arguments or not arguments else [text.partition("<")[0], *arguments]
-
-
-def _argument(text: str, study: StudyData) -> Any:
-    """A template argument as a page writes it; None where a page cannot compute it."""
-    spec = study.spec
-    named: dict[str, Any] = {**spec.problem, **spec.tunables}
-    if text in named:
-        # Names of types are those of C++ there.
-        kinds = [each for each in named[text].values or [] if isinstance(each, str)]
-        cases = "".join(f"{cpp_text(each)!r} if {text} == {each!r} else " for each in kinds)
-        return _nested(f"{cases}{text}", study)
-    if text in spec.macros:
-        return _nested(spec.macros[text], study)
-    used = set(template_names(f"k<{text}>"))
-    if used.isdisjoint({*named, *spec.derived, *spec.macros}):
-        return text
-    return None if used & {*spec.macros} else _nested(text, study)
+def _kernel(one: LaunchExpressions, study: StudyData) -> Any:
+    named = with_arguments(one, study.spec, name_kinds(study.spec))
+    arguments = [_nested(text, study) for text in named.arguments]
+    return [named.kernel, *arguments] if arguments and None not in arguments else one.kernel
 
 
 def macros(study: StudyData) -> list[tuple[str, Any]]:
