@@ -1,5 +1,6 @@
 # Answers for other languages and tools.
-#   in   the answers of the study's product, profiles of its GPUs and of datasheet-only ones
+#   in   the answers of the study's product, profiles of its GPUs and of datasheet-only ones, pairs of
+#        libraries
 #   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4, CMake
 
 
@@ -9,6 +10,7 @@ rule export:
         **{**MODELS_READ, "spec": lambda wildcards: studies.spec(wildcards.study)},
         lookup="results/lookup/{study}.json",
         profiles=lambda wildcards: studies.answered_profiles(wildcards.study),
+        peers=lambda wildcards: list(contests.peers(wildcards.study).values()),
         device_names=project_file(DEVICE_NAMES_FILE),
     output:
         directory("results/export/{study}"),

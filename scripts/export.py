@@ -13,6 +13,7 @@ def main(
     objective: str,
     gpus: list[str],
     profiles: list[Path],
+    peers: list[Path],
     device_names: Path,
     output: Path,
 ) -> None:
@@ -21,16 +22,20 @@ def main(
     ``lookup``: answers of the study's product.
     ``objective``: see ``objective`` of the settings.
     ``gpus``, ``profiles``: names of the GPUs that it answers for, and the file of each.
+    ``peers``: pairs of the study's libraries.
     ``device_names``: table of what CUDA calls the cards.
     """
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import read_answer_table
     from launchwise.importing.cards import cuda_names
     from launchwise.learning.features import read_domain
+    from launchwise.tables.files import read_table
+    from launchwise.tables.measurements import peers_schema
 
     domain = read_domain(folder, gpus, profiles, question)
     table = read_answer_table(lookup, domain, objective).named_by(cuda_names(device_names))
-    write_answers(output, table)
+    pairs = [read_table(path, peers_schema(domain.spec)) for path in peers]
+    write_answers(output, table.beside_libraries(pairs))
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import faster_libraries, peers_schema
+from launchwise.tables.measurements import peers_schema
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.space import used
@@ -96,14 +96,15 @@ def answered(
     case, final = loaded(study, gpu, words, experiment)
     path = experiment.root / LOOKUP / f"{study}.json"
     table = read_answer_table(path, final.domain, experiment.settings.objective)
-    found = answer_of(table, final, case, top, least_gain)
-    path = experiment.root / "results" / "peers" / case.gpu / f"{study}.parquet"
-    if path.is_file():
-        rows = faster_libraries(read_table(path, peers_schema(final.spec)))
-        asked = rows[list(case.problem)].eq(pd.Series(case.problem)).all(axis=1)
-        words = "; ".join(rows.loc[asked, "words"])
-        found = replace(found, why=f"{found.why}; but {words}") if words else found
-    return found, final.spec
+    table = table.beside_libraries(libraries(study, [case.gpu], experiment))
+    return answer_of(table, final, case, top, least_gain), final.spec
+
+
+def libraries(study: str, gpus: Sequence[str], experiment: Experiment) -> list[pd.DataFrame]:
+    """Pairs of a study's libraries on those of some GPUs that have them."""
+    spec = experiment.specs[experiment.studies[study].workload]
+    paths = [experiment.root / "results" / "peers" / gpu / f"{study}.parquet" for gpu in gpus]
+    return [read_table(path, peers_schema(spec)) for path in paths if path.is_file()]
 
 
 def loaded(
@@ -225,7 +226,8 @@ def exported(
 
         found, lines = few_builds(study, *few, settings_files(files))
         folder = EXPORT / f"{study}.few"
-        write_answers(folder, found.named_by(cuda_names()))
+        own = libraries(study, [one.name for one in found.devices], experiment)
+        write_answers(folder, found.named_by(cuda_names()).beside_libraries(own))
         print("\n".join(lines), file=sys.stderr)
     if format_ in (TRITON, CONFIG_FILES):
         table = read_json(folder / FORMATS["json"].format(study=study))

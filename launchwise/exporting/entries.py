@@ -72,12 +72,17 @@ class Entry:
     # Measured configurations that cannot be told apart from it, itself among them.
     alike: int | None = None
     why: str = ""  # one sentence
+    faster: str = ""  # which libraries beat the fastest measured configuration, in words
     # What to try next, in order: configuration, its time and limits.
     others: tuple[tuple[int, Positive | None, Interval | None], ...] = ()
     # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
     # is scaled for another problem; 0: it is not.
     scale: int = 0
     ran: tuple[Ran, ...] = ()  # what ran back to back, for other objectives than time
+
+    def but_libraries(self, why: str) -> str:
+        """A reason, and which libraries are faster."""
+        return f"{why}; but {self.faster}" if self.faster else why
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def python_module(table: AnswerTable) -> str:
         table,
         formula=lambda text: f"lambda names: {python_expression(text, derived)}",
         measured={one.name: one.measured for one in table.devices},
-        reasons=list(dict.fromkeys(one.why for one in table.entries)),
+        reasons=list(dict.fromkeys(one.but_libraries(one.why) for one in table.entries)),
         tested=["; ".join(table.said(one)) for one in table.devices],
         facts=EXPORTED_FACTS,
         squarings=SQUARINGS,

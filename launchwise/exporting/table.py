@@ -6,13 +6,14 @@ files answer from it, by the rule of :mod:`launchwise.exporting.lookup`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import launchwise
 from launchwise.base.errors import UserError
@@ -33,6 +34,7 @@ from launchwise.learning.answers import (
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
+from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
@@ -127,6 +129,21 @@ class AnswerTable:
         changed = {"devices": tuple(devices)}
         return replace(self, stored=self.stored.model_copy(update=changed))
 
+    def beside_libraries(self, peers: Iterable[pd.DataFrame]) -> AnswerTable:
+        """With which libraries are faster, by their pairs with the fastest configurations
+        (:func:`launchwise.tables.measurements.peers_schema`)."""
+        words: dict[tuple[Value, ...], list[str]] = {}
+        for rows in map(faster_libraries, peers):
+            keys = rows[["gpu", *self.parameters]].itertuples(index=False, name=None)
+            for key, each in zip(keys, rows["words"], strict=True):
+                words.setdefault(key, []).append(each)
+        keyed = [(self.devices[one.device].name, *one.problem) for one in self.entries]
+        entries = tuple(
+            replace(one, faster="; ".join(words.get(key, ())))
+            for one, key in zip(self.entries, keyed, strict=True)
+        )
+        return replace(self, stored=self.stored.model_copy(update={"entries": entries}))
+
     def said(self, device: Device) -> list[str]:
         """What is said of answers between entries: what they reach, and how they are chosen where
         not by the objective."""
@@ -189,9 +206,10 @@ class AnswerTable:
             elif own:
                 one = self._between(own, tuple(shapes[row]), expected, judged.index(row))
             if one is None:
-                found.append(self._unanswered(device, self.problem(shapes[row])))
+                one = self._unanswered(device, self.problem(shapes[row]))
             else:
-                found.append(self._sure(one, least_gain or self.stored.least_gain))
+                one = self._sure(one, least_gain or self.stored.least_gain)
+            found.append(replace(one, why=entry.but_libraries(one.why)) if entry else one)
         return found
 
     def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:

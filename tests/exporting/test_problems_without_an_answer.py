@@ -49,9 +49,11 @@ def test_a_library_that_is_faster_is_named(fits_folder, monkeypatch, capsys):
     path = fits_folder / "results" / "peers" / GPU / f"{STUDY}.parquet"
     path.parent.mkdir(parents=True)
     path.touch()
-    rows = pd.DataFrame([{**FEASIBLE, "peer": "cublas", "version": "13", "speedup": 0.5}])
-    asked = ["recommend", STUDY, "--gpu", GPU, *(f"{key}={one}" for key, one in FEASIBLE.items())]
-    for high, n, named in ((0.6, 100, True), (1.1, 100, False), (0.6, 99, False)):
+    listed = {**FEASIBLE, "n": 256}
+    library = {"gpu": GPU, "peer": "cublas", "version": "13", "speedup": 0.5}
+    rows = pd.DataFrame([{**listed, **library}])
+    asked = ["recommend", STUDY, "--gpu", GPU, *(f"{key}={one}" for key, one in listed.items())]
+    for high, n, named in ((0.6, 256, True), (1.1, 256, False), (0.6, 255, False)):
         told = rows.assign(speedup_high=high, n=n)
         monkeypatch.setattr(recommending, "read_table", lambda path, schema, told=told: told)
         assert main(asked) == 0

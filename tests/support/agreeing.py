@@ -65,6 +65,7 @@ class Planted:
             replace(
                 one,
                 gain=None,
+                faster="cublas (13) is 2.00 times as fast" if one.problem[0] == 512 else "",
                 time_ms=one.time_ms if one.device else None,
                 gain_interval=None if one.basis == MEASURED else (1.1, 1.2),
             )
@@ -94,6 +95,7 @@ class Planted:
         said = {one["why"] for one in map(answering.recommended, questions) if one}
         assert "no gain of 1.02 and more is sure" in said
         assert any(each.startswith("the nearest with an answer is") for each in said)
+        assert any(each.endswith("; but cublas (13) is 2.00 times as fast") for each in said)
         assert len(said) > 10
 
     def test_planted_disagreements_are_found(self, made: AnswerTable, tmp_path: Path) -> None:
