@@ -12,25 +12,38 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from harness.ablated import material_of
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT, copied_project, keep_studies, snakemake
 
 from launchwise.base.storage import write_json
 from launchwise.cli.loads import Loaded
+from launchwise.comparing.rows import Rule, matched
+from launchwise.comparing.sweep_comparison import VERDICTS, best_answers
 from launchwise.exporting.few import LOST, Step, Weighed, chosen, measured_ms
 from launchwise.learning.merit import geometric_mean
-from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, indistinct, row_numbers
+from launchwise.learning.product import learnt_from
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import case_columns, cases_in
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.rows import fastest_rows, row_numbers
+from launchwise.workloads.spec import Spec
 
 STUDY, SMALLEST = "expert_product_tile", "tridiagonal_streams"
 LOAD = ROOT / "benchmarks" / "loads" / "served_models.csv"
 MEASURED = LOAD.with_name("served_models.h200.parquet")  # 40 of its problems
-SIZES, NOISY = (1, 2, 4, 8, 16, 32), 100
+TUTORIAL = ROOT / "data" / "public" / "shipped" / "triton_tutorial_products.csv"
+SIZES = (1, 2, 4, 8, 16, 32)
+SLOWER, EVERY = {1.0: 100, 1.5: 10, 3.0: 10}, 10  # Factors to runs, and of which problems' answers
 
 
 def reached(weighed: Weighed, device: int) -> list[dict[str, float]]:
@@ -59,7 +72,7 @@ def of_set(
     }
 
 
-def of_load(study: str) -> list[dict[str, Any]]:
+def of_load(study: str) -> tuple[Loaded, list[dict[str, Any]]]:
     """What sets for the load reach at those of its problems that were measured since, beside what
     was expected of the whole; ``timed``: 8 of these builds, chosen once all were timed there."""
     asked = Loaded(study, str(LOAD), ["h200"], [Path("config.yaml")], "export")
@@ -83,23 +96,80 @@ def of_load(study: str) -> list[dict[str, Any]]:
         timed = float(counts @ best_ms / costs[:, few].min(axis=1).sum())
         reached = of_set(one, expected.ms[own], ms, best_ms, counts)
         found.append({**said, **reached, "timed": timed})
-    return found
+    return asked, found
 
 
-def flips(judged: pd.DataFrame, asked: Loaded) -> dict[str, int]:
-    """Answers that change when every time moves by its own error, and those of them whose old
-    configuration still cannot be told from the fastest."""
-    rows, columns = judged[~judged["blind"]].reset_index(drop=True), asked.spec.problem_columns
-    groups, dice = row_numbers(rows, columns), np.random.default_rng(0)
-    before = set(fastest_rows(rows, columns, asked.spec).index)
-    changed, within = 0, 0
-    for _ in range(NOISY):
-        moved = np.exp(dice.normal(size=len(rows)) * rows["error"].fillna(DEFAULT_ERROR))
-        again = rows.assign(time_ms=rows["time_ms"] * moved)
-        lost = before - set(fastest_rows(again, columns, asked.spec).index)
-        near = indistinct(again, groups)
-        changed, within = changed + len(lost), within + int(near[sorted(lost)].sum())
-    return {"answers": NOISY * len(before), "changed": changed, "within_error": within}
+def beside(study: str, names: Sequence[str], counts: Mapping[Any, int]) -> dict[str, Any]:
+    """What others reach at the load's measured problems, weighed by launches: ``tree``, that of the
+    fastest measured configuration of each problem, learnt from the study's rows, and its builds;
+    ``library``, what vLLM launches where no file of its names the layer; ``list``, the fastest of
+    the configurations of Triton's tutorial, timed at each problem, and how many were measured."""
+    material, rows = material_of(study), pd.read_parquet(MEASURED)
+    domain, spec = material.domain(), material.spec
+    rows, keys = rows[rows["status"] == "ok"].assign(gpu="h200"), case_columns(spec)
+    cases = cases_in(rows, spec)
+    tree = recommender_class("best_tree", workload=spec.folder)(domain, seed=0)
+    tree.fit(learnt_from(material.study, domain, material.sweeps).training)
+    choices = domain.keeping_features(domain.choices(cases))
+    chosen_rows = choices[spec.key_columns].iloc[tree.ranking(choices).first(1)]
+    builds = [name for name, one in spec.tunables.items() if one.kind == "build"]
+    tutorial = pd.read_csv(TUTORIAL).assign(variant="triton")
+    best = rows.groupby(keys)["time_ms"].min().rename("best_ms").reset_index()
+
+    def reached(some: pd.DataFrame, on: Sequence[Any]) -> dict[str, float]:
+        own = (
+            rows.merge(some, on=list(on))
+            .groupby(keys)["time_ms"]
+            .min()
+            .reset_index()
+            .merge(best, on=keys)
+        )
+        launches = np.array(
+            [counts[key] for key in own[list(names)].itertuples(index=False, name=None)]
+        )
+        spent = launches @ own["time_ms"]
+        return {"problems": len(own), "fraction": float(launches @ own["best_ms"] / spent)}
+
+    usual = choices.loc[domain.is_usual(choices), spec.key_columns]
+    shared = [name for name in tutorial if name in rows]
+    return {
+        "tree": {
+            **reached(chosen_rows, spec.key_columns),
+            "builds": len(chosen_rows[["variant", *builds]].drop_duplicates()),
+        },
+        "library": reached(usual, spec.key_columns),
+        "list": {
+            **reached(tutorial, shared),
+            "listed": len(tutorial),
+            "measured": len(rows[shared].merge(tutorial).drop_duplicates()),
+        },
+    }
+
+
+def flips(sweep: pd.DataFrame, judged: pd.DataFrame, spec: Spec) -> dict[str, Any]:
+    """Verdicts of ``launchwise compare`` on a sweep and the same with every time moved by its own
+    error: by chance alone, and where the answers of a tenth of the problems are slower, too."""
+    swept = judged[~judged["blind"] & judged["time_ms"].notna()]
+    rows = sweep.loc[swept["sweep_row"]].reset_index(drop=True)
+    problems, errors = row_numbers(rows, spec.problem_columns), swept["error"].to_numpy()
+    dice, said = np.random.default_rng(0), dict[str, Any]()
+    fastest = fastest_rows(rows[["time_ms", *spec.key_columns]], spec.problem_columns, spec).index
+    moved = fastest[problems[fastest] % EVERY == 0]
+    marked = rows.loc[moved, spec.problem_columns]
+    for slower, runs in SLOWER.items():
+        counts = Counter[str]()
+        for _ in range(runs):
+            factors = np.exp(dice.normal(size=len(rows)) * errors)
+            factors[moved] *= slower
+            times = [own * factor for own, factor in zip(rows["times_ms"], factors, strict=True)]
+            new = rows.assign(time_ms=rows["time_ms"] * factors, times_ms=times, measured_at="now")
+            both = matched(rows, new, spec, Rule())
+            answers = best_answers(both, spec, Rule())
+            if slower > 1:
+                answers = answers.merge(marked)
+            counts.update(answers["verdict"].tolist())
+        said[f"{slower:g}"] = {"answers": counts.total(), **dict.fromkeys(VERDICTS, 0), **counts}
+    return said
 
 
 def main() -> None:
@@ -117,14 +187,17 @@ def main() -> None:
                 weighed, judged = asked.weighed(), asked.judged(gpu)
                 assert judged is not None
                 ((device, _),) = weighed.times.items()
-                judged = judged[judged["time_ms"].notna()]
+                path = Path("results", "sweeps", gpu, f"{asked.spec.workload}.parquet")
+                sweep = read_table(path, measurement_schema(asked.spec))
                 found["gpus"][gpu] = {
                     "problems": len(weighed.times[device].shapes),
                     "measured": reached(weighed, device),
-                    "noise": flips(judged, asked),
+                    "noise": flips(sweep, judged, asked.spec),
                 }
             if not given.smallest:
-                found["load"] = {**core_seconds(study), "sets": of_load(study)}
+                load, sets = of_load(study)
+                others = beside(study, load.table.parameters, load.counts())
+                found["load"] = {**core_seconds(study), "sets": sets, "beside": others}
     write_json(given.output, {**made_by, **found})
 
 

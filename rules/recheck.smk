@@ -62,7 +62,8 @@ rule recheck:
         **SPEC_READ,
         expected="results/recheck/{gpu}/{study}.expected.json",
         pairs="results/recheck/{gpu}/{study}.pairs.parquet",
-        before=lambda wildcards: map(ancient, contests.pairs_before(**wildcards)),
+        before=lambda wildcards: map(ancient, contests.before(**wildcards, kind="pairs")),
+        judged=lambda wildcards: map(ancient, contests.before(**wildcards, kind="times")),
         sweep=lambda wildcards: ancient(studies.sweep(wildcards.gpu, wildcards.study)),
     output:
         "results/recheck/{gpu}/{study}.parquet",

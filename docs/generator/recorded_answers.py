@@ -15,7 +15,8 @@ from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS
 from launchwise.base.robust import EQUAL
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.deployed import apart
+from launchwise.experiment.method import Confirmation
+from launchwise.exporting.deployed import apart as visits_apart
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
 from launchwise.learning.features import Domain
@@ -168,8 +169,9 @@ def judged() -> dict[str, Any]:
 def revisited() -> dict[str, Any]:
     """Gains of the H200 that two visits found, on two cards: how far they lie apart, and how many
     of the earlier visit 95 % intervals hold: those of the later one's own rounds, and those of
-    judged times, which know visits of other problems."""
-    apart, rounds, held, turned = [], [], [], 0
+    judged times, which know visits of other problems. Of the gains above the usual choice, how many
+    a recheck would call ``lost`` had the earlier visit come later, by either interval."""
+    apart, rounds, held, turned, lost = [], [], [], 0, np.zeros(3, dtype=int)
     for study, workload in _workloads().items():
         path = RECORDED / "h200" / f"{study}.pairs.parquet"
         spec = load_spec(KERNELS / workload)
@@ -188,6 +190,11 @@ def revisited() -> dict[str, Any]:
         better, worse = 1 + EQUAL, 1 - EQUAL
         turned += ((both["gain"] > better) & (earlier < worse)).sum()
         turned += ((both["gain"] < worse) & (earlier > better)).sum()
+        high = earlier * both["gain_high"] / both["gain"]
+        gains = (both["gain"] > 1) & (high >= 1)
+        lows = (both["gain_low"], both["gain_low_judged"])
+        below = [(high < low * (1 - Confirmation().precision)) & gains for low in lows]
+        lost += [each.sum() for each in (gains, *below)]
     return {
         "rows": len(apart),
         "median_percent": 100 * statistics.median(apart),
@@ -195,6 +202,7 @@ def revisited() -> dict[str, Any]:
         "held_by_rounds": statistics.mean(rounds),
         "held": statistics.mean(held),
         "turned": int(turned),
+        **dict(zip(("gains", "lost_by_rounds", "lost"), map(int, lost), strict=True)),
     }
 
 
@@ -212,7 +220,7 @@ def back_to_back() -> dict[str, Any]:
         if pairs is None or pairs["energy_j"].isna().all():
             continue
         sweep = read_table(RECORDED / "h200" / f"{workload}.parquet", measurement_schema(spec))
-        visits = apart(judged_times(sweep, pairs, spec)).get("energy_j")
+        visits = visits_apart(judged_times(sweep, pairs, spec)).get("energy_j")
         rows = relative(pairs[pairs["energy_j"].notna()], spec.problem_columns)
         best = rows[with_role(rows, "best")]
         ratio = best["sustained_ms"] / best["time_ms"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.robust import EQUAL
 from launchwise.comparing.rows import (
     OK,
     OUTCOMES,
@@ -21,13 +24,15 @@ from launchwise.comparing.rows import (
     remeasured,
 )
 from launchwise.comparing.sides import Key, Side
-from launchwise.tables.rows import fastest_rows, row_numbers
+from launchwise.tables.rows import fastest_rows, least_by, row_numbers
+from launchwise.tables.visits import FEWEST, errors_near
 from launchwise.workloads.spec import Spec
 
 VERDICTS: dict[str, str] = {
     "kept": "the same configuration is the fastest",
     "close": "another is the fastest, by no more than the threshold",
-    "unclear": "another is faster by more than the threshold, but the interval holds 1",
+    "unclear": "another is faster by more than the threshold, but the interval holds 1, or rows of "
+    "other problems moved as far",
     "stale": "another is faster by more than the threshold, or the old best has no time now",
     "unmeasured": "NEW lacks the row of the old best",
 }
@@ -63,18 +68,53 @@ def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
         best["new_times_ms"].tolist(), now["new_times_ms"].tolist(), rule.confidence
     )
     found["ratio"], found["ratio_low"], found["ratio_high"] = limits
+    moved = np.ones(len(found))
+    moved[timed] = _by_chance(rows, numbers, old[timed], new[timed], rule.confidence)
     cases = [
         (old == new, "kept"),
         (status.isna().to_numpy(), "unmeasured"),
         (~timed, "stale"),
         (~rule.differ(limits[0]), "close"),
-        (limits[1] > 1, "stale"),
+        ((limits[1] > 1) & (limits[0] > moved), "stale"),
     ]
     found["verdict"] = np.select(
         [np.asarray(mask, dtype=bool) for mask, _ in cases],
         [verdict for _, verdict in cases],
         default="unclear",
     )
+    return found
+
+
+CLOSE = 1.3
+"""Times of the least of a problem up to which rows tell how far two visits lie apart."""
+
+
+def _by_chance(
+    rows: pd.DataFrame, numbers: np.ndarray, old: np.ndarray, new: np.ndarray, confidence: float
+) -> np.ndarray:
+    """How many times as long as NEW's best an old best may take though nothing changed: as far as
+    similar rows of other problems moved between the sides, beyond what is common to close ones of
+    their problem. A best is the luckiest of many: by ``confidence`` none is beyond this by chance.
+    1 where too few rows were measured twice. ``old``, ``new``: positions of the best rows."""
+    ok = (rows["old_status"] == OK) & (rows["new_status"] == OK)
+    twice = pd.DataFrame({"problem": numbers})[ok.to_numpy(bool) & remeasured(rows)]
+    problem = twice["problem"].to_numpy()
+    before, after = (np.log(rows.loc[twice.index, f"{each}_time_ms"]) for each in ("old", "new"))
+    twice["log"] = (before + after) / 2
+    gap = twice["log"] - least_by(problem, twice["log"].to_numpy())[problem]
+    twice["gap"] = np.log(gap + EQUAL)
+    close = (after - before)[gap <= math.log(CLOSE)].groupby(problem[gap <= math.log(CLOSE)])
+    count = close.transform("count")
+    # Of two, half the difference lies on either side; one alone tells nothing.
+    share = np.sqrt(count / (count - 1).where(count > 1))
+    twice["apart"] = share * (after - before - close.transform("median")).abs()
+    known = twice[twice["apart"].notna()]
+    found = np.ones(len(old))
+    asked = np.isin(old, twice.index) & np.isin(new, twice.index)
+    if len(known) >= FEWEST and asked.any():
+        both = (errors_near(known, twice.loc[each[asked]], "apart") for each in (old, new))
+        sigmas = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(known))
+        found[asked] = np.exp(np.nan_to_num(sigmas * np.hypot(*both)))
     return found
 
 

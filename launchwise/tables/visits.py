@@ -96,7 +96,7 @@ def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     return places.assign(apart=apart.abs(), among=among)[apart.notna()]
 
 
-def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray:
+def errors_near(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray:
     """Standard errors at places, of which :data:`Z95` reach as far as 95 % of the :data:`NEAREST`
     known rows of other problems lay apart (column ``by``); for fewer than :data:`FEWEST` as far as
     all, and at least :data:`DEFAULT_ERROR`. float64, shape (asked,); NaN where there is none."""
@@ -117,8 +117,8 @@ def _errors(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray:
 
 
 def _mean_errors(known: Sequence[pd.DataFrame], asked: pd.DataFrame, by: str) -> np.ndarray:
-    """Geometric mean of :func:`_errors` over GPUs that have any; NaN where none has."""
-    logs = pd.DataFrame([np.log(_errors(each, asked, by)) for each in known])
+    """Geometric mean of :func:`errors_near` over GPUs that have any; NaN where none has."""
+    logs = pd.DataFrame([np.log(errors_near(each, asked, by)) for each in known])
     return np.exp(logs.mean().to_numpy())
 
 
@@ -165,7 +165,7 @@ def say_errors(
     own = places.loc[at].assign(apart=compared["halves"].abs().to_numpy())
     visits = [_revisited(each, spec) for each in (times, *others)]
     # Halves of one visit, of which each has half the rounds, differ less than visits do.
-    least = _errors(own[own["apart"].notna()], own, "apart") / np.sqrt(2)
+    least = errors_near(own[own["apart"].notna()], own, "apart") / np.sqrt(2)
     ratio = np.fmax(least, _visit_errors(own, visits, "apart"))
     ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
     spans = np.log((compared["gain_high"] / compared["gain_low"]).to_numpy()) / 2 / Z95

@@ -145,8 +145,9 @@ class Contests:
         found = [] if folder is None else present(f"{folder}/{study}.pairs.parquet")
         return next(iter(found), None)
 
-    def pairs_before(self, gpu: str, study: str) -> list[str]:
-        return present(f"results/pairs/{gpu}/{study}.parquet")
+    def before(self, gpu: str, study: str, kind: str) -> list[str]:
+        """What was measured before a recheck: ``pairs``, or judged ``times``."""
+        return present(f"results/{kind}/{gpu}/{study}.parquet")
 
     def minutes(self, gpu: str, study: str, attempt: int) -> int:
         """Time limit of a job that compares pairs: what its problems may take, and a start."""

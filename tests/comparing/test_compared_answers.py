@@ -1,6 +1,7 @@
 """Best configurations that went stale, and how both sides were measured."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from compared import SPEC, made_up, with_times
 
@@ -140,3 +141,39 @@ def test_only_rows_that_were_measured_again_count_as_two_measurements():
     # Imported rows have no time stamp: nothing says that they are one measurement.
     unstamped = SWEEP.assign(measured_at="")
     assert remeasured(matched(unstamped, unstamped, SPEC, Rule())).all()
+
+
+def visited(slower, generator, spread=0.05):
+    """The sweep, and another visit of it in which each row lies elsewhere: problems are 30 sizes.
+    ``slower``: how many times as long the best of the first takes then."""
+    sizes = [SWEEP[OWN].assign(n=1000 + 10 * place) for place in range(30)]
+    sweep = pd.concat(sizes, ignore_index=True)
+    factors = np.exp(generator.normal(0, spread, len(sweep)))
+    ok = sweep["status"] == "ok"
+    first = sweep[ok].sort_values("time_ms").drop_duplicates(SPEC.problem_columns).index[:1]
+    factors[first] = slower * factors[first]
+    times = [own * factor for own, factor in zip(sweep["times_ms"], factors, strict=True)]
+    moved = {"time_ms": sweep["time_ms"] * factors, "times_ms": times, "measured_at": "later"}
+    return matched(sweep, sweep.assign(**moved), SPEC, Rule()), sweep.loc[first, "n"].item()
+
+
+def test_what_two_visits_differ_by_makes_no_answer_stale():
+    dice, said = np.random.default_rng(2), []
+    for _ in range(20):
+        rows, _ = visited(1.0, dice)
+        said += best_answers(rows, SPEC, Rule())["verdict"].tolist()
+    # The repeats of each row agree, so an interval of them alone excludes 1.
+    assert said.count("stale") == 0
+    assert said.count("unclear") > 50
+
+
+def test_what_is_slower_than_visits_differ_is_stale_among_them():
+    dice = np.random.default_rng(3)
+    for slower, found in ((2.0, 10), (1.05, 0)):
+        stale = 0
+        for _ in range(10):
+            rows, n = visited(slower, dice)
+            answers = best_answers(rows, SPEC, Rule()).set_index("n")["verdict"]
+            stale += answers[n] == "stale"
+            assert not (answers.drop(n) == "stale").any()
+        assert stale == found
