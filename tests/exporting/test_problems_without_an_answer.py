@@ -27,7 +27,8 @@ FEASIBLE = {**INFEASIBLE, "n": 100}
 def fits_folder(tmp_path_factory):
     """A project with the product of a workload that rules problems out: :data:`RULE`."""
     root = tmp_path_factory.mktemp("project")
-    stencil_project(root, "knn, nearest_size", f'\nconstraints: ["{RULE}"]\n')
+    rules = f'"{RULE}", "100 * order <= gpu_max_threads_per_block"'
+    stencil_project(root, "knn, nearest_size", f"\nconstraints: [{rules}]\n")
     return root
 
 
@@ -82,10 +83,12 @@ def test_recommend_refuses_such_a_problem_in_one_line(fits_folder, monkeypatch, 
 
 
 def test_exports_hold_no_answer_to_such_problems(fits, tmp_path):
-    bare = replace(fits, fastest=fits.fastest.assign(n=8 * fits.fastest["order"] - 1))
     everything = answer_table(fits, "fits")
     assert everything.entries
-    assert answer_table(bare, "fits").entries == ()
+    # Constraints of the problem, and of it on a GPU.
+    for nothing in ({"n": 8 * fits.fastest["order"] - 1}, {"order": 16}):
+        bare = replace(fits, fastest=fits.fastest.assign(**nothing))
+        assert answer_table(bare, "fits").entries == ()
     write_answers(tmp_path, everything)
     plain = json.loads((tmp_path / "fits.json").read_text())
     assert plain["limits"]["conditions"] == [RULE]

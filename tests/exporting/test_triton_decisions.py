@@ -72,11 +72,18 @@ def test_any_drawn_question_has_the_answer_of_recommend(tmp_path):
         f"nine of ten such times are within a factor of 1.3; {table.devices[0].tested.words}"
     )
     assert {*bases} == {"measured", "within", "beyond", "usual", "nearest", "default"}
+    # What is usual may be another function.
+    (rule,), module = table.formulas.usual, tmp_path / "out" / "scaled_sizes.py"
+    cuda = replace(rule, configuration=(("variant", "'cuda'"), *rule.configuration[1:]))
+    formulas = replace(table.formulas, usual=(cuda,))
+    module.write_text(python_module(replace(table, formulas=formulas)))
+    strange = Answers(tmp_path / "out" / "scaled_sizes.json").answer("no card", one.problem)
+    assert strange["why"] == "cuda answers, which is another function: the fallback of the file"
     changed = replace(table.devices[0], between_ms=(0.5, 2.0))
     other = replace(
         table, stored=table.stored.model_copy(update={"devices": (changed, table.devices[1])})
     )
-    (tmp_path / "out" / "scaled_sizes.py").write_text(python_module(other))
+    module.write_text(python_module(other))
     wrong = Answers(tmp_path / "out" / "scaled_sizes.json")
     differ = [one for one in questions if _said(wrong, one) != _said(answers, one)]
     assert {one.kind for one in differ} == {"between"}

@@ -282,3 +282,9 @@ def test_a_compute_capability_without_known_cores_is_refused():
     assert (9, 9) not in CORES_PER_SM
     with pytest.raises(UserError, match=r"new: has compute capability 9\.9, whose cores"):
         described_profile("new", {"new": Datasheet(name="new", figures=figures)}, EFFICIENCY)
+
+
+def test_ceilings_that_nothing_measured_are_below_the_datasheet():
+    known = read_profile(ROOT / REFERENCE_PROFILE).model_dump(exclude={"source", "ceilings"})
+    made = GpuProfile.of_attributes(**known)
+    assert made.ceilings.copy_bandwidth_gbs == pytest.approx(0.9 * known["memory_bandwidth_gbs"])

@@ -213,4 +213,5 @@ def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_pa
     lines = told(import_sweeps([path], "x", *places, devices=devices, columns=columns))
     listed = [line for line in lines if line.startswith("fastest on ")]
     assert len(listed) == 6
+    assert all(": block=64 (" in line for line in listed[:-1])
     assert listed[-1] == "fastest on a4000: 3 more with --json"

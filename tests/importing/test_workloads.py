@@ -139,6 +139,7 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path):
 def test_times_that_cannot_be_are_flagged(tmp_path, scales, bytes_, flagged, why):
     found = imported(tmp_path, caches(tmp_path, scales), bytes_=bytes_)
     assert list(found.flagged) == flagged
+    assert found.studied is (len(scales) - len(flagged) > 1)
     for line, (gpu, said) in zip(told(found), found.flagged.items(), strict=False):
         assert why in said[0]
         provenance = json.loads((tmp_path / f"gpus/{gpu}/blur.provenance.json").read_text())

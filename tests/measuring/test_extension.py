@@ -210,7 +210,7 @@ def test_one_launch_does_not_replace_many(recording):
 def test_rows_of_two_drivers_are_no_sweep(recording):
     other, facts = recording.folder / "other.parquet", read_facts(recording.path)
     write_table(other, recording.rows.assign(driver="2"), measurement_schema(recording.spec), facts)
-    with pytest.raises(UserError, match="driver"):
+    with pytest.raises(UserError, match="driver: differs"):
         gather(recording.kernels, [recording.path, other], None, {}, recording.folder / "both")
 
 

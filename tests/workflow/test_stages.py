@@ -1,10 +1,12 @@
 """What rules ask by their wildcards: files and parameters of sweeps, studies, tests of answers."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from launchwise.experiment.experiment import DOUBTS
 from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import LIKENESS_FACTS, write_profile
@@ -111,6 +113,10 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
         return prior_gpus(experiment, "a", "stencil"), [each["gpu"] for each in extended]
 
     assert asked() == (["h200"], [])
+    doubted = recorded / "stencil.provenance.json"
+    doubted.write_text(json.dumps({DOUBTS: ["too fast"]}))
+    assert asked() == ([], [])
+    doubted.unlink()
     assert asked(known={"mine": str(named)}) == ([], ["mine"])
     write_profile(named.with_name("profile.json"), profile("mine").model_copy(update=arch))
     assert asked(known={"mine": str(named)}) == (["h200"], ["mine"])
@@ -160,6 +166,9 @@ def test_a_study_of_many_folds_takes_every_core(recorded):
     assert (many.studies.processes(STUDY), few.studies.processes(STUDY)) == (CORES, 4)
 
 
+FEW = {"dtype": ["float32"], "order": [2]}
+
+
 def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded):
     gpus = {"a": LIVE, "h200": RECORDED}
     assert [*Stages(gpus=gpus).contests.pairs(STUDY)] == ["a"]
@@ -168,6 +177,11 @@ def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded):
     unpaired = Stages(gpus=gpus, confirm=None)
     assert [*unpaired.contests.pairs(STUDY)] == ["h200"]
     assert (unpaired.contests.compared, unpaired.contests.answers) == ([], {})
+    few, many = (
+        Stages(gpus=gpus, sweeps={"stencil": {"problems": [{**FEW, "n": sizes}]}})
+        for sizes in ([64], [*range(64, 464)])
+    )
+    assert many.contests.minutes("a", STUDY, 1) > 2 * few.contests.minutes("a", STUDY, 1)
 
 
 def test_a_recorded_blind_test_is_read_where_it_lies(recorded):
