@@ -147,7 +147,7 @@ def write_candidates(folder: Path, candidates: pd.DataFrame, spec: Spec, made_fr
 
 def write_said(path: Path, table: pd.DataFrame, facts: Mapping[str, Any]) -> None:
     """Write what one method says (:func:`said`); ``facts`` tell how it was made."""
-    write_table(path, table, said_schema(), facts)
+    write_table(path, table, said_schema(), facts, SAID[1:])
 
 
 def read_learnt(folder: Path, methods: Iterable[str], spec: Spec) -> Learnt:

@@ -35,10 +35,13 @@ def write_table(
     table: pd.DataFrame,
     schema: Schema,
     facts: Mapping[str, Any] | None = None,
+    distinct: Sequence[str] = (),
 ) -> None:
     """Check ``table`` and write it atomically.
 
     ``facts``: JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
+    ``distinct``: real columns of which values hardly repeat: stored by bytes, they take a third
+        less.
     Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
     and rows).
     """
@@ -55,8 +58,12 @@ def write_table(
     }
     text = json.dumps(note, sort_keys=True, allow_nan=False).encode()
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), METADATA_KEY: text})
+    others = [name for name in arrow.schema.names if name not in distinct] if distinct else True
+    how = {"use_dictionary": others, "use_byte_stream_split": list(distinct)}
     with whole_file(path) as scratch:
-        pyarrow.parquet.write_table(arrow, scratch, compression="zstd", write_page_checksum=True)
+        pyarrow.parquet.write_table(
+            arrow, scratch, compression="zstd", write_page_checksum=True, **how
+        )
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pd.DataFrame:
