@@ -10,7 +10,7 @@ from typing import Any
 
 from launchwise.base.expressions import evaluate, inlined, substituted
 from launchwise.workloads.checks.corners import corner_configurations
-from launchwise.workloads.checks.fitting_sizes import Condition, Search, conditions_of, parts
+from launchwise.workloads.checks.fitting_sizes import Condition, conditions_of, fitting, parts
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Configuration, Problem, feasible
@@ -84,7 +84,7 @@ class SmallProblems:
         for text in filter(None, texts):
             whole = inlined(text, self.spec.derived)
             conditions += [Condition.of(each, self.spec.problem, names) for each in parts(whole)]
-        return Search(self.spec.problem, wanted, conditions).nearest()
+        return fitting(self.spec.problem, wanted, conditions)
 
     def size(self, problem: Problem) -> tuple[float, float]:
         """Work items and bytes of a problem."""

@@ -126,7 +126,7 @@ def nearest_problem(
     ``wanted``: a value for every parameter; integers outside their limits are moved into them.
     ``configurations``: configurations that must be feasible for it, such as the baseline.
     """
-    return Search(spec.problem, wanted, conditions_of(spec, configurations)).nearest()
+    return fitting(spec.problem, wanted, conditions_of(spec, configurations))
 
 
 def nearest_problems(
@@ -141,7 +141,7 @@ def nearest_problems(
     for problem in wanted:
         key = tuple(problem[name] for name in read)
         if key not in known:
-            known[key] = Search(spec.problem, problem, conditions).nearest()
+            known[key] = fitting(spec.problem, problem, conditions)
         if (nearest := known[key]) is not None:
             found.append({**problem, **{name: nearest[name] for name in read}})
     return found
@@ -150,8 +150,33 @@ def nearest_problems(
 def nearest_value(spec: SpecFields, name: str, wanted: Value) -> Value | None:
     """The value of a parameter nearest to a wanted one, by constraints that read it alone."""
     alone = {name: spec.problem[name]}
-    found = Search(alone, {name: wanted}, conditions_of(spec, only=name)).nearest()
+    found = fitting(alone, {name: wanted}, conditions_of(spec, only=name))
     return None if found is None else found[name]
+
+
+def fitting(
+    parameters: Mapping[str, ProblemParameter],
+    wanted: Mapping[str, Value],
+    conditions: Sequence[Condition],
+) -> Problem | None:
+    """The nearest problem that meets conditions (see :func:`nearest_problem`). Parameters that none
+    joins are searched apart: ratios of sizes multiply, so the nearest of each are so together."""
+    groups: list[tuple[frozenset[str], list[Condition]]] = [
+        (frozenset([name]), []) for name in parameters
+    ]
+    for one in conditions:
+        own = [group for group in groups if group[0] & one.reads]
+        groups = [group for group in groups if group not in own]
+        names = one.reads.union(*(group[0] for group in own))
+        groups.append((names, [*(each for group in own for each in group[1]), one]))
+    found: Problem = {}
+    for names, its_own in groups:
+        known = {name: value for name, value in wanted.items() if name in names}
+        part = Search(parameters, known, its_own).nearest()
+        if part is None:
+            return None
+        found |= part
+    return {name: found[name] for name in wanted}
 
 
 class _Spent(Exception):
