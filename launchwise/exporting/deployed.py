@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -28,26 +28,11 @@ from launchwise.workloads.space import plain, used
 from launchwise.workloads.spec import Spec
 
 TIME = "time"
-COLUMNS = {"sustained time": "sustained_ms", "energy": "energy_j"}
-UNITS = {"sustained_ms": "ms back to back", "energy_j": "J per run"}
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What an answer takes least of: a column of what runs back to back."""
-
-    name: str
-    column: str
-    within: float  # most loss of time that is allowed, relative to the choice by time
-
-    @classmethod
-    def of(cls, text: str) -> Objective | None:
-        """The objective that settings name; None where time alone decides."""
-        found = re.fullmatch(OBJECTIVE, text)
-        if not found or not found[1]:
-            return None
-        within = math.inf if found[2] is None else float(found[2]) / 100
-        return cls(found[1], COLUMNS[found[1]], within)
+COLUMNS = {
+    "sustained time": ("sustained_ms", "ms back to back"),
+    "energy": ("energy_j", "J per run"),
+}
+"""Objective to a column of what ran back to back, and its unit."""
 
 
 def apart(times: pd.DataFrame) -> dict[str, float]:
@@ -82,60 +67,44 @@ def back_to_back(
 
 def by_objective(stored: Stored, text: str) -> Stored:
     """A table with the choices by an objective of the settings."""
-    asked = Objective.of(text)
-    if asked is None:
+    found = re.fullmatch(OBJECTIVE, text)
+    if not found or not found[1]:
         return stored
-    entries = [_by(asked, one, stored.devices[one.device].apart) for one in stored.entries]
+    within = math.inf if found[2] is None else float(found[2]) / 100
+    entries = [
+        _by(found[1], within, one, stored.devices[one.device].apart) for one in stored.entries
+    ]
     return stored.model_copy(update={"entries": tuple(entries), "objective": text})
 
 
-def _by(asked: Objective, entry: Entry, visits: Mapping[str, float]) -> Entry:
-    values = {one.place: getattr(one, asked.column) for one in entry.ran}
-    known = {one.place: one for one in entry.ran if values[one.place] is not None}
-    if entry.choice not in known or asked.column not in visits:
-        return replace(entry, why=f"{entry.why}; {by_time(asked.name)}")
-    own, error = known[entry.choice], math.exp(visits[asked.column])
-    most_ms = own.time_ms * (1 + asked.within)
-    least = [
-        one
-        for one in known.values()
-        if values[one.place] * error < values[own.place] and one.time_ms <= most_ms
+def _by(name: str, within: float, entry: Entry, visits: Mapping[str, float]) -> Entry:
+    """``within``: most loss of time that is allowed, relative to the choice by time."""
+    column, unit = COLUMNS[name]
+    values = {one.place: float(value) for one in entry.ran if (value := getattr(one, column))}
+    if entry.choice not in values or column not in visits:
+        return replace(entry, why=f"{entry.why}; {by_time(name)}")
+    times = {one.place: one.time_ms for one in entry.ran}
+    own, own_ms, error = values[entry.choice], times[entry.choice], math.exp(visits[column])
+    less = [
+        place
+        for place, value in values.items()
+        if value * error < own and times[place] <= own_ms * (1 + within)
     ]
-    number = f"{len(known)} configurations that ran back to back"
-    if not least:
-        return replace(entry, why=f"{entry.why}; none of {number} surely takes less {asked.name}")
+    number = f"{len(values)} configurations that ran back to back"
+    if not less:
+        return replace(entry, why=f"{entry.why}; none of {number} surely takes less {name}")
     # Of those that cannot be told apart the usual choice, then the one of least time.
-    limit = min(values[one.place] for one in least) * error
-    near = [one for one in least if values[one.place] <= limit]
-    chosen = min(near, key=lambda one: (one.place != entry.usual, one.time_ms, one.place))
-    factor = chosen.time_ms / own.time_ms
-    saved = 100 * (1 - values[chosen.place] / values[own.place])
+    least = min(values[place] for place in less) * error
+    near = [place for place in less if values[place] <= least]
+    chosen = min(near, key=lambda place: (place != entry.usual, times[place], place))
     why = (
-        f"of {number} this takes least {asked.name}: {values[chosen.place]:.3g} "
-        f"{UNITS[asked.column]}, {saved:.0f} % less than the choice by time, at "
-        f"{100 * (factor - 1):+.1f} % of its time alone"
+        f"of {number} this takes least {name}: {values[chosen]:.3g} {unit}, "
+        f"{100 * (1 - values[chosen] / own):.0f} % less than the choice by time, at "
+        f"{100 * (times[chosen] / own_ms - 1):+.1f} % of its time alone"
     )
-    return _replaced(entry, chosen, factor, why)
-
-
-def _replaced(entry: Entry, chosen: Ran, factor: float, why: str) -> Entry:
-    """An entry with another choice, which takes ``factor`` times as long."""
-    others = [one for one in entry.others if one[0] != chosen.place]
-    limits = entry.interval_ms
-    is_usual = chosen.place == entry.usual
-    return replace(
-        entry,
-        choice=chosen.place,
-        time_ms=chosen.time_ms,
-        interval_ms=limits and (limits[0] * factor, limits[1] * factor),
-        gain=1.0 if is_usual else entry.gain and entry.gain / factor,
-        gain_interval=None,
-        improvement=entry.improvement and entry.improvement / factor,
-        improvement_interval=None,
-        alike=None,
-        why=why,
-        others=((entry.choice, entry.time_ms, limits), *others),
-    )
+    others = [one for one in entry.others if one[0] != chosen]
+    before = (entry.choice, entry.time_ms, entry.interval_ms)
+    return replace(entry.choosing(chosen, times[chosen], why), others=(before, *others))
 
 
 def by_time(name: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,6 +80,23 @@ class Entry:
     # is scaled for another problem; 0: it is not.
     scale: int = 0
     ran: tuple[Ran, ...] = ()  # what ran back to back, for other objectives than time
+
+    def choosing(self, choice: int, time_ms: float, why: str) -> Entry:
+        """The same problem with another choice: limits of its time are as wide."""
+        factor = time_ms / self.time_ms if self.time_ms else math.nan
+        limits = self.interval_ms
+        return replace(
+            self,
+            choice=choice,
+            time_ms=time_ms,
+            why=why,
+            alike=None,
+            gain_interval=None,
+            improvement_interval=None,
+            interval_ms=limits and (limits[0] * factor, limits[1] * factor),
+            gain=1.0 if choice == self.usual else self.gain and self.gain / factor,
+            improvement=self.improvement and self.improvement / factor,
+        )
 
     def but_libraries(self, why: str) -> str:
         """A reason, and which libraries are faster."""

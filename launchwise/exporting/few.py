@@ -346,23 +346,15 @@ def limited(weighed: Weighed, step: Step) -> AnswerTable:
 def _entry(entry: Entry, device: int, times: np.ndarray) -> Entry:
     choice = int(np.argmin(times))
     time_ms, first_ms = float(times[choice]), float(times[0])
-    factor = time_ms / entry.time_ms if entry.time_ms else math.nan
     measured = "measured" if entry.basis == MEASURED else "expected"
+    why = f"the fastest of the {len(times)} configurations of this file, as {measured}"
     return replace(
-        entry,
+        entry.choosing(choice, time_ms, why),
         device=device,
-        choice=choice,
         usual=0,
-        time_ms=time_ms,
         gain=first_ms / time_ms if math.isfinite(first_ms) else None,
-        interval_ms=entry.interval_ms
-        and (entry.interval_ms[0] * factor, entry.interval_ms[1] * factor),
-        gain_interval=None,
         improvement=None,
-        improvement_interval=None,
         paired=False,
-        alike=None,
-        why=f"the fastest of the {len(times)} configurations of this file, as {measured}",
         others=(),
         ran=(),
     )
