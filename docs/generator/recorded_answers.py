@@ -221,7 +221,7 @@ def back_to_back() -> dict[str, Any]:
             continue
         sweep = read_table(RECORDED / "h200" / f"{workload}.parquet", measurement_schema(spec))
         visits = visits_apart(judged_times(sweep, pairs, spec)).get("energy_j")
-        rows = relative(pairs[pairs["energy_j"].notna()], spec.problem_columns)
+        rows = relative(pairs, pairs, spec.problem_columns)
         best = rows[with_role(rows, "best")]
         ratio = best["sustained_ms"] / best["time_ms"]
         saved, changed, problems = saved_by_energy(rows, spec.problem_columns)

@@ -236,66 +236,101 @@ FIELDS = [
 
 
 def back_to_back(study: StudyData) -> list[Block]:
-    """A row per GPU and rival that ran back to back beside the fastest; nothing without any."""
-    rows = [row for gpu in study.pairs for row in _of_gpu(study, gpu)]
-    if not rows:
+    """A row per GPU and rival that ran back to back beside the fastest, energy against time of
+    each, and what the choice by energy saves; nothing without any."""
+    listed, panels, said = list[dict[str, Any]](), list[Panel](), list[str]()
+    names, columns = dict[str, None](), study.problem_columns
+    for gpu, pairs in study.pairs.items():
+        rows = relative(pairs, pairs, columns)
+        rivals = {
+            over: rows[with_role(rows, role) & ~with_role(rows, "best")]
+            for over, role in ((USUAL, "usual"), (BASELINE, "baseline"))
+        }
+        if (peers := study.peers.get(gpu)) is not None:
+            beside = relative(peers, pairs, columns)
+            rivals |= {str(name): own for name, own in beside.groupby("peer")}
+        rivals = {over: own for over, own in rivals.items() if len(own) >= FEWEST}
+        listed += [{"gpu": gpu, "over": over, **_ratios(own)} for over, own in rivals.items()]
+        if rivals:
+            names |= dict.fromkeys(rivals)
+            panels.append(Panel(gpu, *_drawn(rivals, [*names], columns)))
+            place = study.table.number(gpu) if study.table else None
+            known = {} if place is None or study.table is None else study.table.devices[place].apart
+            said.append(f"{gpu}: {_saved(rows, columns, known.get('energy_j'))}.")
+    if not listed:
         return []
-    table = table_of("Launches back to back", FIELDS, rows)
-    return [table, Text(LAUNCHES_NOTE, "note"), *fronts(study)]
+    front = Figure(
+        id=f"{study.name}-front",
+        caption="Energy back to back against time alone, relative to the fastest.",
+        alt="Dots: energy against time, one per rival and problem.",
+        panels=panels,
+        keys=[Key(name, theme.colour(at), theme.symbol(at)) for at, name in enumerate(names)],
+        limit=760,
+    )
+    table = table_of("Launches back to back", FIELDS, listed)
+    return [
+        table,
+        Text(LAUNCHES_NOTE, "note"),
+        front,
+        Text(f"{' '.join(said)} {FRONT_NOTE}", "note"),
+    ]
 
 
-def _of_gpu(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
-    pairs, columns = study.pairs[gpu], study.problem_columns
-    ran = pairs[pairs["sustained_ms"].notna()]
-    best = ran[with_role(ran, "best")]
-    rivals = {
-        over: ran[with_role(ran, role) & ~with_role(ran, "best")]
-        for over, role in (("usual choice", "usual"), ("baseline", "baseline"))
-    }
-    peers = study.peers.get(gpu)
-    if peers is not None:
-        known = peers[peers["sustained_ms"].notna()]
-        rivals |= {str(name): own for name, own in known.groupby("peer")}
-    for over, own in rivals.items():
-        both = best.merge(own, on=columns, suffixes=("", "_of_rival"))
-        both = both.dropna(subset=["energy_j", "energy_j_of_rival"])
-        if len(both) >= FEWEST:
-            yield {"gpu": gpu, "over": over, "problems": len(both), **_ratios(both)}
+def relative(rows: pd.DataFrame, pairs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Rows that have an energy, with ``time`` (of a launch alone), ``sustained`` and ``energy``
+    relative to the sweep's fastest in pairs at the same problem, where that has one, too."""
+    best = pairs[with_role(pairs, "best")].drop_duplicates(list(columns))
+    names = {"time": "time_ms", "sustained": "sustained_ms", "energy": "energy_j"}
+    both = rows.merge(
+        best[[*columns, *names.values()]], on=list(columns), suffixes=("", "_of_best")
+    )
+    ratios = {name: both[one] / both[f"{one}_of_best"] for name, one in names.items()}
+    return both.assign(**ratios).dropna(subset=[*names])
 
 
 def _ratios(both: pd.DataFrame) -> dict[str, Any]:
     """Of the fastest and a rival, a row per problem."""
-    alone = both["time_ms_of_rival"] / both["time_ms"]
-    there = both["sustained_ms_of_rival"] / both["sustained_ms"]
-    energy = both["energy_j_of_rival"] / both["energy_j"]
+    alone, there, energy = (both[name] for name in ("time", "sustained", "energy"))
+    own_ms, own_j = both["sustained_ms_of_best"], both["energy_j_of_best"]
     return {
+        "problems": len(both),
         "alone": geometric_mean(alone.to_numpy()),
         "gain": geometric_mean(there.to_numpy()),
         "energy": geometric_mean(energy.to_numpy()),
-        "time": (both["sustained_ms"] / both["time_ms"]).median(),
-        "power_w": (1e3 * both["energy_j"] / both["sustained_ms"]).median(),
-        "energy_j": both["energy_j"].median(),
+        "time": (own_ms / both["time_ms_of_best"]).median(),
+        "power_w": (1e3 * own_j / own_ms).median(),
+        "energy_j": own_j.median(),
         "turned": int(((alone > 1 + EQUAL) & (there < 1 - EQUAL)).sum()),
     }
+
+
+def _drawn(
+    rivals: Mapping[str, pd.DataFrame], names: Sequence[str], columns: Sequence[str]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Dots of each rival over the line of equal ratios, and their axes."""
+    every = pd.concat(rivals.values(), ignore_index=True)
+    traces = [theme.rule((0.5, 50), (0.5, 50), "dot")]
+    for name, own in rivals.items():
+        at = names.index(name)
+        look: dict[str, Any] = {
+            "name": name,
+            "colour_": theme.colour(at),
+            "shape": theme.symbol(at),
+        }
+        look["hover"] = [wording.problem(row, columns) for row in records(own)]
+        template = "%{text}<br>time %{x}, energy %{y}"
+        traces.append(theme.dots(own["time"], own["energy"], **look, template=template))
+    axes = (theme.log_axis(f"{name} / fastest", every[name]) for name in ("time", "energy"))
+    return traces, theme.layout(*axes)
 
 
 LOSS = 0.02  # Of time, at most, of which the text says what it saves
 
 FRONT_NOTE = (
-    "A point is a configuration at a problem, relative to the fastest of the sweep there: on the "
-    "dotted line its energy is as much more as its time. The least of several measured energies "
-    "is partly luck: surely less leaves out what two visits of one configuration differ by."
+    "A point is relative to the fastest of the sweep at a problem; on the dotted line energy grows "
+    "as time does. The least of several measured energies is partly luck: surely less leaves out "
+    "what two visits of one configuration differ by."
 )
-
-
-def relative(ran: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Rows of pairs that have an energy, with ``time`` (of a launch alone) and ``energy`` relative
-    to the sweep's fastest at the same problem."""
-    best = ran[with_role(ran, "best")].drop_duplicates(list(columns))
-    known = best[[*columns, "time_ms", "energy_j"]]
-    both = ran.merge(known, on=list(columns), suffixes=("", "_of_best"))
-    times, energies = (both[name] / both[f"{name}_of_best"] for name in ("time_ms", "energy_j"))
-    return both.assign(time=times, energy=energies)
 
 
 def saved_by_energy(
@@ -310,41 +345,6 @@ def saved_by_energy(
     energy = allowed.groupby(row_numbers(allowed, columns))["energy"].min()
     energy = energy.where(energy < least, 1.0)
     return 1 - geometric_mean(energy.to_numpy()), int((energy < 1).sum()), len(energy)
-
-
-ROLES = {"usual": ("usual choice", theme.BLUE, "circle"), "baseline": (BASELINE, theme.ORANGE, "x")}
-
-
-def fronts(study: StudyData) -> Iterator[Block]:
-    """Energy against time of what ran back to back on each GPU, and what the choice by energy saves
-    at a small loss of time."""
-    columns, panels, said = study.problem_columns, [], []
-    for gpu, pairs in study.pairs.items():
-        rows = relative(pairs[pairs["energy_j"].notna()], columns)
-        if with_role(rows, "best").sum() < FEWEST:
-            continue
-        traces = [theme.rule((0.5, 50), (0.5, 50), "dot")]
-        for role, (name, colour, shape) in ROLES.items():
-            own = rows[with_role(rows, role) & ~with_role(rows, "best")]
-            hover = [wording.problem(row, columns) for row in records(own)]
-            look: dict[str, Any] = {"name": name, "colour_": colour, "shape": shape, "hover": hover}
-            template = "%{text}<br>time %{x}, energy %{y}"
-            traces.append(theme.dots(own["time"], own["energy"], **look, template=template))
-        axes = (theme.log_axis(f"{name} / fastest", rows[name]) for name in ("time", "energy"))
-        panels.append(Panel(gpu, traces, theme.layout(*axes)))
-        place = study.table.number(gpu) if study.table else None
-        known = {} if place is None or study.table is None else study.table.devices[place].apart
-        said.append(f"{gpu}: {_saved(rows, columns, known.get('energy_j'))}.")
-    if panels:
-        yield Figure(
-            id=f"{study.name}-front",
-            caption="Energy back to back against time alone, relative to the fastest.",
-            alt="Dots: energy against time, one per configuration and problem.",
-            panels=panels,
-            keys=[Key(*role) for role in ROLES.values()],
-            limit=760,
-        )
-        yield Text(f"{' '.join(said)} {FRONT_NOTE}", "note")
 
 
 def _saved(rows: pd.DataFrame, columns: Sequence[str], apart: float | None) -> str:
