@@ -118,7 +118,8 @@ def errors_near(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray
 
 def _mean_errors(known: Sequence[pd.DataFrame], asked: pd.DataFrame, by: str) -> np.ndarray:
     """Geometric mean of :func:`errors_near` over GPUs that have any; NaN where none has."""
-    logs = pd.DataFrame([np.log(errors_near(each, asked, by)) for each in known])
+    # Of one array: of several rows pandas would make each column by itself.
+    logs = pd.DataFrame(np.log([errors_near(each, asked, by) for each in known]))
     return np.exp(logs.mean().to_numpy())
 
 
