@@ -66,8 +66,8 @@ def _measured(one: Material) -> list[Entry]:
                 baseline_ms=_known(own.get("time_ms")),
                 least_ms=least_ms(one, row),
                 **{name: _known(gain.get(name)) for name in ("gain", "gain_low", "gain_high")},
-                energy_j=_known(row["energy_j"]),
-                baseline_energy_j=_known(own.get("energy_j")),
+                energy_j=_known(row["swept_j"]),
+                baseline_energy_j=_known(own.get("swept_j")),
             )
         )
     return found
@@ -77,7 +77,7 @@ def _conditions(one: Material, gpu: str) -> pd.DataFrame:
     """Energy of each row of a sweep, with its number."""
     path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
     rows = pd.read_parquet(path, columns=["energy_j"])
-    return rows.assign(gpu=gpu, sweep_row=np.arange(len(rows)))
+    return pd.DataFrame({"gpu": gpu, "sweep_row": rows.index, "swept_j": rows["energy_j"]})
 
 
 def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
