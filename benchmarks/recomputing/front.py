@@ -15,7 +15,8 @@ from recomputing.pages import ShownPage
 INTERVAL_SEED = 0
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE = "oracle"
-RULES = {"best_on_average": "one fixed choice", "nearest_size": "the nearest size's choice"}
+RULES = {"best_on_average": "fixed choice", "nearest_size": "nearest size"}
+TUNE = "tune"
 LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
 
 HARMED, WORTH = 1 / 1.02, 1.05
@@ -43,32 +44,32 @@ def compare(
 
 
 def _lead(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
-    """Numbers of studies, of slices, and of datasheet-only GPUs."""
+    """Numbers of studies, of slices, of GPUs that others measured, and of datasheet-only GPUs."""
     for section, one in page.sentences:
         if section or not one.text.split(" ", 1)[-1].startswith("stud"):
             continue
         profiles = {gpu: each.profiles[gpu] for each in materials for gpu in each.gpus}
         own = [gpu for gpu, profile in profiles.items() if profile.driver]
+        others = len(profiles) - len(own)
         slices = sum(profiles[gpu].sms < profiles[gpu].whole_card_sms for gpu in own)
         described = len({gpu for each in materials for gpu in each.described})
         words = one.text.replace(".", " ").split()
-        for place, value, unit in (
-            ("studies", len(materials), "stud"),
-            ("slices", slices, "slice"),
-            ("datasheet-only GPUs", described, "GPU"),
+        for place, values, unit in (
+            ("studies", [len(materials)], "stud"),
+            ("slices", [slices], "slice"),
+            ("GPUs of others and datasheets", [others, described], "GPU"),
         ):
-            at = next((n for n, word in enumerate(words) if word.startswith(unit)), None)
-            if value or at is not None:
-                table.numbers(place, words[at - 1] if at else "", value)
+            said = [words[n - 1] for n, word in enumerate(words) if n and word.startswith(unit)]
+            table.same(place, said, [str(value) for value in values if value])
         one.seen = True
 
 
-def _pays(interval: Sequence[float], enough: str) -> str:
+def _pays(interval: Sequence[float]) -> str:
     if not interval:
         return "too few problems to tell"
     low, high = interval
     if low >= LEAST_WORTH:
-        return f"tune; {enough}" if enough else "tune"
+        return TUNE
     return "keep the usual choice" if high < LEAST_WORTH else "little to gain"
 
 
@@ -92,11 +93,12 @@ def _worth(one: Material) -> dict[str, Cell] | None:
         column: bootstrap(np.array(own), INTERVAL_SEED) or () for column, own in found.items()
     }
     enough = next(filter(None, (_beside(speeds(name), speeds(rule), rule) for rule in RULES)), "")
-    problems = len(found[BEST])
-    said = f"{problems} problem{'s' * (problems != 1)}, {gpu}{''.join(_libraries(one, gpu))}"
+    problems, verdict = len(found[BEST]), _pays(intervals[BEST])
+    said = [enough] if enough and verdict == TUNE else []
     return {
         **{column: Cell(geometric_mean(own), intervals[column]) for column, own in found.items()},
-        "verdict": Cell(_pays(intervals[BEST], enough), said),
+        "kernel": Cell(one.settings.title, f"{problems} problem{'s' * (problems != 1)}, {gpu}"),
+        "verdict": Cell(verdict, "; ".join([*said, *_libraries(one, gpu)])),
     }
 
 
@@ -108,11 +110,12 @@ def _beside(own: Sequence[float], other: Sequence[float], rule: str) -> str:
     limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED)
     if limits is None or limits[0] > 1:
         return ""
-    return f"{RULES[rule]} is as good" if limits[1] <= 1.02 else f"undecided beside {RULES[rule]}"
+    return f"{RULES[rule]} {'as good' if limits[1] <= 1.02 else 'undecided'}"
 
 
 def _libraries(one: Material, gpu: str) -> Iterator[str]:
-    """Mean ratio of each library's times in pairs, and at how many problems it is faster."""
+    """Mean ratio of the times of each library that is faster somewhere in pairs, and at how many
+    problems it is."""
     rows = one.table(f"peers/{gpu}/{one.name}.parquet")
     if rows is None:
         return
@@ -120,7 +123,8 @@ def _libraries(one: Material, gpu: str) -> Iterator[str]:
         known = rows[(rows["peer"] == name) & rows["speedup"].notna()]
         mean, slower = geometric_mean(known["speedup"].tolist()), (known["speedup_high"] < 1).sum()
         said = name if one.settings.peer_kinds else f"{name} {mean:.2f}"
-        yield f"; best / {said}, slower at {slower} of {len(known)} problems"
+        if slower:
+            yield f"best / {said}, slower at {slower} of {len(known)}"
 
 
 def _speed(one: Material, key: tuple[object, ...]) -> float:
