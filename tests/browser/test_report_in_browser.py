@@ -185,6 +185,11 @@ def test_nothing_sticks_out_on_a_phone(opened, page):
     opened.execute_script("return window.launchwiseDrawAll()")
     script = "return document.documentElement.scrollWidth"
     assert opened.execute_script(script) <= 390
+    # A table that is too wide stands cell below cell: none scrolls sideways.
+    count = "return document.querySelectorAll(arguments[0]).length"
+    assert opened.execute_script(count, ".scroll.wide") == 0
+    assert opened.execute_script(count, ".stacked td:not(.none, [data-title])") == 0
+    assert violations(opened) == []
 
 
 def test_paper_keeps_what_was_asked(front):

@@ -148,15 +148,16 @@ def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
     """What tuning gains and which card is faster; what others measured and blind tests in folds."""
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
-    yield _overview(ours or theirs)
+    yield _overview("Is tuning worth it, and which card is faster?", ours or theirs)
     yield Fold("How gains are counted", [Text(GAIN_NOTE)], "gains")
     if ours and theirs:
-        yield Fold("Measured by others", [_overview(theirs)], "others")
+        table = _overview("Is tuning worth it, by what others measured?", theirs)
+        yield Fold("Measured by others", [table], "others")
     if tests := _blind_tests(studies):
         yield Fold("Blind tests", tests, "blind")
 
 
-def _overview(studies: Sequence[StudyData]) -> Table:
+def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
     """A row per study, below one of all kernels."""
     ratios = {
         (one.over, one.name, one.gpu, one.other): one for one in card_ratios.of_whole_cards(studies)
@@ -209,7 +210,7 @@ def _overview(studies: Sequence[StudyData]) -> Table:
         ),
     ]
     whole = [None] if any(over == card_ratios.ALL for over, *_ in ratios) else []
-    return table_of("Is tuning worth it, and which card is faster?", fields, [*whole, *studies])
+    return table_of(caption, fields, [*whole, *studies])
 
 
 MOST_NAMED = 14  # GPUs that a line names; of more it says how many there are

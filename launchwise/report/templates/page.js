@@ -189,8 +189,38 @@
   // Printing does not wait: draw all figures first.
   if (plots.length) window.addEventListener("load", () => setTimeout(() => ready().catch(() => {}), 500));
 
+  // Headings of a table's columns as the script and its files have them: group, title, unit.
+  const words = (node) => node.textContent.replaceAll("\u202f", "").replace(/\s+/g, " ").trim();
+  const headings = (table) => {
+    const [last, above] = [...table.tHead.rows].reverse();
+    const groups = above ? [...above.cells].flatMap((cell) => Array(cell.colSpan).fill(words(cell))) : [];
+    return [...last.cells].map((cell, place) => {
+      const copy = cell.cloneNode(true);
+      const unit = copy.querySelector(".unit");
+      unit?.remove();
+      const title = [groups[place], words(copy)].filter(Boolean).join(", ");
+      return unit ? `${title} (${words(unit)})`.trim() : title;
+    });
+  };
+  Object.assign(window, { launchwiseWords: words, launchwiseHeadings: headings });
+
+  // On a phone, a table that is too wide shows each row's cells one after the other, with their headings.
+  const phone = window.matchMedia("screen and (max-width: 600px)");
+  const stacked = (region) => {
+    const table = region.querySelector("table");
+    const titles = headings(table);
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, place) => {
+        cell.dataset.title = titles[place];
+        cell.classList.toggle("none", ["", "–"].includes(words(cell)));
+      });
+    }
+    region.classList.add("stacked");
+  };
   // Only elements that scroll need a tab stop.
   const stops = () => document.querySelectorAll(".scroll").forEach((region) => {
+    region.classList.remove("stacked");
+    if (phone.matches && region.scrollWidth > region.clientWidth) stacked(region);
     const wide = region.scrollWidth > region.clientWidth;
     region.classList.toggle("wide", wide);
     if (wide) region.tabIndex = 0;

@@ -117,23 +117,13 @@
 
   // Cells as shown; what stands small below a value has a column of its own.
   // Narrow gaps between thousands are no part of a number.
-  const words = (node) => node.textContent.replaceAll("\u202f", "").replace(/\s+/g, " ").trim();
+  const words = window.launchwiseWords;
+  const headings = window.launchwiseHeadings;
   const parted = (cell) => {
     const copy = cell.cloneNode(true);
     const detail = [...copy.querySelectorAll(".detail")].map((one) => { one.remove(); return words(one); }).join(" ");
     const text = words(copy);
     return [text === "–" ? "" : text, detail];
-  };
-  const headings = (table) => {
-    const [last, above] = [...table.tHead.rows].reverse();
-    const groups = above ? [...above.cells].flatMap((cell) => Array(cell.colSpan).fill(words(cell))) : [];
-    return [...last.cells].map((cell, place) => {
-      const copy = cell.cloneNode(true);
-      const unit = copy.querySelector(".unit");
-      unit?.remove();
-      const title = [groups[place], words(copy)].filter(Boolean).join(", ");
-      return unit ? `${title} (${words(unit)})`.trim() : title;
-    });
   };
   const csv = (table) => {
     const rows = [...table.tBodies].flatMap((body) => [...body.rows].map((row) => [...row.cells].map(parted)));
