@@ -127,9 +127,8 @@
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
   const unanswered = (data, entry) => data.between.includes(entry[BASIS], 2);
-  const offOf = (data, entry) => fromDatasheet(data, entry) ? `, ${data.off}` : "";
   const time = (data, entry, far) => {
-    const off = offOf(data, entry);
+    const off = fromDatasheet(data, entry) ? `, ${data.off}` : "";
     if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${unsure(data, entry, entry[LOW])}${off}.`;
     return fromDatasheet(data, entry) && far === 1 ? sentence(data.words.link) : "Its time is not known.";
   };
@@ -242,7 +241,7 @@
   const fasterLine = (data, entry, context) => {
     const place = element("p", "", "faster");
     place.hidden = true;
-    if (entry[TIME] !== null) {
+    if (entry[LOW] !== null) {
       window.launchwiseFaster = context.faster(entry).then((found) => {
         if (!found) return;
         place.hidden = false;
@@ -250,7 +249,7 @@
         state.set("study", found.study);
         const link = element("a", found.title);
         link.href = `#find?${state}`;
-        place.append(`A faster kernel of the same workload: ${found.words}, ${number(found.time, 4)} ms${offOf(data, entry)} (${found.basis}), by the study “`, link, "”.");
+        place.append(`A faster kernel of the same workload: ${found.words}, ${number(found.time, 4)} ms (${found.basis}), by the study “`, link, "”.");
       }).catch(() => {});
     }
     return place;

@@ -5,7 +5,7 @@
   if (!form) return;
   const box = document.getElementById(`${form.id}-answer`);
   const { first, workloads, root } = page[form.id];
-  const { PROBLEM, BASIS, CHOICE, TIME, look, distance, problemOf } = window.launchwiseLookup;
+  const { PROBLEM, BASIS, CHOICE, TIME, LOW, HIGH, look, distance, problemOf } = window.launchwiseLookup;
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
   // Trees as launchwise/report/front/finder.py writes them. A whole number over a power of ten is the decimal, exactly.
@@ -113,19 +113,19 @@
     }));
   };
 
-  // The fastest answer to this very problem by another study of the same workload.
+  // The fastest answer to this very problem by another study of the same workload: another one, and surely faster.
   const fasterKernel = async (data, entry, problem) => {
     const mine = form.elements.study.value;
     const gpu = form.elements.gpu.value;
+    const own = data.configurations[entry[CHOICE]].words;
     let fastest = null;
     for (const [study, workload] of Object.entries(workloads)) {
       if (study === mine || workload !== workloads[mine]) continue;
       const other = await loadFor(study, gpu);
       const found = broken(other, problem) ? null : look(other, gpu, problem);
-      const time = found?.entry[TIME] ?? null;
-      if (time !== null && time * EQUAL < (fastest?.time ?? entry[TIME])) {
-        fastest = { study, time, title: other.title, words: other.configurations[found.entry[CHOICE]].words, basis: other.bases[found.entry[BASIS]] };
-      }
+      if (!found || found.entry[HIGH] === null || found.entry[HIGH] >= entry[LOW]) continue;
+      const [time, { words }] = [found.entry[TIME], other.configurations[found.entry[CHOICE]]];
+      if (words !== own && time < (fastest?.time ?? Infinity)) fastest = { study, time, title: other.title, words, basis: other.bases[found.entry[BASIS]] };
     }
     return fastest;
   };
