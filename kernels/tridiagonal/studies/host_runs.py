@@ -45,6 +45,13 @@ JUDGED = (
 """What a page says beside judged times."""
 
 
+ANY_VARIANT = (
+    f"Rows of {' and '.join(VARIANTS)} with any m count, candidates of the study or not: the best "
+    "may differ from an observed optimum and from an answer."
+)
+"""What a page says of :func:`host_runs` beside optima of candidates."""
+
+
 def host_runs(
     study: StudyData,
     *,

@@ -66,7 +66,9 @@ def fields(titles: Mapping[str, str]) -> list[Field]:
             _number("neighbours", "found", lambda one: ", ".join(map(str, one.neighbours))),
             _number("accuracy", "mean, range", _accuracy),
             _number("majority class", "mean", lambda one: wording.fixed(one.null, 2)),
-            _number("time lost", "% (mean)", lambda one: wording.fixed(one.loss_percent, 2)),
+            _number(
+                "time lost", "% (geometric mean)", lambda one: wording.fixed(one.loss_percent, 2)
+            ),
             _number("time lost", "% (worst)", lambda one: wording.fixed(one.worst_loss_percent, 2)),
             _number("told at", "% of test sizes", _told),
         ),

@@ -210,7 +210,7 @@ def _table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     fields = [
         field(name, partial(_cell, name=name)) for name in dict.fromkeys(name for *_, name in every)
     ]
-    return by_gpu("Time lost with one value, % (mean)", "tunable", fields, best)
+    return by_gpu("Time lost with one value, % (geometric mean)", "tunable", fields, best)
 
 
 def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
@@ -257,7 +257,7 @@ EVERY = [
     field("tunable", "tunable"),
     field("value", "value"),
     field("problems", "problems", wording.count),
-    field("time lost", "loss_percent", decimals(1), "% (mean)"),
+    field("time lost", "loss_percent", decimals(1), "% (geometric mean)"),
     field("time lost", "worst_loss_percent", decimals(1), "% (worst)"),
 ]
 """Every value of every tunable, with its cost."""

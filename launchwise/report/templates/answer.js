@@ -117,7 +117,7 @@
     if (context.beside === "own") return context.ownSpeed(entry);
     const [place, name] = beside[context.beside];
     const [gain, low, high] = entry.slice(place, place + 3);
-    if (place === GAIN && entry[CHOICE] === entry[USUAL] && !unanswered(data, entry)) return "This is the usual choice.";
+    if (place === GAIN && entry[CHOICE] === entry[USUAL] && !noEntry(data, entry)) return "This is the usual choice.";
     if (gain === null) return `The gain over ${name} is not known.`;
     const how = entry[PAIRED] ? ", measured in pairs" : "";
     const [times, between] = within(gain, low, high, 3, data.percents[entry[BASIS]]);
@@ -126,7 +126,7 @@
     return `${times} times the speed of ${name}${between}${unsure(data, entry, low)}${how}.`;
   };
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
-  const unanswered = (data, entry) => data.between.includes(entry[BASIS], 2);
+  const noEntry = (data, entry) => data.between.includes(entry[BASIS], 2);
   const time = (data, entry, far) => {
     const off = fromDatasheet(data, entry) ? `, ${data.off}` : "";
     if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${unsure(data, entry, entry[LOW])}${off}.`;
@@ -215,7 +215,7 @@
     .map(([, words]) => element("p", `A library beats the fastest measured configuration, in pairs: ${words}.`, "notice"));
   // What is in doubt of the sweep, and whether it touches this answer.
   const doubt = (data, entry, context) => {
-    if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND] || unanswered(data, entry)) return [];
+    if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND] || noEntry(data, entry)) return [];
     const [words, places] = data.doubts[context.gpu];
     const health = `${context.root}health.html#verdicts`;
     if (entry[BASIS] === data.measured && entry[PAIRED] && entry[CHOICE] !== entry[USUAL]) {

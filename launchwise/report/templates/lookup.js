@@ -167,7 +167,7 @@
   };
 
   // Where no entry answers: the usual choice, or the default.
-  const unanswered = (data, number, asked) => {
+  const noEntry = (data, number, asked) => {
     const usual = usualChoice(data, problemOf(data, asked));
     const chosen = usual ? place(data, usual) : data.baseline;
     const entry = [number, asked, data.between[usual ? 2 : 3], chosen, chosen, ...Array(9).fill(null), 0, 0, [], 0, null];
@@ -178,7 +178,7 @@
     const number = data.gpus.indexOf(gpu);
     const own = data.entries.filter((entry) => entry[GPU] === number);
     const listed = own.find((entry) => distance(asked, entry[PROBLEM]) === 1);
-    return listed ? { entry: listed, near: listed, far: 1 } : between(data, own, asked) ?? unanswered(data, number, asked);
+    return listed ? { entry: listed, near: listed, far: 1 } : between(data, own, asked) ?? noEntry(data, number, asked);
   };
 
   window.launchwiseValue = value;

@@ -14,12 +14,13 @@ import pandas as pd
 
 from launchwise.base.robust import FASTER, SLOWER, UNDECIDED
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold
+from launchwise.report.blocks import MISSING, Block, Fold, Text
 from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.tables.rows import DEFAULT_ERROR, Z95
 from launchwise.tables.times import by_sweep
 
+from ..host_runs import ANY_VARIANT
 from .series import CHOICE, SIZE, SOLVERS, RecursionSeries, said_levels
 
 
@@ -68,9 +69,8 @@ def gain_tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
         rows = records(by_cause(case))
         for row in rows:
             row["tied"] = ", ".join(map(wording.count, tied[row[SIZE]])) or MISSING
-        yield Fold(
-            case.title, [table_of(f"Speed-up of recursion by cause, {case.title}", FIELDS, rows)]
-        )
+        table = table_of(f"Speed-up of recursion by cause, {case.title}", FIELDS, rows)
+        yield Fold(case.title, [table, Text(ANY_VARIANT, "note")])
 
 
 def _how(which: str) -> Any:

@@ -161,7 +161,7 @@ def precisions(every: Sequence[SubsystemSeries]) -> dict[tuple[str, str], pd.Dat
 LOST = [
     field("best or tied", "same", unit="sizes", number=True),
     field("in pairs", "sizes", wording.count, "sizes"),
-    field("time lost", "mean_percent", decimals(2), "% (mean)"),
+    field("time lost", "mean_percent", decimals(2), "% (geometric mean)"),
     field("time lost", "worst_percent", decimals(2), "% (worst)"),
     field(f"above {SIGNIFICANT} %", "significant", wording.count, "sizes"),
 ]

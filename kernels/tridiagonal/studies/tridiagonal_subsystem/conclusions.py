@@ -103,8 +103,9 @@ def _solvers(solvers: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> I
     """The paper's m, by who solves stage 2: it does not say whom it had."""
     for title, found in solvers.items():
         said = [
-            f"{name} loses {wording.fixed(_mean_loss(found[f'{solver}_loss']), 1)} % (mean), "
-            f"beyond error at {(~found[f'{solver}_tied']).sum()} of {len(found)} sizes"
+            f"{name} loses {wording.fixed(_mean_loss(found[f'{solver}_loss']), 1)} % "
+            "(geometric mean), beyond error at "
+            f"{(~found[f'{solver}_tied']).sum()} of {len(found)} sizes"
             for solver, name in SOLVERS.items()
         ]
         held = [bool(found[f"{solver}_tied"].all()) for solver in SOLVERS]

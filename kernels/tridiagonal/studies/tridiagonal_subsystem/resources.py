@@ -154,6 +154,6 @@ def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
 
 LOSSES = [
     field("threads per block", "value", wording.count),
-    field("time lost", "loss_percent", decimals(2), "% (mean)"),
+    field("time lost", "loss_percent", decimals(2), "% (geometric mean)"),
     field("time lost", "worst_loss_percent", decimals(2), "% (worst)"),
 ]

@@ -13,13 +13,13 @@ import pandas as pd
 from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold
+from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
 
-from ..host_runs import host_runs, least, ties
+from ..host_runs import ANY_VARIANT, host_runs, least, ties
 from .series import CHOICE, SIZE
 
 SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
@@ -91,4 +91,4 @@ def solver_tables(found: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -
     for title, table in found.items():
         name = names.get(title, title)
         caption = f"The paper's m by solver of stage 2, times of the sweep, {name}"
-        yield Fold(caption, [table_of(caption, fields, table)])
+        yield Fold(caption, [table_of(caption, fields, table), Text(ANY_VARIANT, "note")])
