@@ -135,8 +135,7 @@ def calibrate(
     """
     spec, domain = final.spec, final.domain
     blind = blind_rows(times)
-    swept = {case.key for case in cases_in(final.measured, spec)}
-    asked = [case for case in cases_in(blind, spec) if case.key not in swept]
+    asked = cases_in(blind, spec)
     if len(asked) < FEWEST:
         return None, None
     choices = domain.choices(asked)

@@ -43,7 +43,7 @@ from launchwise.learning.learn import Learning, origin_of
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
-from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
+from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
@@ -67,9 +67,6 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
     rows = rows.drop(columns="status").reset_index(drop=True)
     keys = case_columns(spec)
-    # A problem that was swept since needs no blind test.
-    swept = among(rows, cases_in(rows[~rows["blind"]], spec), spec)
-    rows = rows[~(rows["blind"] & swept)].reset_index(drop=True)
     rows["is_usual"], rows["is_baseline"] = domain.is_usual(rows), domain.is_baseline(rows)
     cases = row_numbers(rows, keys, ordered=True)
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)

@@ -121,7 +121,7 @@ def times_schema(spec: Spec) -> Schema:
             "sweep_row": whole_column(),
         },
         demands=[TIMED_ROWS, reasoned, within, wide],
-        unique=[*spec.key_columns, "blind"],
+        unique=spec.key_columns,
     )
 
 

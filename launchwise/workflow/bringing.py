@@ -20,7 +20,7 @@ from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
 from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
 from launchwise.learning.features import read_domain
-from launchwise.learning.splits import asked_about
+from launchwise.learning.splits import among, asked_about, cases_in
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.measuring.rows import check_one_way
 from launchwise.tables.files import columns_of, read_facts, read_table, write_table
@@ -109,13 +109,24 @@ def write_times(
     target: Path,
     others: Sequence[pd.DataFrame] = (),
 ) -> None:
-    """Write the judged times of a study on one GPU.
+    """Write the judged times of a study on one GPU. A problem of its blind test that was swept
+    since is one of the sweep: it has one row per configuration, and the blind test's rounds.
 
     ``sweep``, ``pairs``: of the GPU; None without pairs.
     ``blind``: sweep and pairs of its recorded blind test; None without one.
     ``others``: judged times of the study's other GPUs, see :func:`judged_times`.
     """
-    tables = [judged_times(sweep[asked_about(study, sweep)], pairs, spec, others=others)]
+    rows = sweep[asked_about(study, sweep)]
+    if blind is not None:
+        swept, (measured, compared) = cases_in(rows, spec), blind
+        later = compared[among(compared, swept, spec)]
+        if pairs is not None:
+            later = later[~among(later, cases_in(pairs, spec), spec)]
+            later = pd.concat([pairs, later], ignore_index=True)
+        pairs = later if len(later) else pairs
+        measured, compared = (each[~among(each, swept, spec)] for each in (measured, compared))
+        blind = measured, compared
+    tables = [judged_times(rows, pairs, spec, others=others)]
     if pairs is not None:
         for row in not_in_sweep(pairs, tables[0], spec)[spec.key_columns].to_dict("records"):
             log.warning("%s: the sweep has no time of %s, which ran in pairs", target, row)

@@ -19,7 +19,6 @@ from launchwise.learning.conformal import FEWEST
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
 from launchwise.learning.merit import FEWEST as FEWEST_OF_A_MEAN
-from launchwise.learning.product import fastest_measured
 from launchwise.learning.splits import cases_in
 from launchwise.tables.times import judged_times
 
@@ -198,18 +197,3 @@ def test_a_tested_problem_that_is_drawn_as_well_is_listed_once(final):
     keys = [(one.device, one.problem) for one in table.entries]
     assert len({*keys}) == len(keys)
     assert {case.gpu for case in known_cases(both) if case.problem == drawn} == {GPU}
-
-
-def test_what_was_swept_since_needs_no_blind_test(final, times):
-    blind = times[GPU][times[GPU]["blind"]]
-    swept = blind.assign(blind=False, time_ms=2 * blind["time_ms"])
-    both = pd.concat([blind, swept], ignore_index=True)
-    found = fastest_measured({GPU: both}, final.domain)
-    assert not found["blind"].any()
-    narrow = replace(final.domain, candidates={"bx": [32]})
-    assert narrow.is_candidate(fastest_measured({GPU: swept}, narrow)).all()
-    assert not narrow.is_candidate(found).all()
-    assert (
-        found["time_ms"].tolist()
-        == fastest_measured({GPU: swept}, final.domain)["time_ms"].tolist()
-    )

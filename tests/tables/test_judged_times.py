@@ -12,6 +12,7 @@ import pytest
 import stencil
 import yaml
 from samples import ROOT
+from studies import study
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
@@ -19,6 +20,7 @@ from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_sch
 from launchwise.tables.rows import DEFAULT_ERROR, fastest_rows, indistinct, row_numbers
 from launchwise.tables.times import (
     JUDGED,
+    PAIRS,
     by_sweep,
     judged_times,
     not_in_sweep,
@@ -26,6 +28,7 @@ from launchwise.tables.times import (
     with_judged_limits,
     with_judged_times,
 )
+from launchwise.workflow.bringing import write_times
 from launchwise.workloads.spec import Spec, load_spec
 
 GAINS = ["gain_low", "gain_high"]
@@ -115,6 +118,26 @@ def recorded(request, stencil_spec):
         compared = pairs[spec.problem_columns].drop_duplicates()
         sweep = sweep.merge(compared, on=spec.problem_columns)
     return Recorded(spec, sweep, pairs, judged_times(sweep, pairs, spec))
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_a_problem_that_was_swept_since_its_blind_test_is_one_of_the_sweep(
+    stencil_spec, tmp_path, is_paired
+):
+    sizes = (200, 300), (300, 345)
+    own, drawn = (stencil.sweep(stencil_spec, each, "card", "float32", 2) for each in sizes)
+    pairs = made_pairs(stencil_spec, own[own["n"] == 200]) if is_paired else None
+    blind, path = (drawn, made_pairs(stencil_spec, drawn)), tmp_path / "times.parquet"
+    write_times(study("stencil"), own, pairs, blind, stencil_spec, path)
+    found = read_table(path, times_schema(stencil_spec))
+    assert not found.duplicated(stencil_spec.key_columns).any()
+    assert found.groupby("n")["blind"].unique().map(list).to_dict() == {
+        200: [False],
+        300: [False],
+        345: [True],
+    }
+    paired = set(found.loc[found["basis"] == PAIRS, "n"])
+    assert paired == ({200, 300, 345} if is_paired else {300, 345})
 
 
 def test_ratios_are_those_of_the_pairs(recorded):
