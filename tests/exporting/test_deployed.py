@@ -11,10 +11,12 @@ from answer_forms import Answering
 from drawn_questions import drawn
 
 from launchwise.experiment.settings import OBJECTIVE
+from launchwise.exporting.building import answer_table
 from launchwise.exporting.deployed import apart, back_to_back, by_objective
 from launchwise.exporting.entries import Ran
+from launchwise.exporting.table import read_answer_table, write_answer_table
 from launchwise.learning.answers import MEASURED
-from launchwise.tables.times import APART
+from launchwise.tables.times import APART, judged_times
 from launchwise.tables.visits import FEWEST
 
 VISITS = math.log(1.1)  # Energies of two visits differ by a tenth
@@ -136,3 +138,30 @@ def test_figures_are_those_of_pairs_and_visits_those_of_two(stencil_spec, sweeps
     assert every[0] == Ran(7, rows["time_ms"].iloc[0], 1.5, None)
     assert {one.energy_j for one in every[1:]} == {0.2}
     assert back_to_back(rows.assign(sustained_ms=np.nan), stencil_spec, int) == {}
+
+
+def test_a_product_keeps_what_ran_and_whoever_reads_it_names_the_objective(
+    final, sweeps, domain, stencil_spec, tmp_path
+):
+    times = {gpu: judged_times(rows, None, stencil_spec) for gpu, rows in sweeps.items()}
+    # The slower a configuration the less it takes.
+    ran = {"energy_j": 1 / times["card"]["time_ms"], "sustained_ms": times["card"]["time_ms"]}
+    times["card"] = times["card"].assign(**ran, energy_j_apart=0.01)
+    table = answer_table(final, "tiles", times=times)
+    by_name = {one.name: one for one in table.devices}
+    assert by_name["card"].apart == {"energy_j": 0.01, "sustained_ms": 0.01}
+    known = [one for one in table.entries if one.ran]
+    assert {table.devices[one.device].name for one in known} == {"card"}
+    for one in known:
+        assert one.choice in {each.place for each in one.ran}
+    path = tmp_path / "tiles.json"
+    write_answer_table(path, table)
+    assert read_answer_table(path, domain).entries == table.entries
+    within = read_answer_table(path, domain, "energy within 10%")
+    lost = [
+        new.time_ms / old.time_ms
+        for old, new in zip(table.entries, within.entries, strict=True)
+        if old.choice != new.choice
+    ]
+    assert len(lost) > 3
+    assert 1 < min(lost) <= max(lost) <= 1.1
