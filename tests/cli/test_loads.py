@@ -105,17 +105,6 @@ def test_a_pattern_has_a_limit_of_time(project, capsys, monkeypatch):
     assert line == "log.txt: takes more than 0.1 s of CPU time to read"
 
 
-def test_a_sweep_that_is_none_says_nothing_of_the_cost(project, capsys, tmp_path):
-    path = project / "results" / "sweeps" / GPU / "stencil.parquet"
-    kept = path.read_bytes() if path.is_file() else None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"PAR1 and no more")
-    (project / "mine.csv").write_text("n,dtype,order\n256,float32,8\n")
-    line = line_of(capsys, "worth", STUDY, "--gpu", GPU, "--load", "mine.csv")
-    assert "stencil.parquet: is not a complete Parquet file" in line
-    path.unlink() if kept is None else path.write_bytes(kept)
-
-
 def test_what_is_asked_of_a_load_must_be_there(project, capsys):
     asked = ("worth", STUDY, "--gpu", GPU)
     assert line_of(capsys, *asked).startswith("worth: --load: name a load: launchwise load FILE")
@@ -125,6 +114,13 @@ def test_what_is_asked_of_a_load_must_be_there(project, capsys):
     (project / "other.csv").write_text(f"workload,n,dtype\n{SAXPY.name},256,float32\n")
     line = line_of(capsys, *asked, "--load", "other.csv")
     assert line == "other.csv:2: workload: is of saxpy, not of stencil"
+    path = project / "results" / "sweeps" / GPU / "stencil.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1 and no more")
+    (project / "other.csv").write_text("n,dtype,order\n256,float32,8\n")
+    line = line_of(capsys, *asked, "--load", "other.csv")
+    assert "stencil.parquet: is not a complete Parquet file" in line
+    path.unlink()
 
 
 def test_what_measures_or_chooses_by_time_refuses_another_objective(project, capsys):

@@ -101,19 +101,14 @@ def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged
 
 
 def test_the_first_of_few_builds_is_the_one_for_all_problems(weighed):
+    def alone(own):
+        ms = {at: np.minimum(one.of(own), LOST * one.best_ms) for at, one in weighed.times.items()}
+        return sum(weighed.weights[at] @ np.nan_to_num(each) for at, each in ms.items())
+
     for step in weighed.steps([2, 3, 4]):
-        alone = [
-            sum(
-                weighed.weights[at] @ np.nan_to_num(np.minimum(one.of(own), LOST * one.best_ms))
-                for at, one in weighed.times.items()
-            )
-            for own in weighed.builds()
-            if own[0] in step.places
-        ]
-        first = next(own for own in weighed.builds() if own[0] == step.places[0])
         kept = [own for own in weighed.builds() if own[0] in step.places]
         assert len(kept) == step.count
-        assert alone[kept.index(first)] == min(alone)
+        assert step.places[0] == min(kept, key=alone)[0]
 
 
 def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
@@ -126,26 +121,19 @@ def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
 
 
 def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
-    table, limits = scaled_table(scaled_spec(tmp_path / "scaled")), (1.2, 1.6)
+    table = scaled_table(scaled_spec(tmp_path / "scaled"))
+    names = ("time_ms", "gain", "gain_interval", "improvement", "basis")
     parts = [
-        # Launches, time, gain, its limits, improvement, basis
+        # Launches, then the names.
         (4, 1.0, 1.5, None, 0.9, MEASURED),
         (3, 2.0, 1.2, (1.1, 1.3), 2.0, MEASURED),
-        (2, 3.0, 1.4, limits, None, "within"),
+        (2, 3.0, 1.4, (1.2, 1.6), None, "within"),
         (1, 4.0, 1.1, (1.0, 1.3), None, "within"),
         (9, None, None, None, None, "within"),
     ]
     entries = [
-        replace(
-            table.entries[0],
-            problem=(1, 1 + at, "float32"),
-            time_ms=ms,
-            gain=gain,
-            gain_interval=ends,
-            improvement=more,
-            basis=basis,
-        )
-        for at, (_, ms, gain, ends, more, basis) in enumerate(parts)
+        replace(table.entries[0], problem=(1, n, "float32"), **dict(zip(names, part, strict=True)))
+        for n, (_, *part) in enumerate(parts, 1)
     ]
     counts = {one.problem: part[0] for one, part in zip(entries, parts, strict=True)}
     found = worth(changed(table, entries=tuple(entries)), "big", counts, 0.0125)

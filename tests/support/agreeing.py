@@ -108,13 +108,8 @@ class Planted:
 
         every = {"python", "c++", "json"}
         assert wrong(made) == set()
-        slower = [
-            one if one.time_ms is None else replace(one, time_ms=2 * one.time_ms)
-            for one in made.entries
-        ]
+        slower = [replace(one, time_ms=one.time_ms and 2 * one.time_ms) for one in made.entries]
         assert (w := wrong(changed(made, entries=tuple(slower)))) == every, w
-        wider = [replace(one, between_ms=(0.1, 10.0)) for one in made.devices]
-        assert (w := wrong(changed(made, devices=tuple(wider)))) == every, w
         contrary = [
             one
             if one.judge is None
@@ -122,11 +117,6 @@ class Planted:
             for one in made.devices
         ]
         assert (w := wrong(changed(made, devices=tuple(contrary)))) == every, w
-        unscaled = [replace(one, scale=0) for one in made.entries]
-        assert (w := wrong(changed(made, entries=tuple(unscaled)))) == every, w
-        rules = [replace(rule, conditions=("1 == 2",)) for rule in made.formulas.usual]
-        formulas = replace(made.formulas, usual=tuple(rules))
-        assert (w := wrong(replace(made, formulas=formulas))) == every, w
         shapes = {
             name: tuple(replace(one, grid=("7", "7", "7")) for one in kernels)
             for name, kernels in made.formulas.launches.items()
