@@ -39,7 +39,7 @@ from launchwise.workloads.spec import load_spec
 
 COMMAND, WORTH, EXPORT = "load", "worth", "export"
 LOADS = Path("loads")
-READING_S = 10.0  # Most CPU time that a log takes, s: patterns can take for ever
+READING_S = 6.0  # Most CPU time that a log takes, s: patterns can take for ever
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
