@@ -86,7 +86,8 @@ class Planted:
         table = changed(made, devices=tuple(devices), entries=(*entries, *far), least_gain=1.02)
         even = [replace(rule, conditions=("n % 2 == 0",)) for rule in made.formulas.usual]
         follows = (("by", "4 if n > 300 else 2"),)
-        formulas = replace(made.formulas, usual=tuple(even), follows=follows)
+        fits = {**made.formulas.fits, "block3d": ("n % 3 > 0",)}
+        formulas = replace(made.formulas, usual=tuple(even), follows=follows, fits=fits)
         table = replace(table, formulas=formulas)
         questions = drawn(table, 500, np.random.default_rng(5))
         questions += [replace(one, problem={**one.problem, "n": 999}) for one in questions[:60]]
