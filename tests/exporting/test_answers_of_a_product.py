@@ -78,6 +78,8 @@ def test_what_cannot_be_told_apart_is_answered_by_what_is_usual(final, sweeps):
 
     times = {gpu: judged_times(flat(rows), None, final.spec) for gpu, rows in sweeps.items()}
     equal = replace(final, fastest=fastest_measured(times, domain))
+    narrow = replace(domain, candidates={"bx": [32]})
+    assert narrow.is_candidate(fastest_measured(times, narrow)).all()
     for found in answers(equal, [Case("card", problem(n)) for n in SIZES]):
         assert found.suggestions[0].configuration == found.usual
         assert found.why.startswith(f"the usual choice: {(found.alike or 0) - 1} measured ones")
