@@ -184,7 +184,9 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
     and with what these reach.
 
     A device with too few such problems has the stretch of all
-    (:func:`launchwise.learning.conformal.calibration`). ``blind``: see :func:`asked_again`.
+    (:func:`launchwise.learning.conformal.calibration`). A test is one visit, and the next one meets
+    another level of host and power: times of all tested devices have the widest limits of any test.
+    ``blind``: see :func:`asked_again`.
     """
     found = asked_again(table, blind, final)
     within = found[found["outside"] == 1]
@@ -199,7 +201,14 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
                 tested=_tested(own["fraction"].dropna()),
             )
         )
-    return replace(table, stored=table.stored.model_copy(update={"devices": tuple(devices)}))
+    visits = [one.between_ms for one in devices if one.tested and one.between_ms]
+    widest = max(visits, key=lambda ends: ends[1] / ends[0], default=None)
+    known = (one.tested and one.between_ms for one in devices)
+    said = [
+        replace(one, between_ms=widest) if is_tested else one
+        for one, is_tested in zip(devices, known, strict=True)
+    ]
+    return replace(table, stored=table.stored.model_copy(update={"devices": tuple(said)}))
 
 
 def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.DataFrame:

@@ -414,6 +414,8 @@ class AnswerTable:
         }
 
 
+UNLISTED_GPU = "files and the page do not list this GPU: they have the usual choice"
+
 _INSIDE = ("choice", "usual", "others", "ran")
 """What an entry holds by places, or for the report alone."""
 
@@ -421,15 +423,16 @@ _INSIDE = ("choice", "usual", "others", "ran")
 def answer_of(
     table: AnswerTable, final: Final, case: Case, top: int, least_gain: float | None
 ) -> Answer:
-    """The answer of a product: the table's, on a GPU that it does not know the model's. Further
-    suggestions are the model's.
+    """The answer of a product: the table's, on a GPU that it does not know the model's, which says
+    that no other door has it. Further suggestions are the model's.
 
     ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
     of the table.
     """
     least = least_gain or table.stored.least_gain
     if table.number(case.gpu) is None:
-        return answers(final, [case], top, least)[0]
+        found = answers(final, [case], top, least)[0]
+        return replace(found, why=f"{found.why}; {UNLISTED_GPU}")
     found = table.answer(case.gpu, case.problem, least)
     first = found.suggestions[0]
     more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []

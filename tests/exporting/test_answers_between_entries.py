@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from agreeing import changed
-from exported import GPUS, problem
+from exported import GPUS, UNKNOWN, problem
 
 from launchwise.base import work
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.few import times_of
-from launchwise.exporting.table import answer_of
+from launchwise.exporting.table import UNLISTED_GPU, answer_of
 from launchwise.exporting.worth import worth
 from launchwise.learning.answers import MEASURED, NEW_GPU
 from launchwise.learning.splits import Case
@@ -74,6 +74,11 @@ def test_the_command_has_no_other_answer_than_files_where_no_entry_answers(final
     assert found == bare.answer("card", asked)
     assert (found.basis, found.suggestions[0].expected_ms) == ("usual", None)
     assert found.suggestions[0].configuration == found.usual
+    listed = tuple(one for one in table.entries if one.device < len(GPUS))
+    bare = changed(table, devices=table.devices[: len(GPUS)], entries=listed)
+    for one, is_listed in ((table, True), (bare, False)):
+        told = answer_of(one, final, Case(UNKNOWN, problem(256)), 1, None).why
+        assert told.endswith(UNLISTED_GPU) is not is_listed
 
 
 def test_more_gain_may_be_asked_for_than_the_table_does(limited):

@@ -113,6 +113,12 @@ def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, ti
     beyond = made.answer(GPU, {**asked, "n": 4 * max(known)})
     assert beyond.outside > 1
     assert own.tested.words not in beyond.why
+    # Another visit's level is what times of both may meet.
+    second = [replace(one, device=1) for one in plain.entries if one.blind]
+    visits = pd.concat([blind, blind.assign(gpu=OTHER, time_ms=1.5 * blind["time_ms"])])
+    both = held(changed(plain, entries=(*plain.entries, *second)), visits, final).devices
+    assert both[0].between_ms == both[1].between_ms
+    assert both[0].between_ms[1] > 1.3 > own.between_ms[1]
     apart = [
         replace(one, problem=(one.problem[0] + 2000, *one.problem[1:]))
         for one in plain.entries
