@@ -15,9 +15,9 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import fastest_of_sweep, with_role
 from launchwise.tables.rows import (
     OF_ROUNDS,
+    UNTOLD,
     fastest_rows,
     is_baseline,
-    least_by,
     row_numbers,
     surest,
 )
@@ -148,13 +148,17 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction`` = best time of its problem over its own time. Returns
-    ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms``, ``fraction``; rows as in
-    :attr:`StudyData.measured`."""
+    """Every measured row with ``fraction`` = time of its problem's fastest, as :func:`winners`
+    names it, over its own; at most 1, and 1 where the row tells nothing
+    (:data:`launchwise.tables.rows.UNTOLD`). The least of all times has the luck of its error.
+    Returns ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms``, ``fraction``;
+    rows as in :attr:`StudyData.measured`."""
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "is_usual", "time_ms"]]
-    cases, times = cases_of(study), rows["time_ms"].to_numpy()
-    return rows.assign(fraction=least_by(cases, times)[cases] / times)
+    best_ms = rows[key].merge(winners(study)[[*key, "best_ms"]], how="left")["best_ms"].to_numpy()
+    fraction = np.minimum(best_ms / rows["time_ms"].to_numpy(), 1.0)
+    untold = (study.measured["error"] >= UNTOLD).to_numpy()
+    return rows.assign(fraction=np.where(untold, 1.0, fraction))
 
 
 @remembered

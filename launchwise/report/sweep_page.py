@@ -164,8 +164,8 @@ def _tunables(spec: Spec, rows: pd.DataFrame, profile: GpuProfile) -> Iterator[B
     if found := losses(with_fractions(rows, spec, ["ok"]), spec, profile):
         yield Text(
             "Time that is lost over the best where a tunable has this value and all others are "
-            "tuned, at the problems where it was tried with all other settings of the fastest, or "
-            "cannot be."
+            "tuned, at the problems where two values were tried with all other settings of the "
+            "fastest, or cannot be."
         )
         yield table_of("One value fixed, all others free", EVERY, found)
 

@@ -72,6 +72,10 @@ DEFAULT_ERROR = 0.005
 
 Z95 = 1.96  # Standard errors in half a 95 % interval
 
+UNTOLD = 1.0
+"""Least standard error of a time that tells nothing, as its repeats disagree: it is not among the
+fastest, and nothing is lost by it that can be told."""
+
 OF_ROUNDS = ("rounds_low_ms", "rounds_high_ms")
 """Columns of what single rounds of pairs say of a time."""
 
@@ -120,7 +124,8 @@ def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """Whether each row cannot be told apart from the fastest of its group: bool, shape (rows,).
 
     The fastest is the row that is most surely fast (:func:`surest`). A row that is slower than it
-    by more than :data:`Z95` errors of their difference is not, nor one that :func:`lost`.
+    by more than :data:`Z95` errors of their difference is not, nor one that :func:`lost`, nor one
+    that tells nothing (:data:`UNTOLD`) beside others.
 
     ``rows``: ``time_ms``, ``error`` and, if known, :data:`OF_ROUNDS`. ``groups``: int64 from 0,
         shape (rows,).
@@ -142,7 +147,8 @@ def _beside_the_surest(rows: pd.DataFrame, groups: np.ndarray) -> tuple[np.ndarr
     sure = _place_of_least(np.where(beaten, np.inf, logs + Z95 * errors), groups)
     reference = sure[groups]
     near = logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference])
-    return np.asarray(near & ~beaten), sure
+    tells = (errors < UNTOLD) | (np.arange(len(rows)) == reference)
+    return np.asarray(near & tells & ~beaten), sure
 
 
 def lost(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.robust import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.tables.measurements import RATIOS, in_turn
-from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, Z95
+from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, UNTOLD, Z95
 from launchwise.tables.schema import (
     POSITIVE,
     TIMED_ROWS,
@@ -146,7 +147,8 @@ def judged_times(
     both, at similar times and as far from the fastest, in other problems. The error of a paired
     ratio is what two visits of pairs show, and at least what halves of one do. Where too few were
     measured twice, the geometric mean with the errors of ``others`` counts; without any
-    :data:`DEFAULT_ERROR` and the repeats'.
+    :data:`DEFAULT_ERROR` and the repeats'. Of a row that was disturbed (:func:`_disturbed`) and not
+    measured again the error is at least :data:`launchwise.tables.rows.UNTOLD`.
 
     ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
     ``pairs``: pairs of the same GPU; None without any.
@@ -154,7 +156,10 @@ def judged_times(
     ``others``: judged times of the study's other sweeps.
     Returns a table as :func:`times_schema` declares it.
     """
-    swept_ms = _swept_ms(sweep, pairs, spec)
+    swept_ms, disturbed = sweep["time_ms"].to_numpy(dtype=float), _disturbed(sweep)
+    earlier_ms = _earlier_ms(sweep, pairs, spec)
+    # A row that was disturbed yields to the earlier one.
+    swept_ms = np.where(disturbed & ~np.isnan(earlier_ms), earlier_ms, swept_ms)
     found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
     found["time_ms"] = swept_ms
     found[["time_low_ms", "time_high_ms", *OF_ROUNDS]] = np.nan
@@ -175,21 +180,36 @@ def judged_times(
     found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
     compared = None if pairs is None else _take_over(found, pairs, spec)
     say_errors(found, compared, spec, others)
+    alone = disturbed & np.isnan(earlier_ms) & ~np.isnan(swept_ms)
+    found.loc[alone, "error"] = np.fmax(found.loc[alone, "error"], UNTOLD)
+    reach = np.exp(Z95 * found.loc[alone, "error"])
+    found.loc[alone, "time_low_ms"] = found.loc[alone, "time_ms"] / reach
+    found.loc[alone, "time_high_ms"] = found.loc[alone, "time_ms"] * reach
     return found.astype({"basis": found["status"].dtype})
 
 
 DISTURBED = 0.1
-"""Relative error of the median of its repeats above which a row yields to the earlier one of its
-configuration that chose the entrants of pairs, where there is one."""
+"""Relative error of the median of its repeats above which any row was disturbed."""
 
 
-def _swept_ms(sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> np.ndarray:
-    swept_ms, keys = sweep["time_ms"].to_numpy(dtype=float), _keys(spec)
+def _disturbed(sweep: pd.DataFrame) -> np.ndarray:
+    """Whether the repeats of each row disagree by more than :data:`DISTURBED`, or far more than
+    those of the sweep's others do (outside the Tukey filter of logarithms): bool, shape (rows,)."""
+    errors = sweep["relative_error"]
+    logs = np.log(errors.where(errors > 0)).to_numpy(dtype=float)
+    known, limit = logs[np.isfinite(logs)], np.log(DISTURBED)
+    if len(known) >= MIN_SAMPLE_SIZE:
+        limit = min(limit, quartile_fences(known)[1])
+    return np.asarray(logs > limit)
+
+
+def _earlier_ms(sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> np.ndarray:
+    """Time of the row of each configuration that chose the entrants of pairs, NaN without one."""
     if pairs is None:
-        return swept_ms
-    earlier = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
-    disturbed = (sweep["relative_error"] > DISTURBED).to_numpy() & earlier.notna().to_numpy()
-    return np.where(disturbed, earlier, swept_ms)
+        return np.full(len(sweep), np.nan)
+    keys = _keys(spec)
+    found = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
+    return found.to_numpy(dtype=float)
 
 
 def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """Errors between visits: how far measurements of one configuration lie apart, and ratios of two.
 
 Learnt from what was measured more than once: by a sweep and in pairs, in two visits of pairs, in
-both halves of one. They err alike where times and distances from the fastest are alike.
+both halves of one. They err alike where the least times of problems are alike, and distances from
+these: small systems err by what is none of large ones.
 """
 
 from __future__ import annotations
@@ -55,12 +56,14 @@ def by_rounds(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
 
 
 def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Logarithms of the sweep's times and of their distances from the least of the problem (what is
-    near it repeats better on any GPU), and numbers of problems; by the rows of ``timed``."""
+    """Logarithms of the sweep's times, of the least of the problem, and of their distances from it
+    (what is near it repeats better on any GPU), and numbers of problems; by the rows of
+    ``timed``."""
     problems = row_numbers(timed, [*spec.problem_columns, "blind"])
     logs = np.log(timed["sweep_ms"])
-    gaps = np.log(logs - logs.groupby(problems).transform("min") + EQUAL)
-    return pd.DataFrame({"log": logs, "gap": gaps, "problem": problems})
+    least = logs.groupby(problems).transform("min")
+    gaps = np.log(logs - least + EQUAL)
+    return pd.DataFrame({"log": logs, "least": least, "gap": gaps, "problem": problems})
 
 
 def _near(times_ms: pd.Series, problems: pd.Series) -> pd.Series:
@@ -105,7 +108,7 @@ def errors_near(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray
     if known.empty or asked.empty:
         return np.full(len(asked), np.nan)
     count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
-    near = KDTree(known[["log", "gap"]]).query(asked[["log", "gap"]], k=count)[1]
+    near = KDTree(known[["least", "gap"]]).query(asked[["least", "gap"]], k=count)[1]
     near = near.reshape(len(asked), count)
     apart = known[by].to_numpy()[near]
     apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
@@ -142,7 +145,7 @@ def say_errors(
     ``compared``: of configurations that ran in pairs: ``row`` in ``times``, ratios, ``halves``.
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
-    siblings = twice.drop(columns="gap").sort_values("log")
+    siblings = twice.drop(columns=["gap", "least"]).sort_values("log")
     known = [twice]
     if twice["problem"].nunique() < FEWEST:
         known += _apart_from(_twice(each, spec) for each in others)

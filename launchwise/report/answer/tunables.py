@@ -20,7 +20,7 @@ from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import is_baseline, least_by, row_numbers
+from launchwise.tables.rows import UNTOLD, is_baseline, least_by, row_numbers
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -39,8 +39,9 @@ def with_fractions(
     rows: pd.DataFrame, spec: Spec, statuses: Collection[str] = MEASURED
 ) -> pd.DataFrame:
     """Rows of one GPU with ``fraction``, the best time of the problem over the row's: NaN where the
-    row has another status than ``statuses``."""
-    times = rows["time_ms"].where(rows["status"].isin(statuses))
+    row has another status than ``statuses``, or tells nothing."""
+    errors = pd.Series(rows.get("error", np.nan), rows.index)
+    times = rows["time_ms"].where(rows["status"].isin(statuses) & ~(errors >= UNTOLD))
     best = times.groupby(row_numbers(rows, spec.problem_columns)).transform("min")
     return rows.assign(fraction=best / times)
 
