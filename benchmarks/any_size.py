@@ -3,7 +3,7 @@
     python benchmarks/any_size.py benchmarks/results/any_size.json
 
 The problems were drawn from the ranges that studies declare, of sizes that no sweep has, and every
-candidate was measured, on an H200. They lie where no other stage reads them
+candidate was measured, on an H200. Nothing learns from them
 (``data/recorded/<gpu>/blind/drawn``). Products and tables are those of ``results/``.
 """
 

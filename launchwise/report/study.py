@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 OF_GPUS = (
     *("profiles", "sweeps", "counters", "pairs", "peers"),
-    *("blind", "scores", "tested"),
+    *("blind", "drawn", "scores", "tested"),
 )
 """Fields of a study that map a GPU to something."""
 
@@ -68,6 +68,7 @@ class StudyData:
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)  # to why, no part uses them
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of blind tests
+    drawn: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of later ones
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # the same by problem
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
     frozen: Sequence[str] = ()  # GPUs whose frozen answers are not measured yet

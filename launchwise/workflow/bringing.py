@@ -63,11 +63,13 @@ def bring(
                 table = peers_beside_usual(table, same, spec, rules, tolerance)
             _write(file, table, peers_schema(spec))
         blind = {}
-        for gpu, test in study.blind.items():
+        # Those that give judged times, too, come last.
+        for gpu, test in (*study.drawn.items(), *study.blind.items()):
             measured = read_table(test.sweep, measurement_schema(spec))
             compared = read_table(test.pairs, pairs_schema(spec))
             write_score(gpu, test, measured, compared, folder, study.question, profiles[gpu])
-            blind[gpu] = measured, compared
+            if gpu in study.blind:
+                blind[gpu] = measured, compared
         asked = Study.model_validate(study.entry)
         own = {gpu: sweeps[gpu][asked_about(asked, sweeps[gpu])] for gpu in pairs}
         known = {gpu: judged_times(rows, pairs[gpu], spec) for gpu, rows in own.items()}

@@ -44,6 +44,7 @@ class RecordedStudy(Strict):
     peers: dict[str, Copied]
     times: dict[str, Path]  # where judged times go, of GPUs that have a sweep
     blind: dict[str, BlindTest]
+    drawn: dict[str, BlindTest]  # the later ones, of which only scores are read
 
 
 class RecordedWorkload(Strict):
@@ -59,7 +60,7 @@ class RecordedWorkload(Strict):
 
     def _blind(self) -> Iterator[tuple[str, BlindTest]]:
         for study in self.studies.values():
-            yield from study.blind.items()
+            yield from (*study.blind.items(), *study.drawn.items())
 
     def sources(self) -> list[str]:
         """Recorded files."""
@@ -80,6 +81,9 @@ class RecordedWorkload(Strict):
 
 BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
 """Files of a blind test that can be recorded."""
+
+DRAWN = "drawn/"
+"""Folder, among recorded blind tests, of later ones whose problems no sweep has."""
 
 
 class Contests:
@@ -198,7 +202,8 @@ class Contests:
         return {"gpu": "|".join(gpus) or "(?!)", "study": pattern(self._values.blind)}
 
     def blind_files(self, gpu: str, study: str) -> dict[str, str]:
-        """Files of a blind test (:class:`launchwise.workflow.contests.BlindTest`)."""
+        """Files of a blind test (:class:`launchwise.workflow.contests.BlindTest`). ``study``: its
+        name, after :data:`DRAWN` for a later one."""
         kinds = zip(("frozen", "sweep", "pairs"), BLIND_FILES, strict=True)
         scores = {"rows": "csv", "summary": "json"}
         return {
@@ -212,7 +217,7 @@ class Contests:
     def has_blind_test(self, gpu: str, study: str) -> bool:
         """Whether a blind test of the study on a GPU was recorded, or measured by this run."""
         pairs = self.blind_file(gpu, study, "pairs.parquet")
-        return study in self._values.blind and Path(pairs).is_file()
+        return study.removeprefix(DRAWN) in self._values.blind and Path(pairs).is_file()
 
     def blind_method(self, study: str) -> Plain:
         """How a blind test measures: every candidate of its problems, no energy and no drift.
@@ -228,16 +233,16 @@ class Contests:
         """GPU to the score of its blind test; a live GPU is there only if it was tested."""
         return {
             gpu: f"results/blind/{gpu}/{study}.score.{ending}"
-            for gpu in self._experiment.tested_blindly(study)
+            for gpu in self._experiment.tested_blindly(study.removeprefix(DRAWN))
             if self.has_blind_test(gpu, study)
         }
 
     def frozen(self, study: str) -> list[str]:
-        """GPUs whose frozen answers are not measured yet."""
+        """GPUs whose frozen answers are not measured yet, nor any later ones."""
         return [
             gpu
             for gpu in self._experiment.tested_blindly(study)
-            if not self.has_blind_test(gpu, study)
+            if not any(self.has_blind_test(gpu, one) for one in (study, DRAWN + study))
             and Path(self.blind_file(gpu, study, "frozen.json")).is_file()
         ]
 
@@ -289,7 +294,11 @@ def _of_study(study: str, values: Values, studies: Studies, contests: Contests) 
         }
 
     times = zip(studies.gpus(study), studies.times(study), strict=True)
-    scored = [gpu for gpu in contests.scores(study, "json") if gpu in recorded]
+
+    def tests(name: str) -> dict[str, BlindTest]:
+        gpus = [gpu for gpu in contests.scores(name, "json") if gpu in recorded]
+        return {gpu: BlindTest(**contests.blind_files(gpu, name)) for gpu in gpus}
+
     return RecordedStudy(
         entry=values.without_models[study],
         question=studies.question(study),
@@ -297,5 +306,6 @@ def _of_study(study: str, values: Values, studies: Studies, contests: Contests) 
         pairs=copied("pairs", contests.pairs(study)),
         peers=copied("peers", contests.peers(study)),
         times={gpu: Path(path) for gpu, path in times if gpu in recorded},
-        blind={gpu: BlindTest(**contests.blind_files(gpu, study)) for gpu in scored},
+        blind=tests(study),
+        drawn=tests(DRAWN + study),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.workflow.contests import Contests
+from launchwise.workflow.contests import DRAWN, Contests
 from launchwise.workflow.plan import project_file, published_tables, section_sources
 from launchwise.workflow.studies import Plain, Studies, Values
 from launchwise.workflow.sweeps import Sweeps
@@ -155,6 +155,7 @@ class Reported:
             "pairs": contests.pairs(study),
             "peers": contests.peers(study),
             "blind": contests.scores(study, "json"),
+            "drawn": contests.scores(DRAWN + study, "json"),
             "scores": contests.scores(study, "csv"),
             "frozen": contests.frozen(study),
             "answers": f"results/lookup/{study}.json",

@@ -73,6 +73,16 @@ def test_the_answer_of_a_study_has_its_result():
     assert other == ["other", *["–"] * 8, "40", "0.910", "–", "–"]
 
 
+def test_a_later_test_has_a_line_of_its_own_and_stands_in_for_one_that_was_not_measured():
+    later = {**SCORE, "problems": 14, "fraction_geometric_mean": 0.917}
+    both = dataclasses.replace(study(), blind={"big": SCORE}, drawn={"big": later})
+    assert [row.cells[3].text for row in table_of(both).rows] == ["0.974", "0.917"]
+    assert rows_of(rule.sure(both), "What answers reach")[0][-4:-2] == ["40", "0.974"]
+    alone = dataclasses.replace(both, blind={}, _known={})
+    assert [row.cells[3].text for row in table_of(alone).rows] == ["0.917"]
+    assert rows_of(rule.sure(alone), "What answers reach")[0][-4:-2] == ["14", "0.917"]
+
+
 def test_intervals_say_what_they_held_in_the_blind_test():
     held = {**SCORE, "times_covered": 0.525, "covered": None}
     made = dataclasses.replace(study(), blind={"big": held})

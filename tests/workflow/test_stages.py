@@ -201,6 +201,14 @@ def test_a_recorded_blind_test_is_read_where_it_lies(recorded):
     assert f"results/blind/h200/{STUDY}.score.csv" in found.targets()
     assert found.tested() == ["h200"]
     assert contests.scores(STUDY, "csv") == {"h200": f"results/blind/h200/{STUDY}.score.csv"}
+    # A later one is scored beside it, and in its place where it is the only one.
+    (recorded / "blind" / "drawn").mkdir()
+    (recorded / "blind" / "drawn" / f"{STUDY}.pairs.parquet").touch()
+    found = recorded_workloads(stages.values, stages.studies, contests)["stencil"]
+    assert f"data/recorded/h200/blind/drawn/{STUDY}.frozen.json" in found.sources()
+    assert f"results/blind/h200/drawn/{STUDY}.score.json" in found.targets()
+    (recorded / "blind" / f"{STUDY}.pairs.parquet").unlink()
+    assert contests.frozen(STUDY) == []
     assert contests.blind_method(STUDY)["strategy"] == {"kind": "exhaustive"}
 
 

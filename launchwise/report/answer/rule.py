@@ -240,7 +240,8 @@ def _reached(study: StudyData) -> Table:
     asked = "trained without the GPU" if transfer else "on held-out sizes"
     gpus = [*study.whole, *scores.only_tested([study])]
     rows = [{**UNKNOWN, **_of_split(study, gpu), **_of_blind_test(study, gpu)} for gpu in gpus]
-    fields = [one for one in REACHED if study.blind or one.column.group != "blind test"]
+    tested = study.blind or study.drawn
+    fields = [one for one in REACHED if tested or one.column.group != "blind test"]
     return table_of(f"What answers reach, {asked}", fields, rows)
 
 
@@ -260,7 +261,7 @@ def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
 
 
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
-    if (got := study.blind.get(gpu)) is None:
+    if (got := study.blind.get(gpu, study.drawn.get(gpu))) is None:
         return {}
     new = "no row of this GPU then" if got["new_gpu"] else ""
     tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}

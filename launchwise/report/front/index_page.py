@@ -269,7 +269,7 @@ def _blind_tests(studies: Sequence[StudyData]) -> list[Block]:
     rows = [
         {**got, "title": study.settings.title, "gpu": gpu}
         for study in studies
-        for gpu, got in study.blind.items()
+        for gpu, got in (*study.blind.items(), *study.drawn.items())
     ]
     if not rows:
         return []

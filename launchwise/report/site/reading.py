@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -179,6 +180,7 @@ class StudyFiles(BaseModel):
     pairs: Mapping[str, Path]
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
+    drawn: Mapping[str, Path] = MappingProxyType({})  # later ones
     scores: Mapping[str, Path]
     frozen: Sequence[str]  # GPUs whose frozen answers are not measured yet
     published: Path | None
@@ -226,6 +228,7 @@ def read_study(
         },
         peers=_of_gpus(files.peers, peers_schema(spec)),
         blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
+        drawn={gpu: read_sealed_json(path) for gpu, path in files.drawn.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested={gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()},
         frozen=files.frozen,
