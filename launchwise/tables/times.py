@@ -144,7 +144,7 @@ def judged_times(
     (:func:`launchwise.tables.measurements.in_turn`).
 
     How far a measurement lies from another of the same configuration is what those show that have
-    both, at similar times and as far from the fastest, in other problems. The error of a paired
+    both, at problems of similar least times and as far from these. The error of a paired
     ratio is what two visits of pairs show, and at least what halves of one do. Where too few were
     measured twice, the geometric mean with the errors of ``others`` counts; without any
     :data:`DEFAULT_ERROR` and the repeats'. Of a row that was disturbed (:func:`_disturbed`) and not

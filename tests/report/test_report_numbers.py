@@ -6,7 +6,7 @@ import math
 import pytest
 
 from launchwise.report.models.model_tables import losses_by_transfer, tables_of, verdicts
-from launchwise.report.numbers import single_best, winners
+from launchwise.report.numbers import fractions, single_best, winners
 from launchwise.report.scores import (
     best_model,
     null_accuracy,
@@ -51,6 +51,29 @@ def test_the_error_of_the_best_is_of_the_best_row_itself():
     made.measured = rows.assign(error=rows["error"].mask(best, math.nan))
     small = row(winners(made), gpu="big", n=102)
     assert math.isnan(small["best_error"])
+
+
+def test_losses_are_over_what_is_named_and_what_tells_nothing_loses_nothing():
+    made = study(("big",))
+    rows = made.sweeps["big"].assign(error=0.01)
+    own = (rows["n"] == 102) & (rows["status"] == "ok")
+    least = rows.loc[own, "time_ms"].idxmin()
+    slow = rows.loc[own, "time_ms"].idxmax()
+
+    def reached(errors):
+        changed = rows.assign(error=rows["error"].where(~rows.index.isin(errors), 1.0))
+        found = dataclasses.replace(made, sweeps={"big": changed}, _known={})
+        named = row(winners(found), gpu="big", n=102)["best_ms"]
+        known = fractions(found)
+        known = known[known["n"] == 102].set_index("time_ms")["fraction"]
+        return named, [known[rows.loc[at, "time_ms"]] for at in (least, slow)]
+
+    times = rows["time_ms"]
+    second = times[own].nsmallest(2).iloc[1]
+    assert reached([]) == (times[least], [1, times[least] / times[slow]])
+    # The luck of the least is nobody's loss; nor is what a disturbed row took.
+    assert reached([least]) == (second, [1, second / times[slow]])
+    assert reached([slow]) == (times[least], [1, 1])
 
 
 def test_single_best_has_the_highest_geometric_mean_fraction():

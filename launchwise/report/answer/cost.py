@@ -147,7 +147,7 @@ def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> l
         panels.append(Panel(kind, traces, theme.layout(x, y)))
     figure = Figure(
         id=f"{study.name}-choices-{slug(gpu)}{end}",
-        caption=f"{gpu}: time lost over the fastest configuration measured.",
+        caption=f"{gpu}: time lost over the fastest, as answers name it.",
         alt=f"Lines: time lost in percent against {study.size}, one line per choice.",
         panels=panels,
         keys=theme.keys(name for name, _ in lines),

@@ -200,7 +200,7 @@ def transferred(study: StudyData) -> Section | None:
     fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
     caption = (
         "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
-        "another"
+        "another; a time whose repeats disagree loses nothing"
     )
     found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
