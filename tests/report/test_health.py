@@ -156,20 +156,6 @@ def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all()
     assert rows_of(section, "What to measure again")[0][3].endswith("; 2 more; of 10")
 
 
-def test_a_repair_has_its_own_command_and_time():
-    rows = sweep()
-    minutes = pd.date_range("2026-01-01", periods=len(rows), freq="2s", tz="UTC")
-    rows = rows.assign(measured_at=minutes.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
-    spec, few = study().spec, of(capped(rows, len(rows) // 2)).worst_problems
-    whole = sweep_health.repair_s(rows, spec, ())
-    assert whole == pytest.approx(2.0 * (len(rows) - 1))
-    assert few
-    assert 0 < sweep_health.repair_s(rows, spec, few) < whole
-    # Two cards at once: each takes its own time.
-    both = pd.concat([rows.assign(card="a"), rows.assign(card="b")], ignore_index=True)
-    assert sweep_health.repair_s(both, spec, ()) == pytest.approx(2 * whole)
-
-
 def test_answers_of_doubtful_sweeps_say_so_and_at_which_problems():
     made = study()
     assert finder.data(made, None, sweep_health.of_studies([made]))["doubts"] == {}

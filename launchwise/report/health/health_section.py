@@ -23,7 +23,6 @@ from launchwise.report.health.sweep_health import (
     MOST_HUNG,
     MOST_MIXED,
     Health,
-    repair_s,
     worst_first,
 )
 from launchwise.report.study import Run, StudyData
@@ -164,18 +163,12 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
             if study.spec.workload == each.workload and each.gpu in study.sweeps
         )
 
-    def taken(each: Health) -> float:
-        of = {study.spec.workload: study for study in studies if each.gpu in study.sweeps}
-        study = of[each.workload]
-        return repair_s(study.sweeps[each.gpu], study.spec, {*each.worst_problems}) / 60
-
     fields = [
         field("sweep", "workload"),
         field("GPU", "gpu"),
         field("why", lambda each: "; ".join(each.complaints)),
         field("problems", lambda each: _named(each, columns_of[each.workload])),
         field("answers that rest on it", resting),
-        field("about", taken, wording.seconds, "min of the GPU"),
         field(
             "command, with the settings of the file",
             lambda each: (

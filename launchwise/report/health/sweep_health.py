@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import row_numbers
 from launchwise.workloads.metrics import UNKNOWN, UNVERIFIED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -181,29 +180,6 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...
         )
         for key in beyond.index
     )
-
-
-LONGEST_ROW_S = 120.0  # More between two rows is a pause between sessions
-
-
-def repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
-    """Time between rows and those before them on their card, over the rows of some problems, or of
-    all, s; NaN where it is unknown."""
-    ordered = sweep[["measured_at", "card", *spec.problem_columns]]
-    ordered = ordered.sort_values("measured_at", kind="stable")
-    times = pd.to_datetime(ordered["measured_at"], format="ISO8601", errors="coerce", utc=True)
-    before = times.groupby(ordered["card"]).shift()
-    taken = (times - before).dt.total_seconds()
-    own = taken[taken <= LONGEST_ROW_S]
-    if own.empty or own.sum() == 0:
-        return float("nan")
-    if worst:
-        problems = ordered.loc[own.index, spec.problem_columns]
-        numbers = row_numbers(problems, spec.problem_columns)
-        each = problems.iloc[np.unique(numbers, return_index=True)[1]]
-        named = [one in worst for one in each.itertuples(index=False, name=None)]
-        own = own[np.array(named)[numbers]]
-    return float(own.sum())
 
 
 def held_back(rows: pd.DataFrame) -> pd.Series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +29,6 @@ from launchwise.report.scores import (
     scores_on,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import row_numbers
 
 SCORES = [
     *grouped(
@@ -226,35 +224,25 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss`` (geometric mean
     of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where the target has no
     time for that configuration)."""
-    best, rows = winners(study), fractions(study)
     problem, everything = study.problem_columns, study.spec.key_columns[1:]
-    problems = _by_gpu(best, row_numbers(best, problem))
-    both = row_numbers(pd.concat([best[everything], rows[everything]]), everything)
-    chosen = _by_gpu(best, both[: len(best)])
-    tried = _by_gpu(rows, both[len(best) :])
-    reached = _by_gpu(rows, rows["fraction"].to_numpy())
+    best, rows = winners(study)[["gpu", *everything]], fractions(study)
+    own = dict(list(rows[["gpu", *everything, "fraction"]].groupby("gpu")))
     found = []
     for source, target in itertools.permutations(study.gpus, 2):
-        common = np.isin(problems[source], problems[target])
-        places = pd.Index(tried[target]).get_indexer(chosen[source][common])
-        fraction = reached[target][places[places >= 0]]
+        asked = best.loc[best["gpu"] == target, problem]
+        chosen = best.loc[best["gpu"] == source, everything].merge(asked)
+        fraction = chosen.merge(own.get(target, rows.head(0)))["fraction"].to_numpy()
         found.append(
             {
                 "source": source,
                 "target": target,
-                "problems": int(common.sum()),
-                "impossible": int((places < 0).sum()),
+                "problems": len(chosen),
+                "impossible": len(chosen) - len(fraction),
                 "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
                 "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
             }
         )
     return pd.DataFrame(found)
-
-
-def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
-    """GPU to the values of its rows, in their order; none where it has no row."""
-    places = table.groupby("gpu").indices
-    return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})
 
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
