@@ -146,19 +146,23 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     return found
 
 
+def over_named(study: StudyData, rows: pd.DataFrame) -> np.ndarray:
+    """Time of each problem's fastest, as :func:`winners` names it, over each row's, at most 1: the
+    least of all times has the luck of its error. float64, shape (rows,)."""
+    key = ["gpu", *study.problem_columns]
+    best_ms = rows[key].merge(winners(study)[[*key, "best_ms"]], how="left")["best_ms"].to_numpy()
+    return np.asarray(np.minimum(best_ms / rows["time_ms"].to_numpy(), 1.0))
+
+
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction`` = time of its problem's fastest, as :func:`winners`
-    names it, over its own; at most 1, and 1 where the row tells nothing
-    (:data:`launchwise.tables.rows.UNTOLD`). The least of all times has the luck of its error.
-    Returns ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms``, ``fraction``;
-    rows as in :attr:`StudyData.measured`."""
+    """Every measured row with ``fraction``, :func:`over_named`; 1 where the row tells nothing
+    (:data:`launchwise.tables.rows.UNTOLD`). Returns ``gpu``, problem and configuration columns,
+    ``is_usual``, ``time_ms``, ``fraction``; rows as in :attr:`StudyData.measured`."""
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "is_usual", "time_ms"]]
-    best_ms = rows[key].merge(winners(study)[[*key, "best_ms"]], how="left")["best_ms"].to_numpy()
-    fraction = np.minimum(best_ms / rows["time_ms"].to_numpy(), 1.0)
     untold = (study.measured["error"] >= UNTOLD).to_numpy()
-    return rows.assign(fraction=np.where(untold, 1.0, fraction))
+    return rows.assign(fraction=np.where(untold, 1.0, over_named(study, rows)))
 
 
 @remembered

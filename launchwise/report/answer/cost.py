@@ -23,7 +23,7 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.numbers import fractions, single_best
+from launchwise.report.numbers import fractions, over_named, single_best
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import has_sizes, kinds_of, size_layout, slug
 from launchwise.tables.rows import is_baseline
@@ -53,6 +53,7 @@ def choices(study: StudyData, gpu: str) -> Lines:
     name = scores.leader(study, split, gpu)
     if name is not None:
         rows = study.evaluated(split, gpu, name)
+        rows = rows.assign(fraction=over_named(study, rows))
         unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
         found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
     # Of rows that lose as much, the first names the problem.
