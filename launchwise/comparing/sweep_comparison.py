@@ -100,8 +100,9 @@ def _by_chance(
     twice = pd.DataFrame({"problem": numbers})[ok.to_numpy(bool) & remeasured(rows)]
     problem = twice["problem"].to_numpy()
     before, after = (np.log(rows.loc[twice.index, f"{each}_time_ms"]) for each in ("old", "new"))
-    twice["log"] = (before + after) / 2
-    gap = twice["log"] - least_by(problem, twice["log"].to_numpy())[problem]
+    logs = (before + after) / 2
+    twice["least"] = least_by(problem, logs.to_numpy())[problem]
+    gap = logs - twice["least"]
     twice["gap"] = np.log(gap + EQUAL)
     close = (after - before)[gap <= math.log(CLOSE)].groupby(problem[gap <= math.log(CLOSE)])
     count = close.transform("count")

@@ -231,7 +231,7 @@ def test_errors_are_those_of_problems_of_a_like_size():
     )
     known = pd.concat([small, large.assign(problem=large["problem"] + 60)], ignore_index=True)
     asked = large.iloc[:1].assign(log=2.1, problem=-1)
-    assert visits._errors(known, asked, "apart") == pytest.approx([0.02 / Z95])
+    assert visits.errors_near(known, asked, "apart") == pytest.approx([0.02 / Z95])
 
 
 def test_what_ran_back_to_back_is_that_of_the_pairs(recorded):
