@@ -68,13 +68,13 @@ def test_a_report_of_missing_studies_alone_is_made():
 
 def test_sections_that_fail_say_so_and_the_rest_is_made(caplog):
     made = study()
-    lacks = made.evaluation.drop(columns=["role", "fraction"])
+    lacks = made.evaluation.drop(columns=["role", "time_ms"])
     broken = dataclasses.replace(made, evaluation=lacks, curves=test_report_curves.curves())
     with caplog.at_level(logging.ERROR, logger="launchwise"):
         found = files_of(broken)
     page = visible(found["tiny/index.html"])
     errors = re.findall(r"This section could not be made \((KeyError: .*?)\)", page)
-    assert all(any(name in error for error in errors) for name in ("role", "fraction"))
+    assert all(any(name in error for error in errors) for name in ("role", "time_ms"))
     for title in ("Learning curves", "Cost"):
         assert title in page
     assert "Transfer between GPUs" in page
