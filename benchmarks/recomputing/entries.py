@@ -45,7 +45,8 @@ def entries(one: Material) -> list[Entry]:
 
 
 def _measured(one: Material) -> list[Entry]:
-    """The fastest candidate of each problem. The gain is that of the sweep's fastest in pairs.
+    """The fastest candidate of each problem. The gain is that of the sweep's fastest in pairs that
+    the usual choice and this one were in.
     Energies are those of the rows of the fastest and of the baseline."""
     swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
     best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
@@ -89,10 +90,18 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
         limits = one.judged.loc[~one.judged["blind"], [*one.spec.key_columns, *LIMITS]]
         judged = pairs[one.spec.key_columns].merge(limits, on=one.spec.key_columns, how="left")
         pairs = pairs.assign(**{name: judged[name].fillna(pairs[name]) for name in LIMITS})
-        ran = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-        for row in records(ran):
-            if "best" in row["roles"].split("+"):
-                found[tuple(row[name] for name in one.case)] = row
+        known = pairs[pairs["gain"].notna()]
+        roles = known["roles"].str.split("+")
+        usual = known.loc[roles.map(lambda each: "usual" in each), one.case]
+        named = known.merge(one.best[one.spec.key_columns])[one.case]
+        both = {*usual.itertuples(index=False, name=None)} & {
+            *named.itertuples(index=False, name=None)
+        }
+        best = known[roles.map(lambda each: "best" in each) & (known["rounds"] > 0)]
+        for row in records(best):
+            case = tuple(row[name] for name in one.case)
+            if case in both:
+                found[case] = row
     return found
 
 

@@ -37,9 +37,10 @@ def compare(
             if (cells := worth.get(title)) is not None:
                 overview.row(title, row, cells)
     tests = {
-        (one.settings.title, row): cells for one in materials for row, cells in _blind(one).items()
+        (one.settings.title, *row): cells for one in materials for row, cells in _blind(one).items()
     }
-    ledger.beside(page, "Blind tests", ["study", "GPU"], tests, "Blind tests")
+    columns = ["study", "GPU", "problems (count)"]
+    ledger.beside(page, "Blind tests", columns, tests, "Blind tests")
     _lead(page, materials, ledger.table(page.path, "sentences"))
 
 
@@ -140,13 +141,15 @@ def _best_model(rows: pd.DataFrame) -> str | None:
     return None if known.empty else str(known.idxmax())
 
 
-def _blind(one: Material) -> dict[str, dict[str, Cell]]:
-    """GPU, as the page names it, to the figures of a blind test on it."""
+def _blind(one: Material) -> dict[tuple[str, str], dict[str, Cell]]:
+    """GPU and number of problems, as the page names them, to the figures of a blind test on it."""
     found = {}
-    for path in sorted(one.results.glob(f"blind/*/{one.name}.score.csv")):
-        facts, gpu = one.json(f"blind/{path.parent.name}/{one.name}.score.json"), path.parent.name
+    for path in sorted(one.results.glob(f"blind/**/{one.name}.score.csv")):
+        place = path.relative_to(one.results)
+        facts, gpu = one.json(str(place.with_suffix(".json"))), place.parts[1]
         named = f"{gpu}, new" if facts["new_gpu"] else gpu
-        found[named] = _of_test(pd.read_csv(path).sort_values(sorted(one.problem)), facts)
+        scores = pd.read_csv(path).sort_values(sorted(one.problem))
+        found[named, str(len(scores))] = _of_test(scores, facts)
     return found
 
 
@@ -163,11 +166,11 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
     usual = scores["is_usual"].astype(bool).to_numpy()
     worth = scores["best_gain"].to_numpy() > WORTH
 
-    def covered(measured: str, expected: str, asked: np.ndarray) -> float | None:
+    def covered(measured: str, expected: str, asked: np.ndarray) -> Cell:
         low, high = scores[f"{expected}_low"], scores[f"{expected}_high"]
         known = (low.notna() & scores[measured].notna()).to_numpy() & asked
         held = ((scores[measured] >= low) & (scores[measured] <= high)).to_numpy()[known]
-        return 100 * held.mean() if len(held) else None
+        return Cell(100 * held.mean(), [len(held)]) if len(held) else Cell(None)
 
     every = np.ones(len(usual), dtype=bool)
     of_best, beside = "fraction of the best: ", "relative to the usual choice: "
@@ -182,7 +185,7 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
         f"{beside}slower (problems)": Cell(int((gain < HARMED).sum())),
         f"{beside}kept (problems)": Cell(int(usual.sum())),
         f"{beside}missed (of improvable)": Cell([int((usual & worth).sum()), int(worth.sum())]),
-        "90 % intervals: gains covered (%)": Cell(covered("gain", "expected_gain", ~usual)),
-        "90 % intervals: times covered (%)": Cell(covered("measured_ms", "expected_ms", every)),
+        "90 % intervals: gains covered (%)": covered("gain", "expected_gain", ~usual),
+        "90 % intervals: times covered (%)": covered("measured_ms", "expected_ms", every),
         "commit and day (digest of the answers)": Cell(when, facts["digest"]),
     }

@@ -101,7 +101,6 @@ def _repair(one: Sweep) -> Cells:
         "why": "; ".join(one.complaints),
         "problems": f"all {one.problems}" if len(one.worst) == one.problems else problems,
         "answers that rest on it": f"{', '.join(others)} and {last}" if others else last,
-        "about (min of the GPU)": Cell(one.repair_s / 60, digits=2),
     }
 
 

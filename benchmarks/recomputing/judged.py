@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from recomputing.comparing import Ledger, Table
@@ -67,10 +68,14 @@ def _times(
 
 
 def _undisturbed(sweep: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.Series:
-    """Times of a sweep; where the median errs by more than a tenth, that of the row by which the
-    configuration came into its pairs."""
+    """Times of a sweep; where the median errs by more than a tenth, or 1.5 interquartile ranges of
+    logarithms beyond the sweep's upper quartile, that of the row by which the configuration came
+    into its pairs."""
     earlier = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
-    return sweep["time_ms"].mask((sweep["relative_error"] > 0.1) & earlier.notna(), earlier)
+    logs = np.log(sweep["relative_error"].where(sweep["relative_error"] > 0))
+    low, high = logs.quantile(0.25), logs.quantile(0.75)
+    disturbed = logs > min(np.log(0.1), high + 1.5 * (high - low))
+    return sweep["time_ms"].mask(disturbed & earlier.notna(), earlier)
 
 
 def _rounds(pairs: pd.DataFrame, one: Material) -> pd.DataFrame:

@@ -23,15 +23,17 @@ TIMED = ("ok", "slow")  # statuses of rows with a verified result and a time
 
 def unbeaten(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of a problem without those that took more than 1.02 of the time of the one of least most
-    in single rounds, and more than that most in every round."""
+    in single rounds, and more than that most in every round, and without those that tell nothing
+    (an error of 1 or more) beside others."""
     known = [row for row in rows if row["rounds_high_ms"] > 0]
     winner = min(known or rows, key=lambda row: row["rounds_high_ms"])
-    return [
+    found = [
         row
         for row in rows
         if not row["rounds_low_ms"] > winner["rounds_high_ms"]
         or row["time_ms"] <= 1.02 * winner["time_ms"]
     ]
+    return [row for row in found if not row["error"] >= 1] or found
 
 
 @dataclass(frozen=True)

@@ -122,21 +122,23 @@ def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
     """Of each study; of each workload, over the different problems of its studies, each with the
     fastest of any; and over all workloads, each of which counts once."""
     found: dict[Key, Ratio] = {}
-    kernels: dict[str, dict[tuple[str, str], dict[Any, list[tuple[Side, Side]]]]] = {}
+    kernels: dict[str, dict[tuple[str, str], dict[Any, dict[str, tuple[Side, Side]]]]] = {}
     for one in materials:
         own: dict[tuple[str, str], list[tuple[Side, Side]]] = {}
         for gpu, other, problem, *sides in _pairs(one):
             own.setdefault((gpu, other), []).append((sides[0], sides[1]))
             if gpu in one.gpus and other in one.gpus:
                 of = kernels.setdefault(one.spec.workload, {}).setdefault((gpu, other), {})
-                of.setdefault(problem, []).append((sides[0], sides[1]))
+                of.setdefault(problem, {})[one.name] = (sides[0], sides[1])
         found |= {(one.name, *pair): _ratio(rows) for pair, rows in own.items()}
     every: dict[tuple[str, str], list[Ratio]] = {}
     for workload, pairs in kernels.items():
         for pair, problems in pairs.items():
+            # Not those that only some of the studies measured which share others.
             best = [
-                (min(row[0] for row in rows), min(row[1] for row in rows))
+                (min(row[0] for row in rows.values()), min(row[1] for row in rows.values()))
                 for rows in problems.values()
+                if not any(rows.keys() < others.keys() for others in problems.values())
             ]
             found[(workload, *pair)] = _ratio(best)
             every.setdefault(pair, []).append(found[(workload, *pair)])

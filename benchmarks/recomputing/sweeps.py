@@ -22,7 +22,6 @@ THROTTLED = {"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_powe
 
 REPEATED = ("ok", "unverified")  # Statuses of rows that were timed repeatedly
 HUNG = ("timeout", "out_of_memory")
-LONGEST_ROW_S = 120.0  # more between two rows is a pause between sessions
 
 
 def sweeps(materials: Sequence[Material]) -> list[Sweep]:
@@ -99,7 +98,7 @@ class Sweep:
     @property
     def drifts(self) -> tuple[float, float]:
         """Median and largest |reference time / first reference time - 1|."""
-        drift = (self.timed["control_ratio"] - 1).abs()
+        drift = (self.rows["control_ratio"] - 1).abs()
         return float(drift.median()), float(drift.max())
 
     @cached_property
@@ -157,22 +156,6 @@ class Sweep:
             row[name] if isinstance(row[name], str) else f"{name}={row[name]}"
             for name in self.spec.problem_columns
         )
-
-    @cached_property
-    def repair_s(self) -> float:
-        """Time from each row's predecessor to it, over the rows of :attr:`worst`, or all; s. NaN
-        where time stamps do not tell."""
-        ordered = self.rows.sort_values("measured_at", kind="stable")
-        stamps = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
-        taken = stamps.diff().dt.total_seconds().clip(lower=0.0)
-        kept = (taken <= LONGEST_ROW_S).to_numpy()
-        if not taken[kept].sum():
-            return float("nan")
-        if self.worst and not self.newest:
-            problems = records(ordered[self.spec.problem_columns])
-            worst = set(self.worst)
-            kept = kept & np.array([self.problem_words(row) in worst for row in problems])
-        return float(taken[kept].sum())
 
     @cached_property
     def complaints(self) -> list[str]:
