@@ -97,7 +97,6 @@ class Planted:
         assert "no gain of 1.02 and more is sure" in said
         assert any(each.startswith("the nearest with an answer is") for each in said)
         assert any(each.endswith("; but cublas (13) is 2.00 times as fast") for each in said)
-        assert len(said) > 10
 
     def test_planted_disagreements_are_found(self, made: AnswerTable, tmp_path: Path) -> None:
         questions = drawn(made, 400, np.random.default_rng(4))
