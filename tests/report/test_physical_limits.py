@@ -1,4 +1,4 @@
-"""The roofline with the fastest configuration of each problem, against values computed by hand."""
+"""Physical limits beside the fastest configuration, against values computed by hand."""
 
 import dataclasses
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from launchwise.learning.row_arrays import least_ms
-from launchwise.report.answer import hardware
 from launchwise.report.answer.rates import compared
 from launchwise.report.front import finder
 from launchwise.report.numbers import winners
@@ -15,8 +14,7 @@ from tests.support.report_study import profile, study
 from tests.support.shown import tables
 
 POINTS = 100**3
-FLOP, BYTES = 9 * POINTS, 16 * POINTS
-"""Of the smaller problem without its rim: order 2 in float32, four arrays once."""
+"""Of the smaller problem without its rim: order 2 in float32."""
 
 
 def faster(factor):
@@ -28,46 +26,6 @@ def faster(factor):
     return dataclasses.replace(made, sweeps=sweeps, _known={})
 
 
-def of_big(made):
-    found = hardware.points(made)
-    return found[(found["gpu"] == "big") & (found["n"] == 102)].iloc[0]
-
-
-def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest():
-    own = of_big(study())
-    assert own["intensity"] == pytest.approx(FLOP / BYTES)
-    assert own["gflops"] == pytest.approx(FLOP / 1e-3 / 1e9)
-    # 16 bytes per point at 1000 GB/s take 17 us of 1 ms.
-    assert own["share"] == pytest.approx(BYTES / 1e12 / 1e-3)
-
-
-def test_the_figure_has_ceilings_and_a_point_per_problem():
-    figure = hardware.roofline_figure(faster(20))
-    # A slice has no panel of its own.
-    assert [panel.title for panel in figure.panels] == ["big"]
-    memory, *ceilings, points = figure.panels[0].data
-    assert memory["name"] == "copy bandwidth"
-    assert memory["y"][0] / memory["x"][0] == pytest.approx(1000, rel=1e-3)
-    assert [one["name"] for one in ceilings] == ["float32 ceiling", "float64 ceiling"]
-    for one in ceilings:
-        assert one["y"][0] == one["y"][1]
-        assert one["y"][0] / one["x"][0] == pytest.approx(1000, rel=1e-3)
-    assert len(points["x"]) == 2
-    assert "32 % of the roofline" in points["text"][0]
-
-
-def test_panels_beside_each_other_take_the_width_that_there_is():
-    made = faster(20)
-    profiles = {**made.profiles, "big.sm4": profile("big.sm4")}
-    figure = hardware.roofline_figure(dataclasses.replace(made, profiles=profiles))
-    assert [panel.title for panel in figure.panels] == ["big", "big.sm4"]
-    assert figure.limit == 0 or figure.limit >= 2 * figure.width
-
-
-def test_a_study_far_below_every_ceiling_has_no_figure():
-    assert hardware.roofline_figure(study()) is None
-
-
 def several(made, runs):
     """``made`` whose cost says that a launch of each variant does several runs at once."""
     arrays = KernelCost(launches=f"1 / {runs}", least_bytes="5 * itemsize * points", uses={})
@@ -77,11 +35,10 @@ def several(made, runs):
 
 def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_together():
     made = several(study(), 2)
-    own = of_big(made)
-    # Five arrays for two runs, in place of four for each.
-    assert own["share"] == pytest.approx(20 / 2 * POINTS / 1e12 / 1e-3)
-    assert own["intensity"] == pytest.approx(FLOP / (10 * POINTS))
     best = winners(made)
+    own = best[(best["gpu"] == "big") & (best["n"] == 102)].iloc[0]
+    # Five arrays for two runs, in place of four for each.
+    assert own["limit_share"] == pytest.approx(20 / 2 * POINTS / 1e12 / 1e-3)
     assert (
         least_ms(best, made.spec, made.profiles)[0]
         < least_ms(best.drop(columns="variant"), made.spec, made.profiles)[0]
