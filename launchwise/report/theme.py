@@ -156,43 +156,31 @@ def line(
     hover: Sequence[str] | None = None,
     template: str = "%{x}: %{y}",
     markers: bool = True,
-    colour_: str | None = None,
-    dash_: str | None = None,
 ) -> dict[str, Any]:
     """A line with markers; ``hover`` holds one text a point, ``template`` may use %{text}."""
-    chosen = colour_ or colour(place)
     trace: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines+markers" if markers else "lines",
         "x": rounded(x),
         "y": rounded(y),
         "name": name,
-        "line": {"color": chosen, "width": 1.8, "dash": dash_ or dash(place)},
+        "line": {"color": colour(place), "width": 1.8, "dash": dash(place)},
+        "marker": {"size": 5.5, "symbol": symbol(place), "color": colour(place)},
         "hovertemplate": f"{name}<br>{template}<extra></extra>",
     }
-    if markers:
-        trace["marker"] = {"size": 5.5, "symbol": symbol(place), "color": chosen}
     if hover is not None:
         trace["text"] = list(hover)
     return trace
 
 
 def rule(
-    x: Iterable[float],
-    y: Iterable[float],
-    dash_: str,
-    width: float = 1,
-    template: str = "",
-    **more: Any,
+    x: Iterable[float], y: Iterable[float], dash_: str, template: str = "", colour_: str = INK
 ) -> dict[str, Any]:
     """A thin line without points; without a template the pointer finds nothing on it."""
     said = {"hovertemplate": f"{template}<extra></extra>"} if template else {"hoverinfo": "skip"}
-    drawn = {
-        "x": rounded(x),
-        "y": rounded(y),
-        "line": {"color": INK, "width": width, "dash": dash_},
-    }
-    return {"type": "scatter", "mode": "lines", **drawn, **more, **said}
+    line_ = {"color": colour_, "width": 1, "dash": dash_}
+    drawn = {"x": rounded(x), "y": rounded(y), "line": line_}
+    return {"type": "scatter", "mode": "lines", **drawn, **said}
 
 
 def dots(

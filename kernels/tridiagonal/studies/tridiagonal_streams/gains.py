@@ -159,16 +159,8 @@ def gain_figure(
         )
         gain = {f"{one} streams": faster[one].dropna() for one in counts}
         bound = well["bound"].where(well["bound"] <= BOUND_DRAWN)
-        drawn = theme.line(
-            bound.index,
-            bound,
-            name="bound T / (T - sum)",
-            place=len(counts),
-            markers=False,
-            colour_=theme.INK,
-            dash_="dot",
-            template=f"{SIZE}=%{{x}}: at most %{{y:.3f}} times as fast",
-        )
+        said = f"bound T / (T - sum)<br>{SIZE}=%{{x}}: at most %{{y:.3f}} times as fast"
+        drawn = theme.rule(bound.index, bound, "dot", said)
         traces = [*lines(gain, f"{SIZE}=%{{x}}: %{{y:.3f}} times as fast as one stream"), drawn]
         x = theme.log_axis(f"{SIZE} (rows)", runs[SIZE])
         panels.append(Panel(title, traces, theme.layout(x, theme.axis("speed-up over one stream"))))

@@ -167,5 +167,5 @@ def _dots(table: pd.DataFrame, name: str, colour: str, shape: str) -> dict[str, 
 def _line(sizes: pd.Series, law: Law, name: str, colour: str, dash: str) -> dict[str, Any]:
     """A law as a line; what a logarithmic axis cannot show is left out."""
     values = pd.Series(law.predict(sizes), index=sizes.index)
-    style: dict[str, Any] = {"name": name, "colour_": colour, "dash_": dash, "markers": False}
-    return theme.line(sizes, values.where(values > 0), place=0, template=TEMPLATE, **style)
+    drawn = theme.rule(sizes, values.where(values > 0), dash, f"{name}<br>{TEMPLATE}", colour)
+    return {**drawn, "name": name}
