@@ -17,7 +17,7 @@ from launchwise.report import wording
 from launchwise.report.answer import rule
 from launchwise.report.gpus import card_ratios
 from launchwise.report.site import assemble, writing
-from launchwise.report.site.rendering import embedded, with_shared_texts
+from launchwise.report.site.rendering import embedded
 from launchwise.report.site.rendering import packed as packed_
 from tests.support.report_pages import RUN, files_of, html_of, page_of, words
 from tests.support.report_study import study
@@ -170,21 +170,6 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files):
             assert f'id="{name}"' in text
         drawn += len(panels)
     assert drawn >= 3
-
-
-def test_texts_of_points_are_held_once():
-    traces = [
-        {"name": "a", "text": ["32x2", "64x1", "32x2"]},
-        {"name": "b", "text": ["64x1"]},
-        {"name": "heat map", "text": [["1", "2"]]},
-        {"name": "none"},
-    ]
-    held = with_shared_texts(traces)
-    assert held["texts"] == ["32x2", "64x1"]
-    assert held["data"] == [
-        {"name": "a", "text": [0, 1, 0]}, {"name": "b", "text": [1]}, *traces[2:]
-    ]  # fmt: skip
-    assert with_shared_texts(traces[2:]) == {"data": traces[2:]}
 
 
 def test_numbers_reach_the_page(page):

@@ -21,9 +21,9 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.report import scores, theme, wording
 from launchwise.report.answer import (
     cost,
-    hardware,
     in_pairs,
     landscape,
+    occupancy,
     rates,
     rule,
     tunables,
@@ -221,7 +221,7 @@ Made = Callable[[StudyData], Section | None]
 PARTS: Mapping[str, Sequence[Made]] = {
     "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs),
     "load": (cost.section,),
-    "gpus": (rates.compared, hardware.roofline, hardware.occupancy, model_tables.transferred),
+    "gpus": (rates.compared, occupancy.occupancy, model_tables.transferred),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),
         predicted_times.predictions,

@@ -136,8 +136,7 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
     for block in every_block(sections):
         if isinstance(block, Figure) and figures:
             for place, panel in enumerate(block.panels):
-                drawn = with_shared_texts(panel.data)
-                plots[panel_id(block, place)] = {**drawn, "layout": panel.layout}
+                plots[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
         elif isinstance(block, Finder):
             data[block.id] = {"first": block.first, "workloads": block.workloads, "root": root}
         elif isinstance(block, Compared):
@@ -146,22 +145,6 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
             plot = f"plot-{block.figure}-0"
             data[block.id] = {**block.data, "gpu": block.gpu, "plot": plot, "root": root}
     return {**data, "plots": packed(embedded(plots))} if plots else data
-
-
-def with_shared_texts(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Traces of a plot, each text of their points once. Traces of one plot often name the same
-    configurations; their texts are most of a page. Of what is returned, ``data`` holds the traces,
-    whose ``text`` are places in the list ``texts``."""
-    places: dict[str, int] = {}
-    found: list[dict[str, Any]] = []
-    for trace in traces:
-        texts = trace.get("text")
-        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-            shared = [places.setdefault(text, len(places)) for text in texts]
-            found.append({**trace, "text": shared})
-        else:
-            found.append(dict(trace))
-    return {"data": found, "texts": list(places)} if places else {"data": found}
 
 
 def _same(link: str) -> str:

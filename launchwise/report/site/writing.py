@@ -128,11 +128,12 @@ def _overview(report: Report) -> Part:
 
 def _tables(name: str, study: StudyData | None) -> dict[str, str]:
     """Main tables of a study as CSV: path to text. Those of a study that is not here are empty."""
+    made = [pd.DataFrame()] * 2
+    if study is not None:
+        made = [model_summary(study), single_best(study, ["gpu", *study.kinds])]
     return {
-        path.format(study=name): csv_table(
-            pd.DataFrame() if study is None else summary(study)
-        ).to_csv(index=False, float_format="%.5g")
-        for path, summary in ((MODELS, model_summary), (CONFIGURATIONS, configuration_summary))
+        path.format(study=name): csv_table(table).to_csv(index=False, float_format="%.5g")
+        for path, table in zip((MODELS, CONFIGURATIONS), made, strict=True)
     }
 
 
@@ -230,8 +231,3 @@ def model_summary(study: StudyData) -> pd.DataFrame:
             found.insert(1, "gpu", gpu)
             parts.append(found)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def configuration_summary(study: StudyData) -> pd.DataFrame:
-    """Best fixed configuration per GPU and kind of problem, for ``<study>.configurations.csv``."""
-    return single_best(study, ["gpu", *study.kinds])

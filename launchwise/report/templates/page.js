@@ -87,18 +87,11 @@
     return { ...data, configurations, names, times, known };
   });
 
-  // Panels of the page's figures; the texts of a plot's points are held once.
+  // Panels of the page's figures.
   let figures;
   let known;
   const panels = () => known ??= inflate(window.launchwiseParsed(held.textContent).plots).then((text) => {
     figures = JSON.parse(text);
-    for (const { data, texts } of Object.values(figures)) {
-      if (texts) {
-        for (const trace of data) {
-          if (Array.isArray(trace.text)) trace.text = trace.text.map((one) => texts[one] ?? one);
-        }
-      }
-    }
     return figures;
   });
   window.launchwisePanels = panels;
