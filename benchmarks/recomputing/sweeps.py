@@ -115,7 +115,7 @@ class Sweep:
 
     def _multiples(self, rows: pd.DataFrame, timed: pd.DataFrame) -> dict[str, float]:
         """Figures of some rows over their limits; NaN where unknown."""
-        drift = (timed["control_ratio"] - 1).abs()
+        drift = (rows["control_ratio"] - 1).abs()
         return {
             "throttled": timed["throttled"].mean() / MOST_THROTTLED,
             "median": drift.median() / MEDIAN_DRIFT,
