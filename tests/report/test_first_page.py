@@ -73,6 +73,8 @@ def test_it_appears_with_the_first_study_that_has_answers(run):
     ]
     assert "of 1 study." in run.report.read_text(encoding="utf-8")
     run.answered("streams", answer("h100", 400))
+    # What another job makes anew is gone for a moment.
+    (run.lookup / "vanished.json").symlink_to("nowhere.json")
     assert run.written()
     assert [row[0] for row in run.rows] == ["n=400", "n=200", "n=300"]
 

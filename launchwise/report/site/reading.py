@@ -129,8 +129,17 @@ def write_first_page(report: Path, archive: Path, answers: Path) -> bool:
     ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``."""
     if archive.exists():
         return False
-    read = {path.stem: named_answers(read_stored(path)) for path in sorted(answers.glob("*.json"))}
-    known = {study: each for study, each in read.items() if each}
+    known: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(answers.glob("*.json")):
+        try:
+            found = named_answers(read_stored(path))
+        except UserError:
+            # Another study's job takes its answers away before it makes them anew.
+            if path.exists():
+                raise
+            continue
+        if found:
+            known[path.stem] = found
     if not known:
         return False
     sections = [_first_answers(study, each) for study, each in known.items()]
