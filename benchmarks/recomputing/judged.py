@@ -25,11 +25,27 @@ def compare(materials: Sequence[Material], ledger: Ledger) -> None:
             columns = [*one.spec.key_columns, "time_ms", "status", "relative_error"]
             sweep = pd.read_parquet(one.results / path, columns=columns)
             pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
-            if pairs is not None:
-                sweep["time_ms"] = _undisturbed(sweep, pairs, one.spec.key_columns)
-            _times(one, gpu, sweep, pairs, table)
+            ran = _with_later(pairs, one, gpu)
+            if ran is not None:
+                sweep["time_ms"] = _undisturbed(sweep, ran, one.spec.key_columns)
+            _times(one, gpu, sweep, ran, table)
             if pairs is not None and one.answers:
                 _usual(one, pairs, ledger.table("times", f"results/pairs/*/{one.name}.parquet"))
+
+
+def _with_later(pairs: pd.DataFrame | None, one: Material, gpu: str) -> pd.DataFrame | None:
+    """Pairs of the sweep's problems, and those of a recorded blind test of problems that were swept
+    since and are in no other pairs."""
+    path = one.results.parent / f"data/recorded/{gpu}/blind/{one.name}.pairs.parquet"
+    if not path.is_file():
+        return pairs
+    tested, known = pd.read_parquet(path), one.swept[one.swept["gpu"] == gpu]
+    swept = set(known[one.problem].itertuples(index=False, name=None))
+    if pairs is not None:
+        swept -= set(pairs[one.problem].itertuples(index=False, name=None))
+    keys = tested[one.problem].itertuples(index=False, name=None)
+    later = tested[[key in swept for key in keys]]
+    return pairs if later.empty else pd.concat([pairs, later], ignore_index=True)
 
 
 def _times(
