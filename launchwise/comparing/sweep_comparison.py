@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.robust import EQUAL
 from launchwise.comparing.rows import (
     OK,
     OUTCOMES,
@@ -24,8 +23,8 @@ from launchwise.comparing.rows import (
     remeasured,
 )
 from launchwise.comparing.sides import Key, Side
-from launchwise.tables.rows import fastest_rows, least_by, row_numbers
-from launchwise.tables.visits import FEWEST, errors_near
+from launchwise.tables.rows import fastest_rows, row_numbers
+from launchwise.tables.visits import FEWEST, beyond_common, errors_near, places_of
 from launchwise.workloads.spec import Spec
 
 VERDICTS: dict[str, str] = {
@@ -97,18 +96,11 @@ def _by_chance(
     their problem. A best is the luckiest of many: by ``confidence`` none is beyond this by chance.
     1 where too few rows were measured twice. ``old``, ``new``: positions of the best rows."""
     ok = (rows["old_status"] == OK) & (rows["new_status"] == OK)
-    twice = pd.DataFrame({"problem": numbers})[ok.to_numpy(bool) & remeasured(rows)]
-    problem = twice["problem"].to_numpy()
-    before, after = (np.log(rows.loc[twice.index, f"{each}_time_ms"]) for each in ("old", "new"))
-    logs = (before + after) / 2
-    twice["least"] = least_by(problem, logs.to_numpy())[problem]
-    gap = logs - twice["least"]
-    twice["gap"] = np.log(gap + EQUAL)
-    close = (after - before)[gap <= math.log(CLOSE)].groupby(problem[gap <= math.log(CLOSE)])
-    count = close.transform("count")
-    # Of two, half the difference lies on either side; one alone tells nothing.
-    share = np.sqrt(count / (count - 1).where(count > 1))
-    twice["apart"] = share * (after - before - close.transform("median")).abs()
+    again = ok.to_numpy(bool) & remeasured(rows)
+    before, after = (np.log(rows.loc[again, f"{each}_time_ms"]) for each in ("old", "new"))
+    twice = places_of((before + after) / 2, numbers[again])
+    close = twice["log"] - twice["least"] <= math.log(CLOSE)
+    twice["apart"] = beyond_common(after - before, close, twice["problem"]).where(close)
     known = twice[twice["apart"].notna()]
     found = np.ones(len(old))
     asked = np.isin(old, twice.index) & np.isin(new, twice.index)

@@ -55,15 +55,29 @@ def by_rounds(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["halves", "least", "most"])
 
 
-def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Logarithms of the sweep's times, of the least of the problem, and of their distances from it
-    (what is near it repeats better on any GPU), and numbers of problems; by the rows of
-    ``timed``."""
-    problems = row_numbers(timed, [*spec.problem_columns, "blind"])
-    logs = np.log(timed["sweep_ms"])
+def places_of(logs: pd.Series, problems: np.ndarray) -> pd.DataFrame:
+    """Logarithms of times, of the least of their problem, and of their distances from it (what is
+    near it repeats better on any GPU), and numbers of problems; by the index of ``logs``."""
     least = logs.groupby(problems).transform("min")
     gaps = np.log(logs - least + EQUAL)
     return pd.DataFrame({"log": logs, "least": least, "gap": gaps, "problem": problems})
+
+
+def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """:func:`places_of` the sweep's times."""
+    return places_of(
+        np.log(timed["sweep_ms"]), row_numbers(timed, [*spec.problem_columns, "blind"])
+    )
+
+
+def beyond_common(apart: pd.Series, near: pd.Series, problems: Any) -> pd.Series:
+    """How far rows lie ``apart`` in two visits beyond what the ``near`` ones of their problem have
+    in common: their median. NaN where it has less than two."""
+    groups = apart.where(near).groupby(problems)
+    count = groups.transform("count")
+    # Of two, half the difference lies on either side; one alone tells nothing.
+    share = np.sqrt(count / (count - 1).where(count > 1))
+    return (apart - groups.transform("median")).abs() * share
 
 
 def _near(times_ms: pd.Series, problems: pd.Series) -> pd.Series:
@@ -91,11 +105,7 @@ def _revisited(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     timed = times[times["time_ms"].notna()]
     places, apart = _places(timed, spec), timed["visits_apart"]
     near = _near(timed["time_ms"].where(apart.notna()), places["problem"])
-    groups = apart.where(near).groupby(places["problem"])
-    count = groups.transform("count")
-    # Of two, half the difference lies on either side.
-    share = np.sqrt(count / (count - 1).where(count > 1))
-    among = share * (apart - groups.transform("median")).abs()
+    among = beyond_common(apart, near, places["problem"])
     return places.assign(apart=apart.abs(), among=among)[apart.notna()]
 
 
