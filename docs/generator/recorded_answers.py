@@ -31,7 +31,7 @@ from launchwise.tables.measurements import (
     with_role,
 )
 from launchwise.tables.times import GAIN_LIMITS, PAIRS, judged_times
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 
 EXPERTS = "expert_product_tile"  # A study whose figures stand apart
@@ -143,19 +143,35 @@ def _blind(gpu: str, studies: Sequence[str]) -> dict[str, Any]:
 
 
 @cache
+def _pairs(gpu: str) -> dict[str, tuple[Spec, pd.DataFrame]]:
+    """Study to its spec and its recorded pairs on a GPU, where it has any."""
+    found = {}
+    for study, workload in _workloads().items():
+        path = RECORDED / gpu / f"{study}.pairs.parquet"
+        if path.is_file():
+            spec = load_spec(KERNELS / workload)
+            found[study] = spec, read_table(path, pairs_schema(spec))
+    return found
+
+
+@cache
+def _times(gpu: str, study: str) -> pd.DataFrame:
+    """Judged times of the sweep that a study's recorded pairs are of."""
+    spec, pairs = _pairs(gpu)[study]
+    sweep = read_table(RECORDED / gpu / f"{spec.workload}.parquet", measurement_schema(spec))
+    return judged_times(sweep, pairs, spec)
+
+
+@cache
 def judged() -> dict[str, Any]:
     """How far times that pairs judged differ from the sweep's, %: recorded pairs of both cards.
     ``rows`` that pairs judge, median and largest difference, and share of those above 1 %."""
     found = []
     for gpu in ("h100", "h200"):
-        for name, workload in _workloads().items():
-            path = RECORDED / gpu / f"{name}.pairs.parquet"
-            if path.is_file():
-                spec = load_spec(KERNELS / workload)
-                sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
-                times = judged_times(sweep, read_table(path, pairs_schema(spec)), spec)
-                own = times[times["basis"] == PAIRS]
-                found.append((own["time_ms"] / own["sweep_ms"] - 1).abs())
+        for study in _pairs(gpu):
+            times = _times(gpu, study)
+            own = times[times["basis"] == PAIRS]
+            found.append((own["time_ms"] / own["sweep_ms"] - 1).abs())
     away = 100 * pd.concat(found, ignore_index=True)
     return {
         "rows": len(away),
@@ -172,16 +188,13 @@ def revisited() -> dict[str, Any]:
     judged times, which know visits of other problems. Of the gains above the usual choice, how many
     a recheck would call ``lost`` had the earlier visit come later, by either interval."""
     apart, rounds, held, turned, lost = [], [], [], 0, np.zeros(3, dtype=int)
-    for study, workload in _workloads().items():
-        path = RECORDED / "h200" / f"{study}.pairs.parquet"
-        spec = load_spec(KERNELS / workload)
-        pairs = read_table(path, pairs_schema(spec)) if path.is_file() else None
-        if pairs is None or pairs["earlier_gain"].isna().all():
+    for study, (spec, pairs) in _pairs("h200").items():
+        if pairs["earlier_gain"].isna().all():
             continue
-        sweep = read_table(RECORDED / "h200" / f"{workload}.parquet", measurement_schema(spec))
-        times = judged_times(sweep, pairs, spec)
         keys = [*spec.problem_columns, *spec.tunable_columns]
-        both = pairs.merge(times[[*keys, *GAIN_LIMITS]], on=keys, suffixes=("", "_judged"))
+        both = pairs.merge(
+            _times("h200", study)[[*keys, *GAIN_LIMITS]], on=keys, suffixes=("", "_judged")
+        )
         both = both[both["earlier_gain"].notna() & (both["gain"] != 1)]
         earlier = both["earlier_gain"]
         apart += np.abs(np.log(both["gain"] / earlier)).tolist()
@@ -213,14 +226,10 @@ def back_to_back() -> dict[str, Any]:
     choice by energy saves at a small loss of time: ``percent``, ``changed`` choices, and percent of
     what is ``surely`` less, where enough energies have two visits, ``apart`` by so many percent."""
     found = {}
-    for study, workload in _workloads().items():
-        path = RECORDED / "h200" / f"{study}.pairs.parquet"
-        spec = load_spec(KERNELS / workload)
-        pairs = read_table(path, pairs_schema(spec)) if path.is_file() else None
-        if pairs is None or pairs["energy_j"].isna().all():
+    for study, (spec, pairs) in _pairs("h200").items():
+        if pairs["energy_j"].isna().all():
             continue
-        sweep = read_table(RECORDED / "h200" / f"{workload}.parquet", measurement_schema(spec))
-        visits = visits_apart(judged_times(sweep, pairs, spec)).get("energy_j")
+        visits = visits_apart(_times("h200", study)).get("energy_j")
         rows = relative(pairs, pairs, spec.problem_columns)
         best = rows[with_role(rows, "best")]
         ratio = best["sustained_ms"] / best["time_ms"]
