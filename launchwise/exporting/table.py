@@ -118,6 +118,11 @@ class AnswerTable:
             found.setdefault((entry.device, *texts_of(entry.problem)), []).append(entry)
         return found
 
+    @cached_property
+    def _known(self) -> dict[tuple[int | None, tuple[Value, ...]], Entry]:
+        """Entries by the number of the device and the problem."""
+        return {(entry.device, entry.problem): entry for entry in self.entries}
+
     def named_by(self, cuda_names: Mapping[str, Sequence[str]]) -> AnswerTable:
         """With what CUDA calls the cards, by their names in ``data/cards.csv``: the profile of a
         datasheet-only GPU names its card."""
@@ -191,11 +196,9 @@ class AnswerTable:
         """:meth:`answer` of each problem, as values of the parameters: all are judged at once."""
         number, found = self.number(device), []
         owns = [self._listed.get((number, *texts_of(asked)), []) for asked in shapes]
-        known = [
-            {one.problem: one for one in own}.get(tuple(shapes[row]))
-            for row, own in enumerate(owns)
-        ]
+        known = [self._known.get((number, tuple(each))) for each in shapes]
         judged = [row for row, own in enumerate(owns) if own]
+        places = {row: place for place, row in enumerate(judged)}
         expected = None
         if number is not None and any(known[row] is None for row in judged):
             expected = self.expected(number, [shapes[row] for row in judged])
@@ -204,7 +207,7 @@ class AnswerTable:
             if entry is not None:
                 one = self._of_entry(entry)
             elif own:
-                one = self._between(own, tuple(shapes[row]), expected, judged.index(row))
+                one = self._between(own, tuple(shapes[row]), expected, places[row])
             if one is None:
                 one = self._unanswered(device, self.problem(shapes[row]))
             else:
