@@ -203,10 +203,8 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
         )
     visits = [one.between_ms for one in devices if one.tested and one.between_ms]
     widest = max(visits, key=lambda ends: ends[1] / ends[0], default=None)
-    known = (one.tested and one.between_ms for one in devices)
     said = [
-        replace(one, between_ms=widest) if is_tested else one
-        for one, is_tested in zip(devices, known, strict=True)
+        replace(one, between_ms=widest) if one.tested and one.between_ms else one for one in devices
     ]
     return replace(table, stored=table.stored.model_copy(update={"devices": tuple(said)}))
 
