@@ -1,8 +1,6 @@
 """``python -m launchwise``, and what the command ``launchwise`` starts."""
 
-import sys
-
-STOPPED = 130  # Exit code after Ctrl-C, as shells have it
+from launchwise.cli import stopped
 
 
 def main() -> int:
@@ -12,8 +10,7 @@ def main() -> int:
 
         return command()
     except KeyboardInterrupt:
-        print("launchwise: stopped: the same command again goes on", file=sys.stderr)
-        return STOPPED
+        return stopped()
 
 
 if __name__ == "__main__":

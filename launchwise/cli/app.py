@@ -12,6 +12,7 @@ import typer
 import launchwise
 from launchwise.base.errors import UserError, out_of
 from launchwise.base.literals import visible_lines
+from launchwise.cli import STOPPED, stopped
 from launchwise.cli.answer_commands import (
     export,
     load,
@@ -35,7 +36,6 @@ from launchwise.cli.sweep_commands import (
 
 NAME = "launchwise"
 MISTAKE = 2  # Exit code for a mistake of the user, that of a wrong option included
-STOPPED = 130  # Exit code after Ctrl-C, as shells have it
 
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -112,7 +112,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)
         if code == STOPPED:
-            print(f"{NAME}: stopped: the same command again goes on", file=sys.stderr)
+            return stopped()
     except UserError as error:
         return _complain(str(error))
     except (MemoryError, RecursionError) as error:
