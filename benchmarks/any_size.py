@@ -1,6 +1,10 @@
 """Answers to problems of sizes that nothing learnt from, held against their measurements.
 
     python benchmarks/any_size.py benchmarks/results/any_size.json
+    python benchmarks/any_size.py --contests results/blind/h200 OUTPUT
+
+The second way also writes contests of today's answers: what the blind tests compared in pairs, the
+first suggestions and the best of each problem, for the rule ``blind_pairs`` to run in turn.
 
 The problems were drawn from the ranges that studies declare, of sizes that no sweep has, and every
 candidate was measured, on an H200. Nothing learns from them
@@ -9,7 +13,7 @@ candidate was measured, on an H200. Nothing learns from them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +23,10 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT, own_experiment
 
 from launchwise.base.storage import write_json
+from launchwise.experiment.method import Confirmation, Contests, write_contests
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.blind import LISTED, read_frozen, whole
+from launchwise.learning.contests import configurations_in, contest_of, contests_of_blind
 from launchwise.learning.features import read_domain
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
@@ -45,7 +51,41 @@ def judged(path: Path, final: Final) -> pd.DataFrame:
     return rows[final.domain.is_candidate(rows)].reset_index(drop=True)
 
 
-def scored(study: str, path: Path, folder: Path, asked: Mapping[str, Any], gpus: list[str]) -> Any:
+def contests_again(path: Path, final: Final, times: pd.DataFrame, today: Sequence[Any]) -> Contests:
+    """What a blind test compared in pairs, the first five suggestions of ``today``'s answers, and
+    of each problem the fastest by judged times."""
+    spec, frozen = final.spec, read_frozen(path.with_name(_frozen(path)))
+    names = [*spec.key_columns, "status", "time_ms"]
+    sweep = read_table(path, measurement_schema(spec), names)
+    how = own_experiment().settings.confirm or Confirmation()
+    suggested = {
+        tuple(one.problem.values()): [whole(each.configuration, spec) for each in one.suggestions]
+        for one in today
+    }
+    fastest = times.sort_values("time_ms").drop_duplicates(spec.problem_columns)
+    found = []
+    for each in contests_of_blind(frozen, final.domain, sweep, how):
+        own = (fastest[list(each.problem)] == pd.Series(each.problem)).all(axis=1)
+        first, *others = suggested[tuple(each.problem.values())][:5]
+        roles = [(role, [one.configuration]) for one in each.entrants for role in one.roles]
+        more = [*others, *configurations_in(fastest[own], final.domain)]
+        listed = [*roles, ("recommended", [first]), ("near", more)]
+        found.append(contest_of(each.problem, listed, 2 * how.most))
+    return Contests(study=frozen.study, workload=spec.workload, gpu=frozen.gpu, contests=found)
+
+
+def _frozen(path: Path) -> str:
+    return path.name.replace(".sweep.parquet", ".frozen.json")
+
+
+def scored(
+    study: str,
+    path: Path,
+    folder: Path,
+    asked: Mapping[str, Any],
+    gpus: list[str],
+    contests: Path | None,
+) -> Any:
     """A row per problem: time of the fastest over that of the answer and over the best of five
     suggestions, and time of the answer over the usual choice's; the answers frozen before as
     well."""
@@ -55,17 +95,18 @@ def scored(study: str, path: Path, folder: Path, asked: Mapping[str, Any], gpus:
     times, spec = judged(path, final), final.spec
     keys = times[spec.key_columns].itertuples(index=False, name=None)
     known = dict(zip(keys, times["time_ms"].tolist(), strict=True))
-    frozen = read_frozen(path.with_name(path.name.replace(".sweep.parquet", ".frozen.json")))
+    frozen = read_frozen(path.with_name(_frozen(path)))
     before = {tuple(sorted(one["problem"].items())): one for one in frozen.answers}
 
     def time_ms(case: Case, configuration: Mapping[str, Any]) -> float:
         names = {**case.problem, **whole(configuration, spec), "gpu": case.gpu}
         return known.get(tuple(names[name] for name in spec.key_columns), np.inf)
 
-    rows = []
+    rows, today = [], []
     for case in cases_in(times, spec):
         own = times[(times[list(case.problem)] == pd.Series(case.problem)).all(axis=1)]
         found = answer_of(table, final, case, LISTED, None)
+        today.append(found)
         listed = [time_ms(case, one.configuration) for one in found.suggestions]
         (earlier, *_) = before[tuple(sorted(case.problem.items()))]["suggestions"]
         best, usual = own["time_ms"].min(), time_ms(case, found.usual)
@@ -78,6 +119,9 @@ def scored(study: str, path: Path, folder: Path, asked: Mapping[str, Any], gpus:
                 "frozen": best / time_ms(case, earlier["configuration"]),
             }
         )
+    if contests is not None:
+        asked_again = contests_again(path, final, times, today)
+        write_contests(contests / f"{study}.contests.json", asked_again)
     return pd.DataFrame(rows)
 
 
@@ -94,7 +138,9 @@ def figures(rows: pd.DataFrame) -> dict[str, Any]:
 
 def main() -> None:
     """Ask every study that such problems were measured for."""
-    given = arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--contests", type=Path, help="folder for contests of today's answers")
+    given = parser.parse_args()
     experiment, found = own_experiment(), []
     for path in sorted(ROOT.glob(f"{DRAWN}/*.sweep.parquet")):
         study = path.name.partition(".")[0]
@@ -102,7 +148,9 @@ def main() -> None:
             continue
         asked = experiment.studies[study]
         folder = experiment.folders[asked.workload]
-        found.append(scored(study, path, folder, asked.asked, experiment.gpus_of(study)))
+        found.append(
+            scored(study, path, folder, asked.asked, experiment.gpus_of(study), given.contests)
+        )
     rows = pd.concat(found, ignore_index=True)
     studies = [{"study": name, **figures(own)} for name, own in rows.groupby("study")]
     for each in [*studies, {"study": "all", **figures(rows)}]:
