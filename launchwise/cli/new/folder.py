@@ -11,10 +11,8 @@ from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.python.draft import Draft
-from launchwise.cli.new.python.facts import Code
-from launchwise.cli.new.python.reading import facts_of, raw_codes, spec_of_triton
-from launchwise.cli.new.python.reading import remarks as triton_remarks
+from launchwise.cli.new.python.facts import Code, Draft
+from launchwise.cli.new.python.reading import facts_of, spec_of_triton
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
@@ -33,7 +31,12 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     with cpu_limit(file):
         check_folder_name(folder.resolve())
         if file.suffix == TRITON:
-            made = _of_triton(folder, file, name) or _of_cupy(folder, file, name)
+            facts = facts_of(file, name)
+            made = (
+                _of_triton(folder, file, facts.draft)
+                if facts.draft is not None
+                else _of_cupy(folder, file, name, facts.codes)
+            )
         else:
             source = read_source(file, wanted=name)
             kernel, content = choose(source, name, file), read_bytes(file, MOST_BYTES)
@@ -55,24 +58,19 @@ class _Made:
     lines: list[str]  # what is said of it
 
 
-def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
-    """What is written of a kernel of Triton; None where the file has none."""
-    facts = facts_of(file, name)
-    if facts.chosen is None:
-        return None
-    chosen = facts.chosen.name
-    draft = Draft(file, facts, facts.chosen)
+def _of_triton(folder: Path, file: Path, draft: Draft) -> _Made:
+    """What is written of a kernel of Triton."""
     source = folder / file.name
-    every = [(one, "") for one in dict.fromkeys([*facts.kernels, chosen])]
-    lines = _listed(every, chosen) if facts.kernels[1:] else []
-    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in facts.modules]
-    if facts.copied:
-        lines.append(f"{source}: the functions of {file.name} that {chosen} needs")
+    every = [(one, "") for one in dict.fromkeys([*draft.kernels, draft.kernel])]
+    lines = _listed(every, draft.kernel) if draft.kernels[1:] else []
+    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in draft.modules]
+    if draft.copied:
+        lines.append(f"{source}: the functions of {file.name} that {draft.kernel} needs")
     return _Made(
         spec_of_triton(folder.resolve().name, source.name, draft),
-        {source: facts.copied.encode() or read_bytes(file, MOST_BYTES)},
+        {source: draft.copied.encode() or read_bytes(file, MOST_BYTES)},
         {source: file.name},
-        [*lines, *triton_remarks(draft)],
+        [*lines, *(f"{file.name}: {note}" for note in draft.notes)],
     )
 
 
@@ -133,8 +131,7 @@ def _write(folder: Path, made: _Made) -> None:
 # CUDA text that a Python file gives to CuPy
 
 
-def _of_cupy(folder: Path, file: Path, name: str | None) -> _Made:
-    codes = raw_codes(file)
+def _of_cupy(folder: Path, file: Path, name: str | None, codes: Sequence[Code]) -> _Made:
     if not codes:
         message = "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"
         raise UserError(file, "", message)

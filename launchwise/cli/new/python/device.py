@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from launchwise.cli.new.python.facts import TYPES, Reading, Use
+from launchwise.cli.new.python.facts import TYPES
 from launchwise.cli.new.python.values import (
     TRACES,
     UNKNOWN,
     Value,
-    called,
     explore,
     line_now,
     value_of,
@@ -29,90 +29,140 @@ _OF_THE_DEVICE = (
     "a tensor descriptor made on the device needs scratch memory of Triton's launcher, which there "
     "is none of: load by pointers"
 )
+ROWS = "rows"  # Problem parameter for a size that nothing says
 _OF_THE_HOST = "a tensor descriptor of the host, which no launch here makes: load by pointers"
 
 
+Ordered = dict[str, None]  # Names, each once, in the order in which they are met
+
+
+@dataclass
+class Use:
+    """How a kernel uses a pointer."""
+
+    ways: set[str] = field(default_factory=set)  # Names of functions, such as load and atomic_add.
+    stored_as: str = ""  # Type that a value is converted to before it is stored.
+    indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
+    sizes: list[str] = field(default_factory=list)  # Of what it points to; '' for unknown ones.
+    # What indices are multiplied by, to their dimension.
+    strides: dict[str, int] = field(default_factory=dict)
+    is_bare: bool = True  # Whether only the pointer itself is an address,
+    is_guess: bool = False  # and whether sizes are those of the grid.
+
+    @property
+    def atomics(self) -> bool:
+        return bool(self.ways - {"load", "store"})
+
+    @property
+    def role(self) -> str:
+        return "output" if self.ways == {"store"} else "inout" if self.ways - {"load"} else "input"
+
+
 class Trace:
-    """What runs of a kernel did."""
+    """What runs of a kernel did; names are those of its parameters."""
 
     def __init__(self, kernel: Any) -> None:
-        self.parameters: list[str] = kernel.parameters
-        self._constexprs = kernel.constexprs
-        self.reading = Reading()
+        self._kernel = kernel
+        self.uses: dict[str, Use] = {}
+        self.bounding: Ordered = {}  # Compared, a divisor, or an end of a loop.
+        self.counted: Ordered = {}  # A range, loop or bound of an index ends there.
+        self.texts: dict[str, Ordered] = {}  # Compared with these texts.
+        self.bounds: list[Ordered] = []  # Per axis of the grid, what its index is below,
+        self.steps: list[Ordered] = []  # and what it is multiplied by.
+        # Blocks that nothing steps by, to what bounds their elements.
+        self.held: dict[str, Ordered] = {}
+        self.has_dot = self.has_tiles = self.has_loop = False  # A tile is a pointer of two ranges.
+        self.notes: dict[str, int] = {}  # What no launch here can do, to its line.
         self._compares: list[tuple[Value, Value]] = []
         self._accesses: list[tuple[str, Value]] = []
         self._operands: set[str] = set()
-        self.ranges: list[Value] = []
-        self.axes = 1  # Of the grid.
+        self._ranges: list[Value] = []
+
+    @property
+    def sizes(self) -> list[str]:
+        """Numbers that it compares, divides or counts to."""
+        given = [one for one in self._kernel.given if one not in self.uses]
+        return [one for one in given if one in self.bounding]
 
     def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
         """An operator with two sides."""
-        reading = self.reading
         self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
+        bounds = self._in_order(right._names())
         if sign in (ast.Mod, ast.FloorDiv):
-            reading.bounding |= self._in_order(right._names())
+            self.bounding |= bounds
         if not issubclass(sign, ast.cmpop):
             return
         self._compares.append((left, right))
+        self.bounding |= bounds
         for one, other in ((left, right), (right, left)):
             parts = getattr(other._node, "elts", [other._node])
             texts = [one.value for one in parts if isinstance(getattr(one, "value", 0), str)]
             for name in one._names() if texts else ():
-                reading.texts.setdefault(name, {}).update(dict.fromkeys(texts))
+                self.texts.setdefault(name, {}).update(dict.fromkeys(texts))
         signs = {"pid" if isinstance(one._sign, int) else one._sign for one in left._walk()}
-        bounds = self._in_order(right._names())
-        reading.bounding |= bounds
         if signs & {"pid", "arange"}:
-            reading.counted |= bounds
+            self.counted |= bounds
         elif "load" not in signs:
-            reading.bounding |= self._in_order(left._names())
+            self.bounding |= self._in_order(left._names())
 
-    def counted(self, *values: Value) -> None:
+    def count(self, *values: Value) -> None:
         """Ends of loops, and what is divided for them."""
         for names in (self._in_order(one._names()) for one in values):
-            self.reading.bounding |= names
-            self.reading.counted |= names
+            self.bounding |= names
+            self.counted |= names
             self._operands |= names.keys()
 
     def loop(self, *given: Any) -> Iterator[Any]:
         """What a loop counts, twice."""
         values = [value_of(one) for one in given]
-        self.reading.has_loop = True
-        self.counted(*values)
+        self.has_loop = True
+        self.count(*values)
         first = values[0] if len(values) > 1 else value_of(0)
+        for axis in (one._sign for one in first._walk() if isinstance(one._sign, int)):
+            self.bounds[axis] |= self._in_order(values[1]._names())
         for _ in range(2):
             made = Value(ast.Name(UNKNOWN), [first])
             made._bases = first._bases
             yield made
 
-    def accessed(self, name: str, pointer: Value, value: Any) -> None:
+    def program(self, axis: int) -> Value:
+        """Index of the grid along an axis."""
+        while len(self.bounds) <= axis:
+            self.bounds.append({})
+            self.steps.append({})
+        return Value(ast.Name(UNKNOWN), sign=axis)
+
+    def arange(self, end: Value) -> Value:
+        self.counted |= self._in_order(end._names())
+        self._ranges.append(Value(ast.Name(UNKNOWN), [end], "arange"))
+        return self._ranges[-1]
+
+    def access(self, name: str, pointer: Value, value: Any) -> None:
         """A load, a store or an atomic operation."""
         steps = [*pointer._walk()]
         loaded = {base for one in steps if one._sign == "load" for base in one._parts[0]._bases}
-        self.reading.has_tiles |= len({id(one) for one in steps if one._sign == "arange"}) > 1
-        for base in (one for one in self.parameters if one in pointer._bases):
-            use = self.reading.uses.setdefault(base, Use())
+        self.has_tiles |= len({id(one) for one in steps if one._sign == "arange"}) > 1
+        for base in self._in_order(pointer._bases):
+            use = self.uses.setdefault(base, Use())
             use.is_bare &= pointer._sign == "parameter"
-            use.is_loaded |= name == "load"
-            use.is_stored |= name == "store"
-            use.atomics |= name not in ("load", "store")
+            use.ways.add(name)
             if name != "load" and isinstance(value, Value):
                 use.stored_as = use.stored_as or value._cast
             for other in sorted(loaded - {base}):
-                self.reading.uses.setdefault(other, Use()).indexes[base] = None
+                self.uses.setdefault(other, Use()).indexes[base] = None
             self._accesses.append((base, pointer))
 
-    def _in_order(self, names: Iterable[str]) -> dict[str, None]:
+    def _in_order(self, names: Iterable[str]) -> Ordered:
         several = {*names}
-        return dict.fromkeys(one for one in self.parameters if one in several)
+        return dict.fromkeys(one for one in self._kernel.parameters if one in several)
 
-    def _sizes(self) -> None:
+    def _size_uses(self) -> None:
         """Sizes of what each pointer points to: of indices that are multiplied, then of others."""
-        blocks = {name for one in self.ranges for name in one._parts[0]._names()}
+        blocks = {name for one in self._ranges for name in one._parts[0]._names()}
         compared = {name for _, right in self._compares for name in right._names()}
-        fixed = {*self._constexprs} - compared
-        strides: dict[str, dict[str, str]] = {name: {} for name in self.reading.uses}
-        units: dict[str, dict[str, None]] = {name: {} for name in self.reading.uses}
+        fixed = {*self._kernel.constexprs} - compared
+        strides: dict[str, dict[str, str]] = {name: {} for name in self.uses}
+        units: dict[str, Ordered] = {name: {} for name in self.uses}
         for base, pointer in self._accesses:
             products = [one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult]
             inner = {id(each) for one in products for part in one._parts for each in part._walk()}
@@ -124,8 +174,10 @@ class Trace:
                         known[name] = known.get(name) or self._size_of(index, blocks)
             for one in pointer._walk(_LINEAR - {ast.Mult}):
                 if one._sign not in _LINEAR | {"parameter"}:
-                    units[base][self._size_of(one, blocks)] = None
-        for base, use in self.reading.uses.items():
+                    size, grid = self._size_of(one, blocks), self._axis(one)
+                    units[base][size or grid] = None
+                    self.uses[base].is_guess |= bool(grid and not size)
+        for base, use in self.uses.items():
             ordered = self._in_order(strides[base])
             use.strides = {name: place for place, name in enumerate(ordered)}
             use.sizes = [*(strides[base][name] for name in ordered), *filter(None, units[base])]
@@ -144,28 +196,39 @@ class Trace:
                 return names[0]
         return ""
 
-    def finish(self) -> Reading:
+    def _axis(self, index: Value) -> str:
+        """What an axis of the grid is below, for an index that is one of the grid."""
+        bounds = self.bounds[index._sign] if isinstance(index._sign, int) else {}
+        return next((name for name in bounds if name in self.sizes), "")
+
+    def finish(self) -> None:
         """What is said when all has run."""
-        reading = self.reading
-        reading.bounds = [{} for _ in range(self.axes)]
-        reading.steps = [{} for _ in range(self.axes)]
+        self.program(0)
         for left, right in self._compares:
             bounds = self._in_order(right._names())
             for one in left._walk():
                 if isinstance(one._sign, int):
-                    reading.bounds[one._sign] |= bounds
+                    self.bounds[one._sign] |= bounds
                 blocks = one._parts[0]._names() if one._sign == "arange" else set()
                 for block in blocks - self._operands:
-                    reading.held.setdefault(block, {}).update(bounds)
-            for axis, block in (*_steps(left), *_steps(right)):
-                reading.steps[axis][block] = None
+                    self.held.setdefault(block, {}).update(bounds)
+        compared = [one for pair in self._compares for one in pair if [*_steps(one)]]
         # A kernel without bounds steps by what its pointers do.
-        for _, pointer in self._accesses if not any(reading.steps) else ():
-            for axis, block in _steps(pointer):
-                reading.steps[axis][block] = None
-        reading.steps = [self._in_order(one) for one in reading.steps]
-        self._sizes()
-        return reading
+        for value in compared or [pointer for _, pointer in self._accesses]:
+            for axis, block in _steps(value):
+                self.steps[axis][block] = None
+        self.steps = [self._in_order(one) for one in self.steps]
+        self._size_uses()
+
+    def grid(self) -> tuple[bool, list[str]]:
+        """Program instances per axis by the bounds of its indices, and whether all have one."""
+        grid, is_clear = [], True
+        for bounds, steps in zip(self.bounds, self.steps, strict=True):
+            bound = next((one for one in bounds if one in self.sizes), "")
+            blocks = [one for one in steps if one in self._kernel.constexprs]
+            is_clear &= bool(bound)
+            grid.append(f"ceil_div({bound}, {blocks[0]})" if bound and blocks else bound or ROWS)
+        return is_clear, grid
 
 
 def _keys(index: Value) -> set[int]:
@@ -184,77 +247,59 @@ def _steps(value: Value) -> Iterator[tuple[int, str]]:
             yield from ((axis, block._name) for axis in axes if block._sign == "parameter")
 
 
-def trace(kernel: Any) -> Reading:
+def trace(kernel: Any) -> Trace:
     """What a kernel does with its parameters."""
     found = Trace(kernel)
     values = {name: Value(ast.Name(name), sign="parameter") for name in kernel.parameters}
     for name, one in values.items():
         one._bases = frozenset([name])  # Each may be a pointer.
     TRACES.append(found)
-    try:
-        for _ in explore(lambda: kernel.fn(**values), is_covering=True):
-            continue
-    finally:
-        TRACES.pop()
-    return found.finish()
+    for _ in explore(lambda: kernel.fn(**values), is_covering=True):
+        continue
+    TRACES.pop()
+    found.finish()
+    return found
 
 
 # Functions of Triton's language
 
 
 def _program(owner: Any, axis: Any = 0, **named: Any) -> Value:
-    number = axis if isinstance(axis, int) else 0
-    TRACES[-1].axes = max(TRACES[-1].axes, number + 1)
-    return Value(ast.Name(UNKNOWN), sign=number)
+    return TRACES[-1].program(axis if isinstance(axis, int) else 0)
 
 
 def _arange(owner: Any, start: Any = 0, end: Any = 0, **named: Any) -> Value:
-    end = value_of(end)
-    TRACES[-1].reading.counted |= dict.fromkeys(end._names())
-    TRACES[-1].ranges.append(Value(ast.Name(UNKNOWN), [end], "arange"))
-    return TRACES[-1].ranges[-1]
-
-
-def divided(size: Value, block: Value) -> None:
-    """``tl.cdiv(size, block)``."""
-    TRACES[-1].counted(size, block)
+    return TRACES[-1].arange(value_of(end))
 
 
 def _accessing(name: str) -> Callable[..., Any]:
     def access(owner: Any, *given: Any, **named: Any) -> Any:
-        if not given and "pointer" in named:
-            given = (named["pointer"],)
-        reading, after = TRACES[-1].reading, given[1:]
-        pointer = given[0] if given and isinstance(given[0], Value) else None
+        pointer = given[0] if given else named.get("pointer")
         if owner is not None and owner._bases:  # A method of a descriptor.
             pointer = owner
             if owner._sign == "parameter":
-                reading.notes.setdefault(_OF_THE_HOST, line_now())
-        if pointer is None:
+                TRACES[-1].notes.setdefault(_OF_THE_HOST, line_now())
+        if not isinstance(pointer, Value):
             return Value(ast.Name(UNKNOWN))
-        value = named.get("value", named.get("val", after[0] if after else None))
-        TRACES[-1].accessed(name, pointer, value)
+        value = named.get("value", named.get("val", given[1] if len(given) > 1 else None))
+        TRACES[-1].access(name, pointer, value)
         return Value(ast.Name(UNKNOWN), [pointer], "load")
 
     return access
 
 
 def _dot(owner: Any, *given: Any, **named: Any) -> Value:
-    TRACES[-1].reading.has_dot = True
+    TRACES[-1].has_dot = True
     return Value(ast.Name(UNKNOWN))
 
 
 def _descriptor(owner: Any, *given: Any, **named: Any) -> Any:
-    TRACES[-1].reading.notes.setdefault(_OF_THE_DEVICE, line_now())
+    TRACES[-1].notes.setdefault(_OF_THE_DEVICE, line_now())
     return others(owner, "make_tensor_descriptor", given, named)
 
 
 def _loop(owner: Any, *given: Any, **named: Any) -> Any:
     return TRACES[-1].loop(*given)
-
-
-def _power(owner: Any, n: Any, **named: Any) -> Any:
-    return called("next_power_of_2", n)
 
 
 def others(owner: Value | None, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Value:
@@ -277,6 +322,5 @@ CALLS: dict[str, Callable[..., Any]] = {
     **{"program_id": _program, "arange": _arange, "dot": _dot, "dot_scaled": _dot},
     **{name: _accessing(name) for name in ("load", "store", *(f"atomic_{o}" for o in _ATOMICS))},
     **{"make_tensor_descriptor": _descriptor, "range": _loop, "static_range": _loop},
-    "next_power_of_2": _power,
 }
 """Functions of Triton's language that say something."""

@@ -138,6 +138,9 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return False
 
 
+_LOADS = ("LOAD_NAME", "LOAD_GLOBAL")
+
+
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     """Names that a statement at the top binds and reads, of its decorators with ``jit`` alone."""
     kept = copy.copy(statement)
@@ -147,12 +150,11 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
         return {*map(_bound_by, kept.names)}, set()
     code = compile(ast.Module([kept], []), "", "exec", dont_inherit=True)
     bound = {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
-    return bound, {*_read(code)} - {*vars(builtins)}
+    return bound, names_read(code) - {*vars(builtins)}
 
 
-def _read(code: CodeType) -> Iterator[str]:
-    for one in dis.get_instructions(code):
-        if one.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
-            yield one.argval
-    for inner in (one for one in code.co_consts if isinstance(one, CodeType)):
-        yield from _read(inner)
+def names_read(code: CodeType) -> set[str]:
+    """Global names that code reads, also in functions inside."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    loads = (one for one in dis.get_instructions(code) if one.opname in _LOADS)
+    return {one.argval for one in loads}.union(*map(names_read, inner))

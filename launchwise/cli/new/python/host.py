@@ -5,27 +5,57 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType
 from typing import Any
 
-from launchwise.cli.new.python import facts
-from launchwise.cli.new.python.stand_ins import LAUNCHES, WANTED, Given, Kernel, Launch, Launched
+from launchwise.cli.new.python.device import Trace, Use
+from launchwise.cli.new.python.excerpt import names_read
+from launchwise.cli.new.python.facts import TYPES, Literal
+from launchwise.cli.new.python.stand_ins import IsGiven, Kernel, Launch
 from launchwise.cli.new.python.tensors import (
-    NOW,
-    Names,
     Shape,
-    Symbol,
     Tensor,
     is_tensor,
+    literal,
+    shape_of,
+    symbol,
     tensor_of,
 )
 from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, limited, node_of
+from launchwise.cli.new.python.values import (
+    RUNS,
+    NotKnown,
+    Run,
+    Value,
+    explore,
+    limited,
+    node_of,
+    value_of,
+)
 
 _SECONDS = 1.5  # Most CPU time for all runs of a function
 
-Attempt = tuple[Run, Names, Launch]
+Found = tuple[Run, Launch]
+
+
+@dataclass
+class Given:
+    """What a launch gives for a parameter."""
+
+    text: str | None = None  # Expression over problem parameters,
+    problem: str = ""  # or why there is none, with the line.
+    literal: Literal = None
+    is_own: bool = False  # A parameter of the host's function,
+    is_free: bool = False  # or an expression that reads one.
+    asks: str = ""  # "1" or "0" for `x is not None`.
+    type: str = ""  # Such as tl.float16.
+    guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
+    shape: list[str] = field(default_factory=list)  # Of a tensor,
+    kind: str = ""  # type of its elements,
+    question: str = ""  # and one of its shape.
 
 
 def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any, ...]]]:
@@ -43,190 +73,176 @@ def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any
     return sorted(found.items(), key=lambda one: one[0].__code__.co_firstlineno)
 
 
-def names_read(code: CodeType) -> set[str]:
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*map(names_read, inner))
-
-
-def attempts(
-    function: FunctionType, before: tuple[Any, ...], usual_bytes: int, is_covering: bool
-) -> list[tuple[Run, Names, list[Launch]]]:
-    """Runs of a function that end at a launch of the kernel that is wanted, or at its end."""
-
-    def run() -> tuple[Names, list[Launch]]:
-        names = Names({**NOW[0].symbols}, {**NOW[0].called}, usual_bytes=usual_bytes)
-        NOW.append(names)
-        LAUNCHES.clear()
-        try:
-            function(*before, **dict(_arguments(function, len(before), names)))
-        except Launched:
-            pass
-        except Exception:
-            if not LAUNCHES:
-                raise
-        finally:
-            NOW.pop()
-        return names, [*LAUNCHES]
-
+def attempts(function: FunctionType, before: tuple[Any, ...], is_covering: bool) -> list[Run]:
+    """Runs of a function; each ends at a launch of the kernel that is wanted, or at its end."""
     found = []
     with limited(_SECONDS):
-        for taken, result in explore(run, is_covering):
-            if isinstance(result, tuple):
-                found.append((taken, *result))
+        arguments = partial(_arguments, function, len(before))
+        for run, _ in explore(lambda: function(*before, **dict(arguments())), is_covering):
+            found.append(run)
     return found
 
 
-def _arguments(function: FunctionType, count: int, names: Names) -> Iterator[tuple[str, Any]]:
+def _arguments(function: FunctionType, count: int) -> Iterator[tuple[str, Value]]:
     for one in list(inspect.signature(function).parameters.values())[count:]:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
             continue
         if one.default is one.empty or one.default is None:
-            yield one.name, names.symbol(one.name, Symbol("free"))
+            yield one.name, symbol(one.name, "free")
         elif type(one.default) is int:
-            literal = Symbol("literal", known=one.default)
-            yield one.name, names.symbol(f"{one.name}={one.default}", literal)
+            yield one.name, literal(one.name, one.default)
 
 
-def read_host(
-    kernel: Kernel,
-    reading: facts.Reading,
-    space: Mapping[str, Any],
-    top: Sequence[Launch],
-    taken: Collection[str],
-) -> facts.Host:
-    """What the first function that launches a kernel says. ``space`` has the names of the file,
-    ``top`` the launches while it ran. No problem parameter may have a name of ``taken``."""
-    usual = 2 if reading.has_dot else 4
+def _launches(kernel: Kernel, space: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
+    """Runs of the first function that launches a kernel, and types of the tensors that any gives
+    for its parameters. ``space`` has the names of the file."""
     own = {name for name, value in space.items() if value is kernel}
-    seen = [one for one in top if one.kernel is kernel]
-    WANTED[:] = [kernel]
-    found: list[Attempt] = []
+    top = [(RUNS[0], one) for one in RUNS[0].launches if one.kernel is kernel]
+    kernel.ends_runs = True
+    first: list[Found] = []
+    seen = [*top]
     functions = functions_of(space)
     for function, before in sorted(
         functions, key=lambda one: not own & names_read(one[0].__code__)
     ):
-        is_first = not found
-        for run, names, launches in attempts(function, before, usual, is_covering=not is_first):
-            launches = [one for one in launches if one.kernel is kernel]
-            seen += launches
-            found += [(run, names, one) for one in launches[:1] if is_first]
-    found = found or [(Run(), NOW[0], one) for one in seen[:1]]
-    if not found:
-        return facts.Host()
-    return _Merged(kernel, reading, found, taken).read(_kinds(seen), space)
-
-
-def _kinds(launches: Sequence[Launch]) -> dict[str, str]:
-    """Parameters to types of the tensors that any function of the file gives."""
-    found: dict[str, str] = {}
-    for launch in launches:
+        runs = attempts(function, before, is_covering=bool(first))
+        found = [(run, one) for run in runs for one in run.launches if one.kernel is kernel]
+        first, seen = first or found, seen + found
+    kinds: dict[str, str] = {}
+    for _, launch in seen:
         for name, value in launch.given.items():
             if isinstance(value, Value) and value._tensor is not None and value._tensor.kind.name:
-                found.setdefault(name, value._tensor.kind.name)
-    return found
+                kinds.setdefault(name, value._tensor.kind.name)
+    return first or top[:1], kinds
 
 
-class _Merged:
+def _made_up(kernel: Kernel, trace: Trace) -> tuple[Run, Launch]:
+    """A launch of a kernel that no host launches: its arguments are what it takes them for."""
+    run = Run()
+    RUNS.append(run)
+    given = {name: symbol(name, "free") for name in kernel.given}
+    for name, use in trace.uses.items():
+        for stride, place in use.strides.items():
+            if stride in given and stride not in trace.sizes:
+                given[stride] = shape_of(given[name]).stride(place)
+    RUNS.pop()
+    return run, Launch(kernel, (), (), given)
+
+
+class Host:
     """All runs of a function that launch a kernel, as one."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        reading: facts.Reading,
-        found: Sequence[Attempt],
-        taken: Collection[str],
+        self, kernel: Kernel, trace: Trace, space: Mapping[str, Any], taken: Collection[str]
     ) -> None:
-        self.kernel, self.reading, self.found = kernel, reading, found
-        run, self.names, self.launch = found[0]
-        for _, names, _ in found[1:]:
-            self.names.symbols = {**names.symbols, **self.names.symbols}
-            self.names.called = {**names.called, **self.names.called}
-        NOW.append(self.names)
-        for name, value in self.launch.given.items():
-            is_free = isinstance(value, Value) and value._known is None
-            if name in reading.uses and is_free and isinstance(value._node, ast.Name):
-                tensor_of(value)
-        self.texts = Texts(self.names, taken, kernel.constexprs)
+        self._kernel, self._trace = kernel, trace
+        self._found, kinds = _launches(kernel, space)
+        self.is_there = bool(self._found)
+        self._found = self._found or [_made_up(kernel, trace)]
+        self._run, self._launch = self._found[0]
+        for run, _ in self._found[1:]:
+            self._run.symbols = {**run.symbols, **self._run.symbols}
+            self._run.called = {**run.called, **self._run.called}
+        RUNS.append(self._run)  # What is asked from now on belongs to it.
+        self._tensors = {**dict(self._found_tensors())}
+        # No problem parameter may have a name of `taken`.
+        self._texts = Texts(self._run, {*taken, *kernel.constexprs}, kernel.constexprs)
+        self._unify()
+        for name, value in self._launch.given.items():
+            if isinstance(value, Value) and name not in self._tensors:
+                self._texts.name_by(value._name, name)
+        for name, tensor in self._tensors.items():
+            self._give_sizes(trace.uses.get(name, Use()), tensor.shape)
+            own: Any = space.get(tensor.key)
+            known = tensor_of(own).kind.name if is_tensor(own) else ""
+            tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
+        shapes = {name: one.shape for name, one in self._tensors.items()}
+        self._texts.complete(shapes, self.is_there)
+        self.given = {name: self._given(name) for name in (*self._launch.given, *self._tensors)}
+        self.none = {name for name, value in self._launch.given.items() if value is None}
+        self.grid, self.question = self._grid()
+
+    def of(self, name: str) -> Given:
+        return self.given.get(name, Given())
+
+    @property
+    def tensors(self) -> Collection[str]:
+        """Parameters that are arrays."""
+        return self._tensors
+
+    def _found_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        given = self._launch.given
+        for name in self._kernel.given:
+            value = given.get(name)
+            is_unknown = isinstance(value, Value) and value._known is None
+            if name in self._trace.uses or is_tensor(value):
+                yield name, tensor_of(value if is_unknown else Value(ast.Name(name)))
+
+    def _unify(self) -> None:
+        """Sizes are equal where without it there is no launch."""
+        run = self._run
         for condition, outcome in run.taken:
-            others = (one for other, _, _ in found[1:] for one in other.taken)
+            others = (one for other, _ in self._found[1:] for one in other.taken)
             same = str(condition)
-            # Without it there is no launch: sizes or shapes are equal.
             if all(its is outcome for one, its in others if str(one) == same):
                 wanted = ast.Eq if outcome else ast.NotEq
                 match condition._node:
                     case ast.Compare(left, [sign], [right]) if type(sign) is wanted:
-                        self.texts.unify(left, right)
+                        self._texts.unify(left, right)
 
-    def node(self, get: Callable[[Launch], Any]) -> ast.expr:
-        return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])
+    def _node(self, get: Callable[[Launch], Any]) -> ast.expr:
+        return merged([(run.taken, node_of(get(launch))) for run, launch in self._found])
 
-    def read(self, kinds: Mapping[str, str], space: Mapping[str, Any]) -> facts.Host:
-        launch, texts = self.launch, self.texts
-        tensors: dict[str, Tensor] = {}
-        for name, value in launch.given.items():
-            if isinstance(value, Value) and is_tensor(value):
-                tensors[name] = tensor_of(value)
-            elif isinstance(value, Value) and value._name in self.names.symbols:
-                texts.name_by(value._name, name)
-        for name, tensor in tensors.items():
-            self._give_sizes(self.reading.uses.get(name, facts.Use()), tensor.shape)
-        texts.complete(one.shape for one in tensors.values())
-        host = facts.Host(is_there=True)
-        for name, tensor in tensors.items():
-            own: Any = space.get(tensor.key)
-            known = tensor_of(own).kind.name if is_tensor(own) else ""
-            tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
-        for name in launch.given:
-            if name not in tensors:
-                host.given[name] = self._given(name)
-                continue
-            shape = tensors[name].shape
-            asked = texts.questions.get(shape.key) or self._asked(shape)
-            host.given[name] = found = facts.Given(is_tensor=True, question=asked)
-            found.shape, found.dtype = texts.shape(shape), tensors[name].kind.name
-        self._grid(host)
-        return host
-
-    def _give_sizes(self, use: facts.Use, shape: Shape) -> None:
+    def _give_sizes(self, use: Use, shape: Shape) -> None:
         """Sizes of the indices of the kernel, where the host does not say them."""
-        if shape.length is not None or (shape.is_whole and shape.rank != len(use.sizes)):
+        said = self._texts.shape(shape)
+        is_whole = shape.is_whole or shape.length is not None or len(said) >= len(use.sizes)
+        if said and is_whole and (None not in said or len(said) != len(use.sizes)):
             return
         places = [*range(len(use.sizes))]
         for stride, place in use.strides.items():
-            given = self.launch.given.get(stride)
-            symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
-            if symbol is not None and symbol.kind == "stride":
-                places[place] = symbol.place
-        shape.rank = max([shape.rank, *(place + 1 for place in places)])
+            given = self._launch.given.get(stride)
+            found = self._run.symbols.get(given._name) if isinstance(given, Value) else None
+            if found is not None and found.kind == "stride":
+                places[place] = found.place
+        shape.rank = max([1, shape.rank, *(place + 1 for place in places)])
         for place, size in zip(places, use.sizes, strict=True):
-            known = self.launch.given.get(size)
-            if known is not None and place - shape.rank not in shape.sizes:
-                self.texts.give(shape, place, node_of(known))
+            known = self._launch.given.get(size)
+            if known is not None and (place >= len(said) or said[place] is None):
+                self._texts.give(shape, place, node_of(known))
+        if use.is_bare and not use.indexes and not shape.sizes:
+            shape.sizes[0] = value_of(1)
+        if use.is_guess or use.is_bare:
+            self._texts.questions[shape.key] = "shape"
 
     def _asked(self, shape: Shape) -> str:
         """A question for sizes that follow from a number that is a constexpr of the launch, too."""
-        nodes = {name: node_of(self.launch.given.get(name)) for name in self.kernel.constexprs}
+        nodes = {name: node_of(self._launch.given.get(name)) for name in self._kernel.constexprs}
         own = {getattr(node, "id", ""): name for name, node in nodes.items()}
         sizes = [size._node for size in shape.known() if size is not None]
-        symbols = [pair for node in sizes for pair in self.texts.reads(node)]
+        symbols = [pair for node in sizes for pair in self._texts.reads(node)]
         read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
         return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
 
-    def _given(self, name: str) -> facts.Given:
-        value = self.launch.given.get(name)
-        node = self.node(lambda launch: launch.given.get(name))
-        found = facts.Given(is_none=value is None)
-        if isinstance(value, Given):
+    def _given(self, name: str) -> Given:
+        texts = self._texts
+        if tensor := self._tensors.get(name):
+            asked = texts.questions.get(tensor.shape.key) or self._asked(tensor.shape)
+            shape = [one or "1" for one in texts.shape(tensor.shape)]
+            return Given(shape=shape, kind=tensor.kind.name, question=asked)
+        value = self._launch.given.get(name)
+        node = self._node(lambda launch: launch.given.get(name))
+        found = Given(guessed=texts.guessed(node))
+        if isinstance(value, IsGiven):
             found.asks = str(int(value._known))
-        symbol = self.names.symbols.get(getattr(node, "id", ""))
-        found.is_own = symbol is not None and symbol.kind == "free"
-        found.is_free = any(one.kind == "free" for _, one in self.texts.reads(node))
-        found.literal = symbol.known if symbol is not None else _literal(node)
-        if isinstance(value, Value) and value._name in facts.TYPES and value._owner is not None:
+        own = self._run.symbols.get(getattr(node, "id", ""))
+        found.is_own = own is not None and own.kind == "free"
+        found.is_free = any(one.kind == "free" for _, one in texts.reads(node))
+        found.literal = own.known if own is not None else _literal(node)
+        if isinstance(value, Value) and value._name in TYPES and value._owner is not None:
             found.type = f"tl.{value._name}"
-        found.guessed = self.texts.guessed(node)
         try:
-            found.text = None if value is None else self.texts.text(node, self.launch.line)
+            found.text = None if value is None else texts.text(node, self._launch.line)
         except NotKnown as error:
             found.problem = f"line {error.line}: {error}"
         return found
@@ -234,36 +250,42 @@ class _Merged:
     def _is_own_block(self, node: ast.expr, is_step: bool) -> bool:
         """Whether a constexpr may stand for what it is given: no size, and no small number. A
         parameter of the host, or a number, is given for it where the kernel steps by it."""
-        symbol = self.names.symbols.get(getattr(node, "id", ""))
-        if symbol is not None:
-            is_literal = symbol.kind == "literal" and symbol.known > 1
-            return is_literal or (symbol.kind == "free" and is_step)
+        own = self._run.symbols.get(getattr(node, "id", ""))
+        if own is not None:
+            is_literal = own.kind == "literal" and own.known > 1
+            return is_literal or (own.kind == "free" and is_step)
         if not isinstance(node, ast.Constant):
             return True
         return is_step and type(node.value) is int and node.value > 1
 
-    def _grid(self, host: facts.Host) -> None:
-        if self.launch.problem is not None:
-            host.problem = f"line {self.launch.problem.line}: {self.launch.problem}"
-            return
-        own = [name for name in self.launch.given if name in self.kernel.constexprs]
-        nodes = {one: self.node(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
+    def _grid(self) -> tuple[list[str], str]:
+        """Program instances per axis, and a question."""
+        launches = [one for _, one in self._found]
+        problem = self._launch.problem
+        own = [name for name in self._launch.given if name in self._kernel.constexprs]
+        nodes = {one: self._node(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
+        grid = []
         try:
-            for place in range(min(len(one.grid) for _, _, one in self.found)):
-                node = self.node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
-                steps = self.reading.steps[place] if place < len(self.reading.steps) else []
+            for place in range(min(len(one.grid) for one in launches)):
+                node = self._node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
+                steps = self._trace.steps[place] if place < len(self._trace.steps) else []
                 same = {
                     ast.dump(one): name
                     for name, one in nodes.items()
                     if self._is_own_block(one, name in steps)
                 }
-                node = _with_blocks(node, same)
-                host.grid.append(self.texts.text(node, self.launch.line))
+                grid.append(self._texts.text(_with_blocks(node, same), self._launch.line))
         except NotKnown as error:
-            host.grid, host.problem = [], f"line {error.line}: {error}"
+            problem = error
+        if grid and problem is None:
+            return grid, ""
+        is_clear, grid = self._trace.grid()
+        if problem is not None:
+            return grid, f"line {problem.line}: {problem}"
+        return grid, "" if is_clear and self.is_there else "program instances"
 
 
-def _literal(node: ast.expr) -> facts.Literal:
+def _literal(node: ast.expr) -> Literal:
     """A number or a text that the file has; None for others."""
     try:
         value = ast.literal_eval(node)

@@ -23,19 +23,14 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import last_name
 from launchwise.base.work import end_with_the_starter
-from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import trace
-from launchwise.cli.new.python.excerpt import Excerpt, is_jit
-from launchwise.cli.new.python.host import attempts, functions_of, names_read, read_host
-from launchwise.cli.new.python.stand_ins import (
-    BUILTINS,
-    CODES,
-    LAUNCHES,
-    WANTED,
-    Kernel,
-)
-from launchwise.cli.new.python.tuning import read_tuning
-from launchwise.cli.new.python.values import FILE, NotKnown, TimeLimit, limited
+from launchwise.cli.new.python.draft import Decisions
+from launchwise.cli.new.python.excerpt import Excerpt, is_jit, names_read
+from launchwise.cli.new.python.facts import Code, Facts
+from launchwise.cli.new.python.host import Host, attempts, functions_of
+from launchwise.cli.new.python.stand_ins import BUILTINS, CODES, Kernel
+from launchwise.cli.new.python.tuning import Tuning
+from launchwise.cli.new.python.values import FILE, RUNS, NotKnown, TimeLimit, limited
 
 MEMORY_BYTES = 2 << 30
 
@@ -157,17 +152,18 @@ class File:
         for name, kernel in self.kernels.items():
             kernel.line = lines[name]
 
-    def free_kernels(self, launched: set[str]) -> list[str]:
+    def free_kernels(self) -> list[str]:
         """Kernels that no other one calls; the ones that the file launches come first."""
         reads = {name: names_read(one.fn.__code__) for name, one in self.kernels.items()}
         inner = {name for own, names in reads.items() for name in names if name != own}
         free = [name for name in self.kernels if name not in inner] or [*self.kernels]
+        launched = {one.kernel.__name__ for one in RUNS[0].launches}
         for function, _ in functions_of(self.space):
             launched |= names_read(function.__code__)
         return sorted(free, key=lambda name: name not in launched)
 
 
-def _facts(request: dict[str, Any]) -> facts.Facts:
+def _facts(request: dict[str, Any]) -> Facts:
     path, text, name = Path(request["path"]), request["text"], request["kernel"]
     tree = _parsed(path, text)
     jit = [one for one in ast.walk(tree) if is_jit(one)]
@@ -175,33 +171,28 @@ def _facts(request: dict[str, Any]) -> facts.Facts:
         message = "a @triton.jit function below other code is not read: move it to the left"
         raise UserError(path, f"line {jit[0].lineno}", message)
     file = File(tree, request["seconds"])
-    found = facts.Facts()
     if not jit:
-        WANTED.clear()
         for function, before in functions_of(file.space)[:_MOST_FUNCTIONS]:
-            attempts(function, before, 4, is_covering=True)
+            attempts(function, before, is_covering=True)
         raw = [one for calls, one in file.failures if calls & {"RawKernel", "RawModule"}]
-        failed = [facts.Code(one.line, refused=str(one)) for one in raw]
-        found.codes = sorted([*CODES, *failed], key=lambda one: one.line)
-        return found
+        failed = [Code(one.line, refused=str(one)) for one in raw]
+        return Facts(codes=sorted([*CODES, *failed], key=lambda one: one.line))
     if not file.kernels:
         raise UserError(path, "", "has no @triton.jit function that runs")
     if name is not None and name not in file.kernels:
         raise UserError(path, "--kernel", unknown("@triton.jit function", name, file.kernels))
-    top = [*LAUNCHES]
-    found.kernels = file.free_kernels({one.kernel.__name__ for one in top})
-    kernel = file.kernels[name or found.kernels[0]]
+    kernels = file.free_kernels()
+    kernel = file.kernels[name or kernels[0]]
     copied = Excerpt(path.name, kernel.__name__, text)
-    found.copied, found.modules, found.missing = copied.text, [*copied.modules], copied.missing
-    reading = trace(kernel)
-    taken = [*request["taken"], *kernel.constexprs]
-    host = read_host(kernel, reading, file.space, top, taken)
-    none = {name for name, one in host.given.items() if one.is_none}
-    found.chosen = facts.Kernel(
-        kernel.__name__, kernel.line, kernel.parameters, kernel.constexprs, kernel.defaults,
-        reading, read_tuning(kernel, none), host,
-    )  # fmt: skip
-    return found
+    traced = trace(kernel)
+    host = Host(kernel, traced, file.space, request["taken"])
+    tuning = Tuning(kernel, host.none)
+    draft = Decisions(kernel, traced, tuning, host, request["taken"]).draft()
+    draft.kernels, draft.copied, draft.modules = kernels, copied.text, [*copied.modules]
+    if copied.missing:
+        missing = "; ".join(copied.missing)
+        draft.notes.insert(0, f"{kernel.__name__} reads what is not copied: {missing}")
+    return Facts(draft)
 
 
 def _parsed(path: Path, text: str) -> ast.Module:

@@ -14,12 +14,14 @@ from typing import Any
 
 from launchwise.cli.new.python import device, tensors
 from launchwise.cli.new.python.facts import Code, Literal
-from launchwise.cli.new.python.tensors import NOW, Places, Symbol, shape_of
+from launchwise.cli.new.python.tensors import Places, literal, shape_of, symbol
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     MADE_OF,
+    RUNS,
     TRACES,
     Base,
+    Launched,
     NotKnown,
     Value,
     called,
@@ -69,15 +71,7 @@ class Launch:
         known = self.given.get(name)
         if known is not None and name not in self.kernel.constexprs:
             return known
-        return NOW[-1].symbol(name, Symbol("param"))
-
-
-class Launched(BaseException):
-    """The launch that a run is made for."""
-
-
-LAUNCHES: list[Launch] = []  # Launches of the run that goes on
-WANTED: list[Kernel] = []  # The kernel whose launch ends a run
+        return symbol(name, "param")
 
 
 class Kernel(Base):
@@ -93,13 +87,15 @@ class Kernel(Base):
             if one.default is not one.empty
         }
         self.constexprs = [name for name, one in found.items() if _is_constexpr(one.annotation)]
+        self.given = [name for name in self.parameters if name not in self.constexprs]
+        self.ends_runs = False  # A launch of it is what runs are made for.
         # Calls that made its decorators: name, arguments, line.
         self.tuners: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*given: Any, **named: Any) -> None:
-            LAUNCHES.append(Launch(self, grid, given, named))
-            if self in WANTED:
+            RUNS[-1].launches.append(Launch(self, grid, given, named))
+            if self.ends_runs:
                 raise Launched
 
         return launch
@@ -202,7 +198,7 @@ def _cdiv(owner: Any, one: Any, other: Any, *more: Any, **named: Any) -> Any:
     if all(isinstance(each, int) for each in (one, other)):
         return -(-one // other)
     if TRACES:
-        device.divided(value_of(one), value_of(other))
+        TRACES[-1].count(value_of(one), value_of(other))
     return called("ceil_div", one, other)
 
 
@@ -276,13 +272,13 @@ def _len(one: Any) -> Any:
     return shape_of(one).size(0) if isinstance(one, Value) else len(one)
 
 
-class Given(Value):
+class IsGiven(Value):
     """``x is not None``: whether an array is given."""
 
 
 def _is_none(value: Any, wanted: bool) -> Any:
     """``value is None``, or ``is not`` where not ``wanted``."""
-    return Given(ast.Constant(int((value is None) == wanted)), known=(value is None) == wanted)
+    return IsGiven(ast.Constant(int((value is None) == wanted)), known=(value is None) == wanted)
 
 
 def _is_in(value: Any, several: Any, wanted: bool) -> Any:
@@ -304,11 +300,11 @@ def _named(names: str | list[str], value: Any) -> Any:
         is_plain = len(value) == len(names) and "*" not in names
         return [_named(*pair) for pair in zip(names, value, strict=True)] if is_plain else value
     if type(value) is int and not TRACES:
-        return NOW[-1].symbol(f"{names}={value}", Symbol("literal", known=value))
+        return literal(names, value)
     if type(value) is Value and isinstance(value._node, ast.Name) and not TRACES:
-        symbol = NOW[-1].symbols.get(value._node.id)
-        if symbol is not None and symbol.kind in ("size", "length") and names.strip("_"):
-            NOW[-1].called.setdefault(value._node.id, names)
+        found = RUNS[-1].symbols.get(value._node.id)
+        if found is not None and found.kind in ("size", "length") and names.strip("_"):
+            RUNS[-1].called.setdefault(value._node.id, names)
     return value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
+    RUNS,
     Value,
     line_now,
     node_of,
@@ -21,6 +22,7 @@ _KINDS |= {"short": "int16", "long": "int64"}
 _BYTES = {"bool": 1, "bfloat16": 2}
 _BYTES |= {f"{kind}{8 * size}": size for kind in ("int", "uint") for size in (1, 2, 4, 8)}
 _BYTES |= {f"float{8 * size}": size for size in (2, 4, 8)}
+_USUAL_BYTES = 4  # Of an element whose type the file does not say
 
 
 @dataclass(frozen=True)
@@ -35,34 +37,23 @@ class Symbol:
     known: Any = None
 
 
-@dataclass
-class Names:
-    """What a run of the host says."""
-
-    symbols: dict[str, Symbol] = field(default_factory=dict)  # What names in expressions are,
-    called: dict[str, str] = field(default_factory=dict)  # and the names that the host gives them.
-    tensors: dict[str, Tensor] = field(default_factory=dict)  # In the order of their making.
-    usual_bytes: int = 4  # Of an element whose type the file does not say.
-
-    def symbol(self, name: str, symbol: Symbol) -> Value:
-        self.symbols.setdefault(name, symbol)
-        return Value(ast.Name(name), known=symbol.known)
-
-    def tensor(self, key: str, shape: Shape | None = None, kind: Kind | None = None) -> Tensor:
-        while key in self.tensors:
-            key += "'"
-        self.tensors[key] = Tensor(key, shape or Shape(key, self), kind or Kind())
-        return self.tensors[key]
+def symbol(name: str, kind: str, shape: Shape | None = None, place: int = 0) -> Value:
+    """A value with this name in the run that goes on."""
+    RUNS[-1].symbols.setdefault(name, Symbol(kind, shape, place))
+    return Value(ast.Name(name))
 
 
-NOW: list[Names] = [Names()]  # Those of the run that goes on, last
+def literal(name: str, known: int) -> Value:
+    """A number that the host gives a name."""
+    RUNS[-1].symbols.setdefault(f"{name}={known}", Symbol("literal", known=known))
+    return Value(ast.Name(f"{name}={known}"), known=known)
 
 
 class Shape:
     """What the host says of the sizes of tensors that share them."""
 
-    def __init__(self, key: str, names: Names) -> None:
-        self.key, self._names = key, names  # The key of the tensor that had them first.
+    def __init__(self, key: str) -> None:
+        self.key = key  # That of the tensor that had them first.
         self.sizes: dict[int, Value] = {}  # Dimension, counted from the end where negative.
         self.rank = 0  # Least number of dimensions,
         self.is_whole = False  # or their number.
@@ -74,19 +65,21 @@ class Shape:
 
     def size(self, place: int) -> Value:
         place = place % self.rank if self.is_whole and -self.rank <= place < 0 else place
-        if place not in self.sizes:
-            symbol = Symbol("size", self, place)
-            self.sizes[place] = self._names.symbol(f"{self.key}.shape[{place}]", symbol)
         self.rank = max(self.rank, place + 1, -place)
+        return self.sizes[place] if place in self.sizes else self.named(place)
+
+    def named(self, place: int) -> Value:
+        """A size that is nothing but that of this dimension."""
+        self.sizes[place] = symbol(f"{self.key}.shape[{place}]", "size", self, place)
         return self.sizes[place]
 
     def stride(self, place: int) -> Value:
         self.rank = max(self.rank, place + 1, -place)
-        return self._names.symbol(f"{self.key}.stride({place})", Symbol("stride", self, place))
+        return symbol(f"{self.key}.stride({place})", "stride", self, place)
 
     def elements(self) -> Value:
         if self.length is None:
-            self.length = self._names.symbol(f"{self.key}.numel()", Symbol("length", self))
+            self.length = symbol(f"{self.key}.numel()", "length", self)
         return self.length
 
     def of_rank(self, rank: int) -> list[Value]:
@@ -99,9 +92,8 @@ class Shape:
         """Sizes, None for those that the host does not say."""
         if not self.sizes and self.length is not None:
             return [self.length]
-        rank = max([self.rank, *(one + 1 if one >= 0 else -one for one in self.sizes)])
-        given = {one % rank if one < 0 else one: size for one, size in self.sizes.items()}
-        return [given.get(place) for place in range(rank)]
+        given = {one % self.rank if one < 0 else one: size for one, size in self.sizes.items()}
+        return [given.get(place) for place in range(self.rank)]
 
 
 @dataclass(eq=False)
@@ -120,18 +112,26 @@ class Tensor:
     kind: Kind
 
 
+def new_tensor(key: str, shape: Shape | None = None, kind: Kind | None = None) -> Tensor:
+    """A tensor of the run that goes on; others may have its sizes and its type."""
+    known = RUNS[-1].tensors
+    while key in known:
+        key += "'"
+    found = known[key] = Tensor(key, shape or Shape(key), kind or Kind())
+    return found
+
+
 def tensor_of(value: Value) -> Tensor:
     if value._tensor is None:
         key = written(value._node)
-        known = NOW[-1].tensors.get(key)
-        value._tensor = known if known is not None else NOW[-1].tensor(key)
+        value._tensor = RUNS[-1].tensors.get(key) or new_tensor(key)
     found: Tensor = value._tensor
     return found
 
 
 def is_tensor(value: Any) -> bool:
     return isinstance(value, Value) and (
-        value._tensor is not None or written(value._node) in NOW[-1].tensors
+        value._tensor is not None or written(value._node) in RUNS[-1].tensors
     )
 
 
@@ -165,17 +165,11 @@ class Places:
         node = other._node() if isinstance(other, Places) else node_of(other)
         return Value(ast.Compare(self._node(), [ast.Eq()], [node]))
 
-    def __ne__(self, other: object) -> Any:
-        return ~(self == other)
-
     def __hash__(self) -> int:
         return id(self.shape)
 
     def _node(self) -> ast.expr:
         return ast.Name(f"{self.shape.key}.shape")
-
-    def numel(self) -> Value:
-        return self.shape.elements()
 
 
 # Functions and methods of PyTorch
@@ -191,83 +185,77 @@ def _kind_of(value: Any) -> Kind | None:
     return Kind(name) if name in _BYTES else None
 
 
-def _made(name: str, shape: Shape | None, kind: Kind | None) -> Value:
-    tensor = NOW[-1].tensor(f"{name}:{line_now()}", shape, kind)
+def _made(shape: Shape | None, kind: Kind | None) -> Value:
+    tensor = new_tensor(f"tensor of line {line_now()}", shape, kind)
     value = Value(ast.Name(tensor.key))
     value._tensor = tensor
     return value
 
 
-def _new(name: str, sizes: Sequence[Any], kind: Kind | None) -> Value:
-    made = _made(name, None, kind)
+def _of_sizes(given: Sequence[Any], kind: Kind | None) -> Value:
+    """A tensor whose sizes are the first tuple among what is given, else all of it."""
+    several = (one for one in given if isinstance(one, tuple | list | Places))
+    sizes = next(several, given)
+    if isinstance(sizes, Places) and not sizes.shape.is_whole:
+        return _made(sizes.shape, kind)
+    sizes = [*map(value_of, sizes)]
+    made = _made(None, kind)
     shape = made._tensor.shape
     shape.rank, shape.is_whole = len(sizes), bool(sizes)
-    for place, one in enumerate(sizes):
-        size = value_of(one)
+    for place, size in enumerate(sizes):
         if size._known != -1 and not size._name.endswith(".shape"):
             shape.sizes[place] = size
     return made
 
 
-def _sizes(given: Sequence[Any]) -> list[Any]:
-    is_one = len(given) == 1 and isinstance(given[0], tuple | list | Places)
-    return list(given[0] if is_one else given)
+def _filled(usual: str) -> Callable[..., Any]:
+    """A function that makes a tensor of this type, or of that of the tensor whose method it is."""
 
-
-def _filled(name: str, usual: str) -> Callable[..., Any]:
     def make(owner: Value, *given: Any, **named: Any) -> Any:
         kind = _kind_of(named.get("dtype"))
-        if name.endswith("_like"):
-            like = tensor_of(value_of(given[0]))
-            return _made(name, like.shape, kind or like.kind)
-        if kind is None and name.startswith("new_"):
-            kind = tensor_of(owner).kind
-        if kind is None and "dtype" not in named:
-            kind = Kind(usual)
-        places: Sequence[Any] = given[:1] if "full" in name else named.get("size", given)
-        if name in ("randint", "arange", "randperm"):
-            tuples = [one for one in given if isinstance(one, tuple | list | Places)]
-            places = tuples[:1] or given[-1:]
-        if places and isinstance(places[0], Places) and not places[0].shape.is_whole:
-            return _made(name, places[0].shape, kind)
-        return _new(name, _sizes(places), kind)
+        if "dtype" not in named:
+            kind = Kind(usual) if usual else tensor_of(owner).kind
+        return _of_sizes([*given, *([named["size"]] if "size" in named else [])], kind)
 
     return make
 
 
+def _like(owner: Value, other: Any = None, *given: Any, **named: Any) -> Any:
+    like = tensor_of(owner if other is None else value_of(other))
+    return _made(like.shape, _kind_of(named.get("dtype")) or like.kind)
+
+
 def _viewed(owner: Value, *given: Any, **named: Any) -> Any:
-    tensor, sizes = tensor_of(owner), _sizes(given)
-    if len(sizes) == 1 and value_of(sizes[0])._known == -1:
-        sizes = [tensor.shape.elements()]
-    view, own = _new(f"{tensor.key}.view", sizes, tensor.kind), tensor.shape
+    own, kind = shape_of(owner), tensor_of(owner).kind
+    is_flat = len(given) == 1 and value_of(given[0])._known == -1
+    view = _of_sizes([own.elements()] if is_flat else given, kind)
     if not own.is_whole and own.length is None:
-        own.become(view._tensor.shape)
+        own.become(shape_of(view))
     return view
 
 
 def _converted(owner: Value, *given: Any, **named: Any) -> Any:
     kinds = (_kind_of(one) for one in (*given, *named.values()))
     kind = next((one for one in kinds if one is not None), None)
-    return owner if kind is None else _made("to", shape_of(owner), kind)
+    return owner if kind is None else _made(shape_of(owner), kind)
 
 
 _SAME = ("contiguous", "cuda", "cpu", "detach", "data_ptr", "requires_grad_")
+_FILLS = ("empty", "zeros", "ones", "full", "rand", "randn")
 
 CALLS: dict[str, Callable[..., Any]] = {
-    **{name: _filled(name, "float32") for name in ("empty", "zeros", "ones", "rand", "randn")},
-    **{name: _filled(name, "int64") for name in ("randint", "arange", "randperm")},
-    **{f"{name}_like": _filled(f"{name}_like", "") for name in ("empty", "zeros", "ones", "rand")},
-    **{name: _filled(name, "") for name in ("randn_like", "full_like", "randint_like")},
-    **{f"new_{name}": _filled(f"new_{name}", "") for name in ("empty", "zeros", "ones", "full")},
-    **{"full": _filled("full", "float32"), "view": _viewed, "reshape": _viewed},
-    **{"to": _converted, "type": _converted},
+    **{name: _filled("float32") for name in _FILLS},
+    **{f"new_{name}": _filled("") for name in _FILLS},
+    **{f"{name}_like": _like for name in (*_FILLS, "randint")},
+    **{"clone": _like, "randint": _filled("int64"), "randperm": _filled("int64")},
+    **{"view": _viewed, "reshape": _viewed, "to": _converted, "type": _converted},
     **{name: lambda owner, *given, **named: owner for name in _SAME},
-    "clone": lambda owner, *given, **named: _made("clone", shape_of(owner), tensor_of(owner).kind),
+    "arange": lambda owner, *given, **named: _filled("int64")(owner, given[-1], **named),
     "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),
     "is_contiguous": lambda owner, *given, **named: True,
     "size": lambda owner, dim=None: Places(shape_of(owner), shape_of(owner).size)(dim),
     "numel": lambda owner: shape_of(owner).elements(),
-    "element_size": lambda owner: _BYTES.get(tensor_of(owner).kind.name, NOW[-1].usual_bytes),
+    "element_size": lambda owner: _BYTES.get(tensor_of(owner).kind.name, _USUAL_BYTES),
 }
 """Functions and methods of PyTorch that make tensors, or that ask for their sizes."""
 

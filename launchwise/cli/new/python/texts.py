@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from launchwise.cli.new.python.tensors import Names, Shape, Symbol
-from launchwise.cli.new.python.values import NotKnown, Value, written
+from launchwise.cli.new.python.tensors import Shape, Symbol
+from launchwise.cli.new.python.values import NotKnown, Run, Value, written
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
 _ALLOWED = (
@@ -18,18 +18,18 @@ _ALLOWED = (
     *(ast.USub, ast.Not, ast.boolop, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
     *(ast.In, ast.NotIn),
 )
-_DEEPEST = 12  # Most names that stand for one another
 
 
 class Texts:
     """Names for sizes, and expressions over them."""
 
-    def __init__(self, names: Names, taken: Iterable[str], own: Iterable[str] = ()) -> None:
-        self._names = names
+    def __init__(self, run: Run, taken: Iterable[str], own: Iterable[str] = ()) -> None:
+        self._symbols, self._called, self._tensors = run.symbols, run.called, run.tensors
         self._taken = {*taken}  # Names that no problem parameter may have.
         self._own = {*own}  # Names that stand for themselves: constexprs.
         self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
-        self._filled: dict[str, str] = {}  # sizes that the host does not say to what they may be.
+        self._filled: dict[str, str] = {}  # sizes that nothing says to names,
+        self._open: set[str] = set()  # and symbols that are just looked up.
         self.questions: dict[str, str] = {}
 
     def unify(self, one: ast.expr, other: ast.expr) -> None:
@@ -37,35 +37,39 @@ class Texts:
         one, other = self._root(one), self._root(other)
         for first, second in ((one, other), (other, one)):
             name = getattr(second, "id", "")
-            symbol = self._names.symbols.get(name)
+            symbol = self._symbols.get(name)
             if symbol is None or symbol.kind not in ("size", "length", "free"):
                 continue
             if getattr(first, "id", "") != name:
                 self._same[name] = first
-                if name in self._names.called and isinstance(first, ast.Name):
-                    self._names.called.setdefault(first.id, self._names.called[name])
+                if name in self._called and isinstance(first, ast.Name):
+                    self._called.setdefault(first.id, self._called[name])
             return
 
     def _root(self, node: ast.expr) -> ast.expr:
-        for _ in range(_DEEPEST):
-            if not isinstance(node, ast.Name) or node.id not in self._same:
-                break
+        while isinstance(node, ast.Name) and node.id in self._same:
             node = self._same[node.id]
         return node
 
     def name_by(self, symbol: str, parameter: str) -> None:
         """A size that the host does not name has the name of the parameter that it is given for."""
         root = getattr(self._root(ast.Name(symbol)), "id", "")
-        found = self._names.symbols.get(root)
+        found = self._symbols.get(root)
         if found is not None and found.kind in ("size", "length"):
-            self._names.called.setdefault(root, parameter)
+            self._called.setdefault(root, parameter)
 
     def give(self, shape: Shape, place: int, node: ast.expr) -> None:
-        """A size of a tensor, where the host does not say it."""
-        symbol = shape.size(place)._name
-        is_free = symbol in self._names.symbols and symbol not in {*self._names.called, *self._same}
-        if is_free and getattr(self._root(node), "id", "") != symbol:
-            self._same[symbol] = node
+        """A size of a tensor that the host does not say."""
+        with suppress(NotKnown):
+            self.text(node)
+            self._give(shape, place, node)
+
+    def _give(self, shape: Shape, place: int, node: ast.expr) -> None:
+        own = shape.size(place)._name
+        if own not in self._symbols:
+            shape.sizes[place] = Value(node)
+        elif getattr(self._root(node), "id", "") != own:
+            self._same[own] = node
 
     def called(self, name: str) -> str:
         """Problem parameter for a name of the host."""
@@ -75,8 +79,8 @@ class Texts:
     def reads(self, node: ast.expr) -> Iterator[tuple[str, Symbol]]:
         """Symbols that an expression reads, with their names."""
         for name in (getattr(one, "id", "") for one in ast.walk(node)):
-            if name in self._names.symbols:
-                yield name, self._names.symbols[name]
+            if name in self._symbols:
+                yield name, self._symbols[name]
 
     def guessed(self, node: ast.expr) -> str:
         """A tensor whose sizes are guessed, and which an expression reads; '' for none."""
@@ -86,10 +90,10 @@ class Texts:
                 return key
         return ""
 
-    def text(self, node: ast.expr, line: int, depth: int = 0) -> str:
+    def text(self, node: ast.expr, line: int = 0) -> str:
         """An expression of ``spec.yaml``; raises :class:`NotKnown` where there is none."""
         try:
-            return ast.unparse(_Writer(self, depth).visit(copy.deepcopy(node)))
+            return ast.unparse(_Writer(self).visit(copy.deepcopy(node)))
         except LookupError as error:
             part = error.args[0]
             said = f"{written(part)} has no expression of spec.yaml"
@@ -100,68 +104,67 @@ class Texts:
 
         def text(size: Value | None) -> str | None:
             try:
-                return None if size is None else self.text(size._node, 0)
+                return None if size is None else self.text(size._node)
             except NotKnown:
                 return None
 
         return [*map(text, shape.known())]
 
-    def symbol(self, name: str, depth: int) -> str | None:
+    def symbol(self, name: str) -> str | None:
         """What a symbol stands for; None where nothing says it."""
-        root = self._root(ast.Name(name))
-        if not isinstance(root, ast.Name):
-            return self.text(root, 0, depth + 1)
-        symbol, own = self._names.symbols.get(root.id), self._names.called.get(root.id)
-        if symbol is None:
-            return root.id if root.id in self._own else None
-        if symbol.kind == "literal":
-            return repr(symbol.known)
-        if symbol.kind == "param":
-            return root.id
-        if symbol.kind == "free":
-            return None if root.id in self._names.tensors else self.called(root.id)
-        assert symbol.shape is not None
-        shape, place = symbol.shape, symbol.place
-        if symbol.kind == "size":
-            if own or root.id in self._filled:
-                return self.called(own) if own else self._filled[root.id]
-            known = shape.known()
-            size = known[place] if -len(known) <= place < len(known) else None
-            return (
-                None
-                if size is None or size._name == root.id
-                else self.text(size._node, 0, depth + 1)
-            )
-        sizes = self.shape(shape) if symbol.kind == "stride" or shape.sizes else [None]
-        if symbol.kind == "stride":  # Of a contiguous tensor, in elements.
-            is_there = -len(sizes) <= place < len(sizes)
+        if name in self._open:
+            return None
+        self._open.add(name)
+        try:
+            root = self._root(ast.Name(name))
+            return self._said(root.id) if isinstance(root, ast.Name) else self.text(root)
+        finally:
+            self._open.remove(name)
+
+    def _said(self, key: str) -> str | None:
+        found, own = self._symbols.get(key), self._called.get(key)
+        if found is None:
+            return key if key in self._own else None
+        if found.kind in ("literal", "param"):
+            return key if found.kind == "param" else repr(found.known)
+        if found.kind == "free":
+            return None if key in self._tensors else self.called(key)
+        if found.kind == "size" and own:
+            return self.called(own)
+        if key in self._filled:
+            return self._filled[key]
+        assert found.shape is not None
+        sizes, place = self.shape(found.shape), found.place
+        is_there = -len(sizes) <= place < len(sizes)
+        if found.kind == "size":
+            return sizes[place] if is_there else None
+        if found.kind == "stride":  # Of a contiguous tensor, in elements.
             sizes = sizes[place % len(sizes) + 1 :] if is_there else [None]
-        elif None in sizes and own:
+        elif own and None in sizes:
             return self.called(own)
         return None if None in sizes else " * ".join(f"({one})" for one in sizes) or "1"
 
-    def complete(self, shapes: Iterable[Shape]) -> None:
-        """Give sizes that nothing says: those of a tensor of the same rank, or names."""
-        several = {one.key: one for one in shapes}.values()
-        texts = map(self.shape, several)
-        whole = [text for text in texts if text and None not in text]
-        for shape in several:
+    def complete(self, shapes: Mapping[str, Shape], is_said: bool) -> None:
+        """Give sizes that nothing says: those of a tensor that has the others, too, or names.
+        Unless ``is_said``, no host gives any: all are asked for."""
+        whole = [text for text in map(self.shape, shapes.values()) if None not in text]
+        for name, shape in shapes.items():
             text = self.shape(shape)
+            if None in text or not is_said:
+                asked = f"shape: the file does not say all sizes of {shape.key}"
+                self.questions.setdefault(shape.key, asked if is_said else "shape")
             if None not in text:
                 continue
-            alike = [one for one in whole if len(one) == len(text)]
-            fits = (
-                one for one in alike if all(a in (None, b) for a, b in zip(text, one, strict=True))
-            )
-            other = next(fits, next(iter(alike), None))
-            known = {place % len(text): size for place, size in shape.sizes.items()}
+            alike = [one for one in whole if len(one) == len(text) > 1]
+            alike.sort(key=lambda one: -sum(a == b for a, b in zip(text, one, strict=True)))
+            other = alike[0] if alike else text
+            sizes = shape.of_rank(len(text))
             for place in (place for place, one in enumerate(text) if one is None):
-                usual = ("rows", "columns")[place] if len(text) == 2 else ""
-                key = re.sub(r"\W+", "_", shape.key).lower()
-                size = known[place] if place in known else shape.size(place)
-                found = other[place] if other is not None else None
-                self._filled[size._name] = found or self.called(usual or f"{key}_{place}")
-            self.questions[shape.key] = f"shape: the file does not say all sizes of {shape.key}"
+                usual = ("rows", "columns")[place] if len(text) < 3 else f"{name}_{place}".lower()
+                if sizes[place]._name not in self._symbols:
+                    sizes[place] = shape.named(place)
+                self._same.pop(sizes[place]._name, None)
+                self._filled[sizes[place]._name] = other[place] or self.called(usual)
             whole.append(self.shape(shape))
 
 
@@ -176,16 +179,16 @@ class _Writer(ast.NodeTransformer):
     """Writes symbols as what they stand for, and calls as the language has them. Raises LookupError
     with a node that the language has no word for."""
 
-    def __init__(self, texts: Texts, depth: int) -> None:
-        self._texts, self._depth = texts, depth
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
 
     def visit(self, node: ast.AST) -> Any:
-        if self._depth > _DEEPEST or not isinstance(node, _ALLOWED):
+        if not isinstance(node, _ALLOWED):
             raise LookupError(node)
         return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self._texts.symbol(node.id, self._depth)
+        found = self._texts.symbol(node.id)
         if found is None:
             raise LookupError(node)
         return ast.parse(found, mode="eval").body

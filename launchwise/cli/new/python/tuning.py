@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from launchwise.cli.new.python.facts import TYPES, Tuning
-from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, Given, Kernel
-from launchwise.cli.new.python.tensors import NOW, Names, Symbol
+from launchwise.cli.new.python.facts import TYPES
+from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, IsGiven, Kernel
+from launchwise.cli.new.python.tensors import symbol
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
 from launchwise.workloads.sources import NO_LIMIT
@@ -29,18 +29,36 @@ _CODE = {
 }
 
 
-def read_tuning(kernel: Kernel, none: Collection[str]) -> Tuning:
-    """What the decorators of a kernel say, which a launch gives None for parameters ``none``."""
-    tuning = Tuning()
-    for name, given, named, line in kernel.tuners:
-        places = {**dict(zip(_PLACES, given, strict=False)), **named}
-        if name == "heuristics":
-            _derive(kernel, next(iter(places.values()), {}), line, tuning, none)
-        elif listed := next(filter(_configs, places.values()), None):
-            _autotuned(kernel, {**places, "configs": listed}, line, tuning)
-        elif name == "autotune" or "configs" in named:
-            _autotuned(kernel, places, line, tuning)
-    return tuning
+class Tuning:
+    """Configurations and derived constexprs of a kernel, by what its decorators say. A launch gives
+    None for its parameters ``none``."""
+
+    def __init__(self, kernel: Kernel, none: Collection[str]) -> None:
+        self.configs: list[dict[str, int | str]] = []  # All have the same names.
+        self.key: list[str] = []  # Arguments whose change asks to tune anew,
+        self.zeroed: list[str] = []  # that are set to zero before each run,
+        self.restored: list[str] = []  # or put back.
+        self.macros: dict[str, str] = {}
+        self.given: list[str] = []  # Macros that ask whether an array is given.
+        self.notes: list[str] = []  # What a person must do, each with a line.
+        for name, given, named, line in kernel.tuners:
+            places = {**dict(zip(_PLACES, given, strict=False)), **named}
+            if name == "heuristics":
+                _derive(kernel, next(iter(places.values()), {}), line, self, none)
+            elif listed := next(filter(_configs, places.values()), None):
+                _autotuned(kernel, {**places, "configs": listed}, line, self)
+            elif name == "autotune" or "configs" in named:
+                _autotuned(kernel, places, line, self)
+
+    @property
+    def axes(self) -> dict[str, list[int | str]]:
+        """Tunables to their values, ascending where they are numbers."""
+        found: dict[str, list[int | str]] = {}
+        for name in self.configs[0] if self.configs else ():
+            values = list(dict.fromkeys(each[name] for each in self.configs))
+            whole = all(isinstance(each, int) for each in values)
+            found[name] = sorted(values, key=lambda one: one) if whole else values
+        return found
 
 
 def _configs(found: Any) -> list[Config]:
@@ -141,20 +159,16 @@ def _derive(kernel: Kernel, rules: Any, line: int, tuning: Tuning, none: Collect
 
 def _rule(kernel: Kernel, rule: Any, line: int, none: Collection[str]) -> tuple[str, bool]:
     """Expression of a heuristic over arguments and constexprs, and whether it asks for an array."""
-    names = Names({**NOW[0].symbols})
-    given = {
-        name: None if name in none else names.symbol(name, Symbol("param"))
-        for name in (*kernel.parameters, *CONFIG_OPTIONS)
-    }
-    NOW.append(names)
-    try:
-        runs = [*explore(lambda: rule(given), is_covering=False)]
-    finally:
-        NOW.pop()
+    runs = [*explore(lambda: rule(_given(kernel, none)), is_covering=False)]
     for _, result in runs:
         if isinstance(result, NotKnown):
             raise result
         if isinstance(result, BaseException):
             raise NotKnown(line, str(result) or type(result).__name__)
     node = merged([(run.taken, node_of(result)) for run, result in runs])
-    return Texts(names, ()).text(node, line), any(isinstance(one, Given) for _, one in runs)
+    return Texts(runs[0][0], ()).text(node, line), any(isinstance(one, IsGiven) for _, one in runs)
+
+
+def _given(kernel: Kernel, none: Collection[str]) -> dict[str, Any]:
+    every = (*kernel.parameters, *CONFIG_OPTIONS)
+    return {name: None if name in none else symbol(name, "param") for name in every}

@@ -42,6 +42,10 @@ class TimeLimit(BaseException):
     """Part of a file takes too long."""
 
 
+class Launched(BaseException):
+    """The launch that a run is made for."""
+
+
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
     """End a block after so much CPU time."""
@@ -59,11 +63,15 @@ def limited(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Run:
-    """One run of a function: what its conditions were."""
+    """One run of a function: what its conditions were, and what it said."""
 
     prefix: Sequence[bool] = ()  # Outcomes that are decided beforehand.
     taken: list[tuple[Value, bool]] = field(default_factory=list)  # Conditions, their outcomes,
     places: list[int] = field(default_factory=list)  # and the lines at which they were asked.
+    symbols: dict[str, Any] = field(default_factory=dict)  # What names in expressions stand for,
+    called: dict[str, str] = field(default_factory=dict)  # and how the host calls them.
+    tensors: dict[str, Any] = field(default_factory=dict)  # In the order of their making
+    launches: list[Any] = field(default_factory=list)
 
     def decide(self, condition: Value) -> bool:
         place, number = line_now(), len(self.taken)
@@ -76,7 +84,7 @@ class Run:
         return outcome
 
 
-RUNS: list[Run] = []  # The run that is explored, last; empty where conditions must be known
+RUNS: list[Run] = [Run()]  # That of the file, whose conditions must be known; the one now, last
 TRACES: list[Any] = []  # The kernel that runs, last; empty while host code runs
 
 
@@ -88,11 +96,11 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
     for _ in range(MOST_RUNS):
         if not pending:
             return
-        run = Run(pending.pop())
+        run = Run(pending.pop(), symbols={**RUNS[0].symbols}, called={**RUNS[0].called})
         RUNS.append(run)
         try:
             result = function()
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, Launched) as error:
             result = error
         finally:
             RUNS.pop()
@@ -195,7 +203,7 @@ class Value:
     def __bool__(self) -> bool:
         if self._known is not None:
             return bool(self._known)
-        if not RUNS:
+        if len(RUNS) == 1:
             raise self._unknown()
         return RUNS[-1].decide(self)
 
