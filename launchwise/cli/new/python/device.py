@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.cli.new.python.facts import TYPES
 from launchwise.cli.new.python.values import (
+    COMPARISONS,
     TRACES,
     UNKNOWN,
     Value,
@@ -23,7 +23,17 @@ _SAME = {
 }
 """Functions whose result is the pointer that they are given first."""
 
-_LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}  # How addresses are made of indices
+_LINEAR = {
+    "constant",
+    "item",
+    "loop",
+    "name",
+    "negative",
+    "+",
+    "-",
+    "*",
+    *_SAME,
+}  # How addresses are made of indices
 
 _OF_THE_DEVICE = (
     "a tensor descriptor made on the device needs scratch memory of Triton's launcher, which there "
@@ -84,19 +94,19 @@ class Trace:
         given = [one for one in self._kernel.given if one not in self.uses]
         return [one for one in given if one in self.bounding]
 
-    def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
+    def compared(self, sign: str, left: Value, right: Value) -> None:
         """An operator with two sides."""
         self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
         bounds = self._in_order(right._names())
-        if sign in (ast.Mod, ast.FloorDiv):
+        if sign in ("%", "//"):
             self.bounding |= bounds
-        if not issubclass(sign, ast.cmpop):
+        if sign not in COMPARISONS:
             return
         self._compares.append((left, right))
         self.bounding |= bounds
         for one, other in ((left, right), (right, left)):
-            parts = getattr(other._node, "elts", [other._node])
-            texts = [one.value for one in parts if isinstance(getattr(one, "value", 0), str)]
+            parts = other._parts if other._sign == "tuple" else [other]
+            texts = [one._known for one in parts if isinstance(one._known, str)]
             for name in one._names() if texts else ():
                 self.texts.setdefault(name, {}).update(dict.fromkeys(texts))
         signs = {"pid" if isinstance(one._sign, int) else one._sign for one in left._walk()}
@@ -121,7 +131,7 @@ class Trace:
         for axis in (one._sign for one in first._walk() if isinstance(one._sign, int)):
             self.bounds[axis] |= self._in_order(values[1]._names())
         for _ in range(2):
-            made = Value(ast.Name(UNKNOWN), [first])
+            made = Value(UNKNOWN, "loop", [first])
             made._bases = first._bases
             yield made
 
@@ -130,11 +140,11 @@ class Trace:
         while len(self.bounds) <= axis:
             self.bounds.append({})
             self.steps.append({})
-        return Value(ast.Name(UNKNOWN), sign=axis)
+        return Value(UNKNOWN, axis)
 
     def arange(self, end: Value) -> Value:
         self.counted |= self._in_order(end._names())
-        self._ranges.append(Value(ast.Name(UNKNOWN), [end], "arange"))
+        self._ranges.append(Value(UNKNOWN, "arange", [end]))
         return self._ranges[-1]
 
     def access(self, name: str, pointer: Value, value: Any) -> None:
@@ -164,7 +174,7 @@ class Trace:
         strides: dict[str, dict[str, str]] = {name: {} for name in self.uses}
         units: dict[str, Ordered] = {name: {} for name in self.uses}
         for base, pointer in self._accesses:
-            products = [one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult]
+            products = [one for one in pointer._walk(_LINEAR) if one._sign == "*"]
             inner = {id(each) for one in products for part in one._parts for each in part._walk()}
             for product in products:
                 for index, factor in (product._parts, product._parts[::-1]):
@@ -172,7 +182,7 @@ class Trace:
                     is_size = name in compared if id(product) in inner else name not in fixed
                     if factor._sign == "parameter" and is_size and name not in blocks:
                         known[name] = known.get(name) or self._size_of(index, blocks)
-            for one in pointer._walk(_LINEAR - {ast.Mult}):
+            for one in pointer._walk(_LINEAR - {"*"}):
                 if one._sign not in _LINEAR | {"parameter"}:
                     size, grid = self._size_of(one, blocks), self._axis(one)
                     units[base][size or grid] = None
@@ -186,9 +196,9 @@ class Trace:
         """Parameter that bounds an index; '' where nothing says it."""
         keys = _keys(index)
         for one in index._walk():
-            if one._sign in (ast.Mod, ast.FloorDiv) and keys & {*map(id, one._walk())}:
+            if one._sign in ("%", "//") and keys & {*map(id, one._walk())}:
                 by = one._parts[1]
-                return by._name if one._sign is ast.Mod and by._sign == "parameter" else ""
+                return by._name if one._sign == "%" and by._sign == "parameter" else ""
         for left, right in self._compares:
             names = [name for name in self._in_order(right._names()) if name not in blocks]
             is_loaded = any(one._sign == "load" for one in right._walk())
@@ -241,7 +251,7 @@ def _keys(index: Value) -> set[int]:
 
 def _steps(value: Value) -> Iterator[tuple[int, str]]:
     """Axes of the grid, and parameters that their indices are multiplied by."""
-    for product in (one for one in value._walk() if one._sign is ast.Mult):
+    for product in (one for one in value._walk() if one._sign == "*"):
         for one, block in (product._parts, product._parts[::-1]):
             axes = [each._sign for each in one._walk() if isinstance(each._sign, int)]
             yield from ((axis, block._name) for axis in axes if block._sign == "parameter")
@@ -250,7 +260,7 @@ def _steps(value: Value) -> Iterator[tuple[int, str]]:
 def trace(kernel: Any) -> Trace:
     """What a kernel does with its parameters."""
     found = Trace(kernel)
-    values = {name: Value(ast.Name(name), sign="parameter") for name in kernel.parameters}
+    values = {name: Value(name, "parameter") for name in kernel.parameters}
     for name, one in values.items():
         one._bases = frozenset([name])  # Each may be a pointer.
     TRACES.append(found)
@@ -280,17 +290,17 @@ def _accessing(name: str) -> Callable[..., Any]:
             if owner._sign == "parameter":
                 TRACES[-1].notes.setdefault(_OF_THE_HOST, line_now())
         if not isinstance(pointer, Value):
-            return Value(ast.Name(UNKNOWN))
+            return Value(UNKNOWN)
         value = named.get("value", named.get("val", given[1] if len(given) > 1 else None))
         TRACES[-1].access(name, pointer, value)
-        return Value(ast.Name(UNKNOWN), [pointer], "load")
+        return Value(UNKNOWN, "load", [pointer])
 
     return access
 
 
 def _dot(owner: Any, *given: Any, **named: Any) -> Value:
     TRACES[-1].has_dot = True
-    return Value(ast.Name(UNKNOWN))
+    return Value(UNKNOWN)
 
 
 def _descriptor(owner: Any, *given: Any, **named: Any) -> Any:
@@ -306,7 +316,7 @@ def others(owner: Value | None, name: str, given: tuple[Any, ...], named: dict[s
     """What other functions return: it comes from all that they are given."""
     flat = [one for part in given for one in (part if isinstance(part, tuple | list) else [part])]
     values = [one for one in (owner, *flat, *named.values()) if isinstance(one, Value)]
-    made = Value(ast.Name(UNKNOWN), values, name)
+    made = Value(UNKNOWN, name, values)
     first = owner if name == "to" else given[0] if given else named.get("base")
     kept = given[1:] if name == "where" else [first] if name in _SAME else []
     made._bases = frozenset().union(*(one._bases for one in kept if isinstance(one, Value)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import copy
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +30,6 @@ from launchwise.cli.new.python.values import (
     Value,
     explore,
     limited,
-    node_of,
     value_of,
 )
 
@@ -68,7 +65,7 @@ def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any
             for member in vars(value).values():
                 plain = getattr(member, "__func__", member)
                 if isinstance(plain, FunctionType) and plain.__globals__ is space:
-                    own = Value(ast.Name("self")) if plain is member else value
+                    own = Value("self") if plain is member else value
                     found[plain] = () if isinstance(member, staticmethod) else (own,)
     return sorted(found.items(), key=lambda one: one[0].__code__.co_firstlineno)
 
@@ -141,8 +138,9 @@ class Host:
         self._found = self._found or [_made_up(kernel, trace)]
         self._run, self._launch = self._found[0]
         for run, _ in self._found[1:]:
-            self._run.symbols = {**run.symbols, **self._run.symbols}
-            self._run.called = {**run.called, **self._run.called}
+            for name, one in run.symbols.items():
+                own = self._run.symbols.setdefault(name, one)
+                own.called = own.called or one.called
         RUNS.append(self._run)  # What is asked from now on belongs to it.
         self._tensors = {**dict(self._found_tensors())}
         # No problem parameter may have a name of `taken`.
@@ -150,7 +148,7 @@ class Host:
         self._unify()
         for name, value in self._launch.given.items():
             if isinstance(value, Value) and name not in self._tensors:
-                self._texts.name_by(value._name, name)
+                self._texts.name_by(value, name)
         for name, tensor in self._tensors.items():
             self._give_sizes(trace.uses.get(name, Use()), tensor.shape)
             own: Any = space.get(tensor.key)
@@ -176,7 +174,7 @@ class Host:
             value = given.get(name)
             is_unknown = isinstance(value, Value) and value._known is None
             if name in self._trace.uses or is_tensor(value):
-                yield name, tensor_of(value if is_unknown else Value(ast.Name(name)))
+                yield name, tensor_of(value if is_unknown else Value(name))
 
     def _unify(self) -> None:
         """Sizes are equal where without it there is no launch."""
@@ -185,13 +183,11 @@ class Host:
             others = (one for other, _ in self._found[1:] for one in other.taken)
             same = str(condition)
             if all(its is outcome for one, its in others if str(one) == same):
-                wanted = ast.Eq if outcome else ast.NotEq
-                match condition._node:
-                    case ast.Compare(left, [sign], [right]) if type(sign) is wanted:
-                        self._texts.unify(left, right)
+                if condition._sign == ("==" if outcome else "!="):
+                    self._texts.unify(*condition._parts)
 
-    def _node(self, get: Callable[[Launch], Any]) -> ast.expr:
-        return merged([(run.taken, node_of(get(launch))) for run, launch in self._found])
+    def _value(self, get: Callable[[Launch], Any]) -> Value:
+        return merged([(run.taken, value_of(get(launch))) for run, launch in self._found])
 
     def _give_sizes(self, use: Use, shape: Shape) -> None:
         """Sizes of the indices of the kernel, where the host does not say them."""
@@ -201,15 +197,14 @@ class Host:
             return
         places = [*range(len(use.sizes))]
         for stride, place in use.strides.items():
-            given = self._launch.given.get(stride)
-            found = self._run.symbols.get(given._name) if isinstance(given, Value) else None
+            found = self._texts.symbol(self._launch.given.get(stride))
             if found is not None and found.kind == "stride":
                 places[place] = found.place
         shape.rank = max([1, shape.rank, *(place + 1 for place in places)])
         for place, size in zip(places, use.sizes, strict=True):
             known = self._launch.given.get(size)
             if known is not None and (place >= len(said) or said[place] is None):
-                self._texts.give(shape, place, node_of(known))
+                self._texts.give(shape, place, value_of(known))
         if use.is_bare and not use.indexes and not shape.sizes:
             shape.sizes[0] = value_of(1)
         if use.is_guess or use.is_bare:
@@ -217,10 +212,10 @@ class Host:
 
     def _asked(self, shape: Shape) -> str:
         """A question for sizes that follow from a number that is a constexpr of the launch, too."""
-        nodes = {name: node_of(self._launch.given.get(name)) for name in self._kernel.constexprs}
-        own = {getattr(node, "id", ""): name for name, node in nodes.items()}
-        sizes = [size._node for size in shape.known() if size is not None]
-        symbols = [pair for node in sizes for pair in self._texts.reads(node)]
+        given = {name: self._launch.given.get(name) for name in self._kernel.constexprs}
+        own = {getattr(value, "_text", ""): name for name, value in given.items()}
+        sizes = [size for size in shape.known() if size is not None]
+        symbols = [pair for size in sizes for pair in self._texts.reads(size)]
         read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
         return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
 
@@ -231,50 +226,43 @@ class Host:
             shape = [one or "1" for one in texts.shape(tensor.shape)]
             return Given(shape=shape, kind=tensor.kind.name, question=asked)
         value = self._launch.given.get(name)
-        node = self._node(lambda launch: launch.given.get(name))
-        found = Given(guessed=texts.guessed(node))
+        merged = self._value(lambda launch: launch.given.get(name))
+        found = Given(guessed=texts.guessed(merged), literal=merged._known)
         if isinstance(value, IsGiven):
             found.asks = str(int(value._known))
-        own = self._run.symbols.get(getattr(node, "id", ""))
+        own = texts.symbol(merged)
         found.is_own = own is not None and own.kind == "free"
-        found.is_free = any(one.kind == "free" for _, one in texts.reads(node))
-        found.literal = own.known if own is not None else _literal(node)
+        found.is_free = any(one.kind == "free" for _, one in texts.reads(merged))
         if isinstance(value, Value) and value._name in TYPES and value._owner is not None:
             found.type = f"tl.{value._name}"
         try:
-            found.text = None if value is None else texts.text(node, self._launch.line)
+            found.text = None if value is None else texts.text(merged)
         except NotKnown as error:
             found.problem = f"line {error.line}: {error}"
         return found
 
-    def _is_own_block(self, node: ast.expr, is_step: bool) -> bool:
-        """Whether a constexpr may stand for what it is given: no size, and no small number. A
-        parameter of the host, or a number, is given for it where the kernel steps by it."""
-        own = self._run.symbols.get(getattr(node, "id", ""))
-        if own is not None:
-            is_literal = own.kind == "literal" and own.known > 1
-            return is_literal or (own.kind == "free" and is_step)
-        if not isinstance(node, ast.Constant):
-            return True
-        return is_step and type(node.value) is int and node.value > 1
+    def _is_own(self, name: str, given: Value, axis: int) -> bool:
+        """Whether a constexpr stands for what it is given in the grid: the kernel steps by it along
+        an axis, or it is a number that the host names, or no size."""
+        found = self._texts.symbol(given)
+        is_step = axis < len(self._trace.steps) and name in self._trace.steps[axis]
+        is_named = given._known is None if found is None else found.kind == "literal"
+        return given._known != 1 and (is_step or is_named)
 
     def _grid(self) -> tuple[list[str], str]:
         """Program instances per axis, and a question."""
         launches = [one for _, one in self._found]
         problem = self._launch.problem
-        own = [name for name in self._launch.given if name in self._kernel.constexprs]
-        nodes = {one: self._node(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
+        own = [name for name in self._kernel.constexprs if name in self._launch.given]
+        given = {one: self._value(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
         grid = []
         try:
             for place in range(min(len(one.grid) for one in launches)):
-                node = self._node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
-                steps = self._trace.steps[place] if place < len(self._trace.steps) else []
+                value = self._value(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
                 same = {
-                    ast.dump(one): name
-                    for name, one in nodes.items()
-                    if self._is_own_block(one, name in steps)
+                    one._text: name for name, one in given.items() if self._is_own(name, one, place)
                 }
-                grid.append(self._texts.text(_with_blocks(node, same), self._launch.line))
+                grid.append(self._texts.text(value, same))
         except NotKnown as error:
             problem = error
         if grid and problem is None:
@@ -283,24 +271,3 @@ class Host:
         if problem is not None:
             return grid, f"line {problem.line}: {problem}"
         return grid, "" if is_clear and self.is_there else "program instances"
-
-
-def _literal(node: ast.expr) -> Literal:
-    """A number or a text that the file has; None for others."""
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if isinstance(value, bool | int | float | str) else None
-
-
-def _with_blocks(node: ast.expr, same: Mapping[str, str]) -> ast.expr:
-    """A grid over the constexprs that are given the same."""
-
-    class Replace(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            name = same.get(ast.dump(node)) if isinstance(node, ast.expr) else None
-            return ast.Name(name) if name else self.generic_visit(node)
-
-    found: ast.expr = Replace().visit(copy.deepcopy(node))
-    return found

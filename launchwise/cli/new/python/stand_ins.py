@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import inspect
 import math
@@ -27,7 +26,6 @@ from launchwise.cli.new.python.values import (
     called,
     combined,
     line_now,
-    node_of,
     value_of,
 )
 
@@ -183,10 +181,14 @@ def _call(function: Value, *given: Any, **named: Any) -> Any:
         return taken
     if isinstance(taken, FunctionType | type | staticmethod | classmethod):
         return taken
-    node = ast.Call(function._node, [node_of(one) for one in given], [
-        ast.keyword(key, node_of(one)) for key, one in named.items()
-    ])  # fmt: skip
-    made = Value(node, [*map(value_of, (*given, *named.values()))], owner=function)
+    values = {place: value_of(one) for place, one in [*enumerate(given), *named.items()]}
+    texts = (
+        one._text if isinstance(place, int) else f"{place}={one._text}"
+        for place, one in values.items()
+    )
+    made = Value(
+        f"{function._text}({', '.join(texts)})", "result", [*values.values()], owner=function
+    )
     made._source, made._given = made, (given, named)
     return made
 
@@ -278,13 +280,14 @@ class IsGiven(Value):
 
 def _is_none(value: Any, wanted: bool) -> Any:
     """``value is None``, or ``is not`` where not ``wanted``."""
-    return IsGiven(ast.Constant(int((value is None) == wanted)), known=(value is None) == wanted)
+    known = (value is None) == wanted
+    return IsGiven(repr(int(known)), "constant", known=known)
 
 
 def _is_in(value: Any, several: Any, wanted: bool) -> Any:
     """``value in several``, or ``not in``."""
     if isinstance(value, Value) and value._known is None and not isinstance(several, Value):
-        return combined(ast.In if wanted else ast.NotIn, None, value, value_of([*several]))
+        return combined("in" if wanted else "not in", None, value, value_of([*several]))
     return (value in several) == wanted
 
 
@@ -301,10 +304,10 @@ def _named(names: str | list[str], value: Any) -> Any:
         return [_named(*pair) for pair in zip(names, value, strict=True)] if is_plain else value
     if type(value) is int and not TRACES:
         return literal(names, value)
-    if type(value) is Value and isinstance(value._node, ast.Name) and not TRACES:
-        found = RUNS[-1].symbols.get(value._node.id)
-        if found is not None and found.kind in ("size", "length") and names.strip("_"):
-            RUNS[-1].called.setdefault(value._node.id, names)
+    if isinstance(value, Value) and not TRACES:
+        found = RUNS[-1].symbols.get(value._text)
+        if found is not None and found.kind in ("size", "length"):
+            found.called = found.called or names.strip("_")
     return value
 
 
@@ -315,7 +318,7 @@ def _import(name: str, space: Any = None, own: Any = None, parts: Any = (), leve
         return _Math()
     if level == 0 and top in sys.stdlib_module_names:
         return __import__(name, space, own, parts, level)
-    return Value(ast.parse(name, mode="eval").body if parts and not level else ast.Name(top))
+    return Value(name, name=name.rpartition(".")[2]) if parts and not level else Value(top)
 
 
 class Builtins(dict[str, Any]):
@@ -324,7 +327,7 @@ class Builtins(dict[str, Any]):
     def __missing__(self, name: str) -> Value:
         if name.startswith("__"):
             raise KeyError(name)
-        self[name] = Value(ast.Name(name))
+        self[name] = Value(name)
         return self[name]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +10,9 @@ from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     RUNS,
     Value,
+    combined,
     line_now,
-    node_of,
     value_of,
-    written,
 )
 
 _KINDS = {"half": "float16", "float": "float32", "double": "float64", "int": "int32"}
@@ -25,7 +23,7 @@ _BYTES |= {f"float{8 * size}": size for size in (2, 4, 8)}
 _USUAL_BYTES = 4  # Of an element whose type the file does not say
 
 
-@dataclass(frozen=True)
+@dataclass
 class Symbol:
     """What a name in an expression stands for. ``size``, ``stride`` or ``length`` of a shape, a
     ``free`` parameter of the host, a ``literal`` that the host names, or a parameter of the kernel
@@ -35,18 +33,21 @@ class Symbol:
     shape: Shape | None = None
     place: int = 0
     known: Any = None
+    called: str = ""  # The name that the host gives it, or that it gets for a problem parameter,
+    is_guess: bool = False  # where nothing says it.
+    same: Value | None = None  # What it stands for.
 
 
 def symbol(name: str, kind: str, shape: Shape | None = None, place: int = 0) -> Value:
     """A value with this name in the run that goes on."""
     RUNS[-1].symbols.setdefault(name, Symbol(kind, shape, place))
-    return Value(ast.Name(name))
+    return Value(name)
 
 
 def literal(name: str, known: int) -> Value:
     """A number that the host gives a name."""
     RUNS[-1].symbols.setdefault(f"{name}={known}", Symbol("literal", known=known))
-    return Value(ast.Name(f"{name}={known}"), known=known)
+    return Value(f"{name}={known}", known=known)
 
 
 class Shape:
@@ -123,7 +124,7 @@ def new_tensor(key: str, shape: Shape | None = None, kind: Kind | None = None) -
 
 def tensor_of(value: Value) -> Tensor:
     if value._tensor is None:
-        key = written(value._node)
+        key = value._said()
         value._tensor = RUNS[-1].tensors.get(key) or new_tensor(key)
     found: Tensor = value._tensor
     return found
@@ -131,7 +132,7 @@ def tensor_of(value: Value) -> Tensor:
 
 def is_tensor(value: Any) -> bool:
     return isinstance(value, Value) and (
-        value._tensor is not None or written(value._node) in RUNS[-1].tensors
+        value._tensor is not None or value._said() in RUNS[-1].tensors
     )
 
 
@@ -152,7 +153,7 @@ class Places:
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, slice):
             return self._ask(int(place))
-        return tuple(self)[place] if self.shape.is_whole else (Value(self._node()),)
+        return tuple(self)[place] if self.shape.is_whole else (self._value(),)
 
     def __len__(self) -> int:
         return self.shape.rank or 2
@@ -162,14 +163,14 @@ class Places:
         return map(self._ask, range(len(self)))
 
     def __eq__(self, other: object) -> Any:
-        node = other._node() if isinstance(other, Places) else node_of(other)
-        return Value(ast.Compare(self._node(), [ast.Eq()], [node]))
+        one = other._value() if isinstance(other, Places) else value_of(other)
+        return combined("==", None, self._value(), one)
 
     def __hash__(self) -> int:
         return id(self.shape)
 
-    def _node(self) -> ast.expr:
-        return ast.Name(f"{self.shape.key}.shape")
+    def _value(self) -> Value:
+        return Value(f"{self.shape.key}.shape")
 
 
 # Functions and methods of PyTorch
@@ -187,7 +188,7 @@ def _kind_of(value: Any) -> Kind | None:
 
 def _made(shape: Shape | None, kind: Kind | None) -> Value:
     tensor = new_tensor(f"tensor of line {line_now()}", shape, kind)
-    value = Value(ast.Name(tensor.key))
+    value = Value(tensor.key)
     value._tensor = tensor
     return value
 

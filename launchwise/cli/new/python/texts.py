@@ -1,138 +1,152 @@
-"""Expressions of a host over its symbols, as expressions of ``spec.yaml`` over named sizes."""
+"""Values of a host over its symbols, as expressions of ``spec.yaml`` over named sizes."""
 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from launchwise.cli.new.python.tensors import Shape, Symbol
-from launchwise.cli.new.python.values import NotKnown, Run, Value, written
+from launchwise.cli.new.python.values import COMPARISONS, NotKnown, Run, Value
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
-_ALLOWED = (
-    *(ast.Name, ast.Constant, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
-    *(ast.Tuple, ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
-    *(ast.USub, ast.Not, ast.boolop, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
-    *(ast.In, ast.NotIn),
-)
+_OPERATORS = (*COMPARISONS, "+", "-", "*", "/", "//", "%", "**", "and", "or")
 
 
 class Texts:
     """Names for sizes, and expressions over them."""
 
     def __init__(self, run: Run, taken: Iterable[str], own: Iterable[str] = ()) -> None:
-        self._symbols, self._called, self._tensors = run.symbols, run.called, run.tensors
+        self._symbols, self._tensors = run.symbols, run.tensors
         self._taken = {*taken}  # Names that no problem parameter may have.
         self._own = {*own}  # Names that stand for themselves: constexprs.
-        self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
-        self._filled: dict[str, str] = {}  # sizes that nothing says to names,
-        self._open: set[str] = set()  # and symbols that are just looked up.
-        self.questions: dict[str, str] = {}
+        self._open: set[str] = set()  # Symbols that are just looked up.
+        self.questions: dict[str, str] = {}  # Of shapes, by their keys.
 
-    def unify(self, one: ast.expr, other: ast.expr) -> None:
+    def symbol(self, value: Any) -> Symbol | None:
+        """What a value is, if it is a symbol."""
+        found: Symbol | None = self._symbols.get(getattr(value, "_text", ""))
+        return found
+
+    def _root(self, value: Value) -> Value:
+        while (found := self.symbol(value)) is not None and found.same is not None:
+            value = found.same
+        return value
+
+    def unify(self, one: Value, other: Value) -> None:
         """Two sizes that the host insists to be equal: the first stands for both."""
         one, other = self._root(one), self._root(other)
         for first, second in ((one, other), (other, one)):
-            name = getattr(second, "id", "")
-            symbol = self._symbols.get(name)
-            if symbol is None or symbol.kind not in ("size", "length", "free"):
+            found, stays = self.symbol(second), self.symbol(first)
+            if found is None or found.kind not in ("size", "length", "free"):
                 continue
-            if getattr(first, "id", "") != name:
-                self._same[name] = first
-                if name in self._called and isinstance(first, ast.Name):
-                    self._called.setdefault(first.id, self._called[name])
+            if found is not stays:
+                found.same = first
+                if stays is not None:
+                    stays.called = stays.called or found.called
             return
 
-    def _root(self, node: ast.expr) -> ast.expr:
-        while isinstance(node, ast.Name) and node.id in self._same:
-            node = self._same[node.id]
-        return node
-
-    def name_by(self, symbol: str, parameter: str) -> None:
+    def name_by(self, value: Value, parameter: str) -> None:
         """A size that the host does not name has the name of the parameter that it is given for."""
-        root = getattr(self._root(ast.Name(symbol)), "id", "")
-        found = self._symbols.get(root)
+        found = self.symbol(self._root(value))
         if found is not None and found.kind in ("size", "length"):
-            self._called.setdefault(root, parameter)
+            found.called = found.called or parameter
 
-    def give(self, shape: Shape, place: int, node: ast.expr) -> None:
+    def give(self, shape: Shape, place: int, value: Value) -> None:
         """A size of a tensor that the host does not say."""
-        with suppress(NotKnown):
-            self.text(node)
-            self._give(shape, place, node)
+        found = self.symbol(shape.size(place))
+        if self.text_or_none(value) is None:
+            return
+        if found is None:
+            shape.sizes[place] = value
+        elif self.symbol(self._root(value)) is not found:
+            found.same = value
 
-    def _give(self, shape: Shape, place: int, node: ast.expr) -> None:
-        own = shape.size(place)._name
-        if own not in self._symbols:
-            shape.sizes[place] = Value(node)
-        elif getattr(self._root(node), "id", "") != own:
-            self._same[own] = node
-
-    def called(self, name: str) -> str:
+    def _named(self, name: str) -> str:
         """Problem parameter for a name of the host."""
         found = name.strip("_") or "n"
         return f"{found}_size" if found in self._taken else found
 
-    def reads(self, node: ast.expr) -> Iterator[tuple[str, Symbol]]:
-        """Symbols that an expression reads, with their names."""
-        for name in (getattr(one, "id", "") for one in ast.walk(node)):
-            if name in self._symbols:
-                yield name, self._symbols[name]
+    def reads(self, value: Value) -> Iterator[tuple[str, Symbol]]:
+        """Symbols that a value reads, with their names."""
+        for one in value._walk():
+            if one._text in self._symbols:
+                yield one._text, self._symbols[one._text]
 
-    def guessed(self, node: ast.expr) -> str:
-        """A tensor whose sizes are guessed, and which an expression reads; '' for none."""
-        for name, symbol in self.reads(node):
-            key = symbol.shape.key if symbol.shape is not None else ""
-            if name in self._filled or (symbol.kind == "stride" and key in self.questions):
+    def guessed(self, value: Value) -> str:
+        """A tensor whose sizes are guessed, and which a value reads; '' for none."""
+        for _, found in self.reads(value):
+            key = found.shape.key if found.shape is not None else ""
+            if found.is_guess or (found.kind == "stride" and key in self.questions):
                 return key
         return ""
 
-    def text(self, node: ast.expr, line: int = 0) -> str:
-        """An expression of ``spec.yaml``; raises :class:`NotKnown` where there is none."""
+    def text(self, value: Value, same: Mapping[str, str] | None = None) -> str:
+        """An expression of ``spec.yaml``, with names in the place of texts of values; raises
+        :class:`NotKnown` where there is none."""
+        return ast.unparse(ast.parse(self._written(value, same or {}), mode="eval"))
+
+    def text_or_none(self, value: Value | None) -> str | None:
         try:
-            return ast.unparse(_Writer(self).visit(copy.deepcopy(node)))
-        except LookupError as error:
-            part = error.args[0]
-            said = f"{written(part)} has no expression of spec.yaml"
-            raise NotKnown(getattr(part, "lineno", line), said) from error
+            return None if value is None else self.text(value)
+        except NotKnown:
+            return None
 
     def shape(self, shape: Shape) -> list[str | None]:
         """Sizes of a tensor, None for those that the host does not say."""
+        return [*map(self.text_or_none, shape.known())]
 
-        def text(size: Value | None) -> str | None:
-            try:
-                return None if size is None else self.text(size._node)
-            except NotKnown:
-                return None
+    def _written(self, value: Value, same: Mapping[str, str]) -> str:
+        sign, parts, known = value._sign, value._parts, value._known
+        if value._text in same:
+            return same[value._text]
+        if sign == "constant" and known is not None:
+            return repr(int(known) if isinstance(known, bool) else known)
+        if sign == "name" and (found := self._stands_for(value)) is not None:
+            return f"({found})"
+        if sign == "call" and value._name == "ceil" and parts[0]._sign == "/":
+            value, parts = Value("", "call", parts[0]._parts, name="ceil_div"), parts[0]._parts
+        name, texts = value._name, (self._written(one, same) for one in parts)
+        if sign == "negative":
+            return f"(-{next(texts)})"
+        if sign == "not":
+            return f"(not {next(texts)})"
+        if sign == "if":
+            return "({1} if {0} else {2})".format(*texts)
+        if sign == "tuple":
+            return f"({','.join(texts)},)"
+        if sign in _OPERATORS:
+            return f"({f' {sign} '.join(texts)})"
+        if sign == "call" and name == "sqrt":
+            return f"({next(texts)} ** 0.5)"
+        if sign == "call" and name in ("int", "bool") and not _has_fraction(parts[0]):
+            return next(texts)
+        if sign == "call" and name in _FUNCTIONS and (len(parts) > 1 or name not in ("min", "max")):
+            return f"{name}({', '.join(texts)})"
+        raise NotKnown(value._line, f"{value._said()} has no expression of spec.yaml")
 
-        return [*map(text, shape.known())]
-
-    def symbol(self, name: str) -> str | None:
+    def _stands_for(self, value: Value) -> str | None:
         """What a symbol stands for; None where nothing says it."""
-        if name in self._open:
+        if value._text in self._open:
             return None
-        self._open.add(name)
+        self._open.add(value._text)
         try:
-            root = self._root(ast.Name(name))
-            return self._said(root.id) if isinstance(root, ast.Name) else self.text(root)
+            root = self._root(value)
+            is_name = root._sign == "name"
+            return self._resolved(root._text) if is_name else self._written(root, {})
         finally:
-            self._open.remove(name)
+            self._open.remove(value._text)
 
-    def _said(self, key: str) -> str | None:
-        found, own = self._symbols.get(key), self._called.get(key)
+    def _resolved(self, name: str) -> str | None:
+        found = self._symbols.get(name)
         if found is None:
-            return key if key in self._own else None
+            return name if name in self._own else None
         if found.kind in ("literal", "param"):
-            return key if found.kind == "param" else repr(found.known)
+            return name if found.kind == "param" else repr(found.known)
         if found.kind == "free":
-            return None if key in self._tensors else self.called(key)
-        if found.kind == "size" and own:
-            return self.called(own)
-        if key in self._filled:
-            return self._filled[key]
+            return None if name in self._tensors else self._named(name)
+        if (found.called and found.kind == "size") or found.is_guess:
+            return self._named(found.called)
         assert found.shape is not None
         sizes, place = self.shape(found.shape), found.place
         is_there = -len(sizes) <= place < len(sizes)
@@ -140,8 +154,8 @@ class Texts:
             return sizes[place] if is_there else None
         if found.kind == "stride":  # Of a contiguous tensor, in elements.
             sizes = sizes[place % len(sizes) + 1 :] if is_there else [None]
-        elif own and None in sizes:
-            return self.called(own)
+        elif found.called and None in sizes:
+            return self._named(found.called)
         return None if None in sizes else " * ".join(f"({one})" for one in sizes) or "1"
 
     def complete(self, shapes: Mapping[str, Shape], is_said: bool) -> None:
@@ -161,61 +175,19 @@ class Texts:
             sizes = shape.of_rank(len(text))
             for place in (place for place, one in enumerate(text) if one is None):
                 usual = ("rows", "columns")[place] if len(text) < 3 else f"{name}_{place}".lower()
-                if sizes[place]._name not in self._symbols:
-                    sizes[place] = shape.named(place)
-                self._same.pop(sizes[place]._name, None)
-                self._filled[sizes[place]._name] = other[place] or self.called(usual)
+                found = self.symbol(sizes[place]) or self.symbol(shape.named(place))
+                assert found is not None
+                found.is_guess, found.same, found.called = True, None, other[place] or usual
             whole.append(self.shape(shape))
 
 
-def _has_fraction(node: ast.expr) -> bool:
-    return any(
-        isinstance(each, ast.Div) or getattr(each, "id", "") in ("log2", "sqrt")
-        for each in ast.walk(node)
-    )
+def _has_fraction(value: Value) -> bool:
+    return any(one._sign == "/" or one._name in ("log2", "sqrt") for one in value._walk())
 
 
-class _Writer(ast.NodeTransformer):
-    """Writes symbols as what they stand for, and calls as the language has them. Raises LookupError
-    with a node that the language has no word for."""
-
-    def __init__(self, texts: Texts) -> None:
-        self._texts = texts
-
-    def visit(self, node: ast.AST) -> Any:
-        if not isinstance(node, _ALLOWED):
-            raise LookupError(node)
-        return super().visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self._texts.symbol(node.id)
-        if found is None:
-            raise LookupError(node)
-        return ast.parse(found, mode="eval").body
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        if not isinstance(node.value, int | float | str):
-            raise LookupError(node)
-        return ast.Constant(int(node.value)) if isinstance(node.value, bool) else node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        name, given = getattr(node.func, "id", ""), node.args
-        match given:
-            case [ast.BinOp(left=left, op=ast.Div(), right=right)] if name == "ceil":
-                name, given = "ceil_div", [left, right]
-            case [one] if name == "sqrt":
-                return ast.BinOp(self.visit(one), ast.Pow(), ast.Constant(0.5))
-            case [one] if name in ("int", "bool") and not _has_fraction(one):
-                found: ast.expr = self.visit(one)
-                return found
-        if name not in _FUNCTIONS or (name in ("min", "max") and len(given) < 2):
-            raise LookupError(node)
-        return ast.Call(ast.Name(name), [self.visit(one) for one in given], [])
-
-
-def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], ast.expr]]) -> ast.expr:
-    """One expression for what several runs gave, by the conditions in which they differ."""
-    if len({ast.dump(node) for _, node in paths}) == 1:
+def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], Value]]) -> Value:
+    """One value for what several runs gave, by the conditions in which they differ."""
+    if len({value._text for _, value in paths}) == 1:
         return paths[0][1]
     for place in range(min(len(taken) for taken, _ in paths)):
         if len({taken[place][1] for taken, _ in paths}) == 2:
@@ -223,22 +195,19 @@ def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], ast.expr]]) -> as
                 merged([one for one in paths if one[0][place][1] is outcome])
                 for outcome in (True, False)
             )
-            return _chosen(paths[0][0][place][0]._node, yes, no)
+            return _chosen(paths[0][0][place][0], yes, no)
     return paths[0][1]
 
 
-def _chosen(condition: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+def _chosen(condition: Value, yes: Value, no: Value) -> Value:
     """``yes if condition else no``, shorter where it can be."""
-    same = ast.dump(condition)
-    if ast.dump(yes) == ast.dump(no):
+    same, both = condition._text, (yes._text, no._text)
+    if both[0] == both[1]:
         return yes
-    if isinstance(yes, ast.Constant) and isinstance(no, ast.Constant):
-        if (yes.value, no.value) == (True, False):
-            return condition
-        if (yes.value, no.value) == (False, True):
-            return ast.UnaryOp(ast.Not(), condition)
-    if same == ast.dump(no):
-        return ast.BoolOp(ast.And(), [condition, yes])
-    if same == ast.dump(yes):
-        return ast.BoolOp(ast.Or(), [condition, no])
-    return ast.IfExp(condition, yes, no)
+    if (yes._known, no._known) in ((True, False), (False, True)):
+        return condition if yes._known else ~condition
+    if same in both:
+        sign = "or" if same == both[0] else "and"
+        other = no if same == both[0] else yes
+        return Value(f"({same} {sign} {other._text})", sign, [condition, other])
+    return Value(f"({both[0]} if {same} else {both[1]})", "if", [condition, yes, no])

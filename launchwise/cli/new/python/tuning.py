@@ -10,7 +10,7 @@ from launchwise.cli.new.python.facts import TYPES
 from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, IsGiven, Kernel
 from launchwise.cli.new.python.tensors import symbol
 from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
+from launchwise.cli.new.python.values import NotKnown, Value, explore, value_of
 from launchwise.workloads.sources import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
@@ -165,8 +165,8 @@ def _rule(kernel: Kernel, rule: Any, line: int, none: Collection[str]) -> tuple[
             raise result
         if isinstance(result, BaseException):
             raise NotKnown(line, str(result) or type(result).__name__)
-    node = merged([(run.taken, node_of(result)) for run, result in runs])
-    return Texts(runs[0][0], ()).text(node, line), any(isinstance(one, IsGiven) for _, one in runs)
+    value = merged([(run.taken, value_of(result)) for run, result in runs])
+    return Texts(runs[0][0], ()).text(value), any(isinstance(one, IsGiven) for _, one in runs)
 
 
 def _given(kernel: Kernel, none: Collection[str]) -> dict[str, Any]:

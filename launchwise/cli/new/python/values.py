@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import operator
 import signal
@@ -68,8 +67,7 @@ class Run:
     prefix: Sequence[bool] = ()  # Outcomes that are decided beforehand.
     taken: list[tuple[Value, bool]] = field(default_factory=list)  # Conditions, their outcomes,
     places: list[int] = field(default_factory=list)  # and the lines at which they were asked.
-    symbols: dict[str, Any] = field(default_factory=dict)  # What names in expressions stand for,
-    called: dict[str, str] = field(default_factory=dict)  # and how the host calls them.
+    symbols: dict[str, Any] = field(default_factory=dict)  # What names in expressions stand for
     tensors: dict[str, Any] = field(default_factory=dict)  # In the order of their making
     launches: list[Any] = field(default_factory=list)
 
@@ -96,7 +94,7 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
     for _ in range(MOST_RUNS):
         if not pending:
             return
-        run = Run(pending.pop(), symbols={**RUNS[0].symbols}, called={**RUNS[0].called})
+        run = Run(pending.pop(), symbols={**RUNS[0].symbols})
         RUNS.append(run)
         try:
             result = function()
@@ -122,7 +120,7 @@ class Base:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Value(ast.Name(name))
+        return Value(name)
 
 
 class Value:
@@ -131,17 +129,16 @@ class Value:
     on_call: Callable[..., Any]
 
     def __init__(
-        self, node: ast.expr, parts: Sequence[Value] = (), sign: Any = None, *, known: Any = None,
-        owner: Value | None = None,
+        self, text: str, sign: Any = "name", parts: Sequence[Value] = (), *, name: str = "",
+        known: Any = None, owner: Value | None = None,
     ) -> None:  # fmt: skip
-        self._node = node  # Its expression.
-        # What it is computed from, and how: by a class of `ast`, or what a kernel does: "load".
-        self._parts, self._sign = parts, sign
-        self._known = known  # A number where it is known all the same.
-        self._owner = owner  # What it is an attribute of.
+        # How it is computed of its parts: an operator, "call", or what a kernel does: "load".
+        self._sign, self._parts = sign, parts
         self._size: int = 1 + sum(one._size for one in parts)
-        if self._size > MOST_NODES:
-            self._node = ast.Name(UNKNOWN)
+        self._text = text if self._size <= MOST_NODES else UNKNOWN
+        self._name = name or text * (sign in ("name", "parameter"))  # The last of dotted names.
+        self._known = known  # A number where it is known all the same, or a text.
+        self._owner = owner  # What it is an attribute of.
         self._line = 0 if known is not None else line_now()
         self._source: Value = next((one._source for one in parts if one._known is None), self)
         self._bases: frozenset[str] = frozenset()  # Parameters of the kernel that it points to.
@@ -149,15 +146,14 @@ class Value:
         self._cast = ""
         self._given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
 
-    @property
-    def _name(self) -> str:
-        return getattr(self._node, "attr", getattr(self._node, "id", ""))
-
     def _said(self) -> str:
-        return written(self._source._node)
+        """Its text, in one line."""
+        text = " ".join(self._text.split())
+        text = text[1:-1] if self._sign in SIGNS.values() else text
+        return text if len(text) <= 80 else f"{text[:77]}..."
 
     def _unknown(self) -> NotKnown:
-        return NotKnown(self._source._line, f"{self._said()} is known only when it runs")
+        return NotKnown(self._source._line, f"{self._source._said()} is known only when it runs")
 
     def _walk(self, through: Collection[Any] = ()) -> Iterator[Value]:
         """It and all that it is computed from, but for addresses of loads and ends of ranges. With
@@ -180,7 +176,7 @@ class Value:
         known = None if TRACES else ATTRIBUTES.get(name)
         if known is not None and (found := known(self)) is not NotImplemented:
             return found
-        made = Value(ast.Attribute(self._node, name, ast.Load(), lineno=line_now()), owner=self)
+        made = Value(f"{self._text}.{name}", "attribute", name=name, owner=self)
         made._bases = self._bases
         return made
 
@@ -189,8 +185,8 @@ class Value:
 
     def __getitem__(self, place: Any) -> Any:
         is_part = not isinstance(place, tuple | slice)
-        node = ast.Subscript(self._node, node_of(place), ast.Load()) if is_part else self._node
-        made = Value(node, [self], owner=self)
+        text = f"{self._text}[{value_of(place)._text}]" if is_part else self._text
+        made = Value(text, "item", [self], owner=self)
         made._bases, made._tensor = self._bases, None if is_part else self._tensor
         return made
 
@@ -221,10 +217,10 @@ class Value:
     def __format__(self, form: str) -> str:
         if self._known is not None:
             return format(self._known, form)
-        return f"{MADE_OF}{self._said()}{MADE_OF}"
+        return f"{MADE_OF}{self._source._said()}{MADE_OF}"
 
     def __str__(self) -> str:
-        return written(self._node) if self._known is None else str(self._known)
+        return self._said() if self._known is None else str(self._known)
 
     __repr__ = __str__
 
@@ -243,72 +239,55 @@ class Value:
 
     def __neg__(self) -> Value:
         known = None if self._known is None else -self._known
-        return Value(ast.UnaryOp(ast.USub(), self._node), [self], known=known)
+        return Value(f"(-{self._text})", "negative", [self], known=known)
 
     def __invert__(self) -> Value:
-        return Value(ast.UnaryOp(ast.Not(), self._node), [self])
+        return Value(f"(not {self._text})", "not", [self])
 
 
 ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}  # Attributes of values whose meaning is known
 
 
-def node_of(value: Any) -> ast.expr:
-    """Expression of anything."""
-    if isinstance(value, Value):
-        return value._node
-    if isinstance(value, int | float | str | bool | None):
-        return ast.Constant(value)
-    if isinstance(value, tuple | list | set):
-        return ast.Tuple([node_of(one) for one in value], ast.Load())
-    return ast.Name(getattr(value, "__name__", UNKNOWN))
-
-
 def value_of(value: Any) -> Value:
     if isinstance(value, Value):
         return value
-    return Value(node_of(value), known=value if isinstance(value, int | float) else None)
-
-
-def written(node: ast.expr) -> str:
-    """Text of an expression, in one line."""
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    if isinstance(value, int | float | str | None):
+        return Value(repr(value), "constant", known=value)
+    if isinstance(value, tuple | list | set):
+        parts = [*map(value_of, value)]
+        return Value(f"({', '.join(one._text for one in parts)})", "tuple", parts)
+    return Value(getattr(value, "__name__", UNKNOWN))
 
 
 def called(name: str, *given: Any) -> Value:
     """Value of a function of the language of ``spec.yaml``."""
-    values = [value_of(one) for one in given]
-    return Value(ast.Call(ast.Name(name), [one._node for one in values], []), values)
+    values = [*map(value_of, given)]
+    return Value(f"{name}({', '.join(one._text for one in values)})", "call", values, name=name)
 
 
 # Operators
 
-_SIGNS: dict[str, type[ast.AST]] = {
-    **{"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "mod": ast.Mod},
-    **{"floordiv": ast.FloorDiv, "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift},
-    **{"and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor, "matmul": ast.MatMult},
-    **{"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq},
+SIGNS = {
+    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "floordiv": "//"},
+    **{"pow": "**", "lshift": "<<", "rshift": ">>", "and_": "&", "or_": "|", "xor": "^"},
+    **{"matmul": "@", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="},
 }
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "in", "not in")
 
 
-def combined(sign: Any, plain: Callable[..., Any] | None, left: Value, right: Value) -> Value:
+def combined(sign: str, plain: Callable[..., Any] | None, left: Value, right: Value) -> Value:
     """Value of ``left sign right``; ``plain`` computes it of numbers."""
     if TRACES:
         TRACES[-1].compared(sign, left, right)
-    node: ast.expr
-    if issubclass(sign, ast.cmpop):
-        node = ast.Compare(left._node, [sign()], [right._node])
-    else:
-        node = ast.BinOp(left._node, sign(), right._node)
     both = left._known, right._known
     known = None if plain is None or None in both else plain(*both)
-    made = Value(node, [left, right], sign, known=known)
-    if sign in (ast.Add, ast.Sub):
+    made = Value(f"({left._text} {sign} {right._text})", sign, [left, right], known=known)
+    if sign in ("+", "-"):
         made._bases = left._bases or right._bases  # A pointer stands before offsets.
     return made
 
 
-def _operators(name: str, sign: Any) -> None:
+def _operators(name: str, sign: str) -> None:
     """Give values an operator, also where the other side stands first."""
     plain = getattr(operator, name)
 
@@ -323,9 +302,9 @@ def _operators(name: str, sign: Any) -> None:
         return combined(sign, plain, value_of(other), self)
 
     setattr(Value, f"__{name.strip('_')}__", forwards)
-    if issubclass(sign, ast.operator):
+    if sign not in COMPARISONS:
         setattr(Value, f"__r{name.strip('_')}__", backwards)
 
 
-for _pair in _SIGNS.items():
+for _pair in SIGNS.items():
     _operators(*_pair)
