@@ -30,7 +30,6 @@ _INDEX = re.compile(
     r"|hist\w*|bins|table|locks?|labels|targets)(_|$)"
 )
 
-_IS_GIVEN = "the array is given; else nullptr among the arguments"
 _CHANGES = "a problem parameter, where it changes the result"
 
 _FIRST = {"num_ctas|split|unroll": (1, 1, 4), "warps": (4, 1, 8), "stages": (3, 1, 4)}
@@ -55,7 +54,7 @@ class Decisions:
         self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
         # What a person must do, with lines.
         self.notes = [f"line {line}: {note}" for note, line in trace.notes.items()]
-        self.notes += tuning.notes
+        self.notes += [*host.notes, *tuning.notes]
         self.values: dict[str, str] = {}  # Arguments to expressions.
         self.heads: set[str] = set()  # Problem parameters that have builds of their own,
         self.choices: dict[str, list[str]] = {}  # and those that are texts.
@@ -164,15 +163,10 @@ class Decisions:
 
     def _constexpr(self, name: str) -> None:
         axes, given = self.tuning.axes, self.host.of(name)
-        heuristic = self.tuning.macros.get(name, name)
         if name in axes:
             self.tunables[name] = (axes[name], self.tuning.configs[0][name], "")
-        elif name not in names_in(heuristic):
-            self._macro(name, heuristic, _IS_GIVEN if name in self.tuning.given else "")
-        elif given.type:
-            self._macro(name, repr(given.type), "")
-        elif given.asks:
-            self._macro(name, given.asks, _IS_GIVEN)
+        elif given.is_macro and not given.is_choice and given.text is not None:
+            self._macro(name, given.text, given.question)
         elif _TUNED.search(name) and isinstance(self._literal(name), int | None):
             self._tuned(name)
         else:
@@ -200,7 +194,8 @@ class Decisions:
     def _fixed(self, name: str) -> None:
         literal, text, low = self._literal(name), self._text(name), name.lower()
         has_default, is_size = name in self.kernel.defaults, name in self.trace.counted
-        if text is not None and names_in(text) - {name} and self._is_said(name, text):
+        is_said = is_size or not self.host.of(name).is_choice
+        if text is not None and names_in(text) - {name} and is_said:
             self.heads |= {text} if text.isidentifier() else set()
             self._macro(name, text, "")
         elif literal is not None:
@@ -219,21 +214,10 @@ class Decisions:
             start = "0.0" if _REAL.search(low) else "0"
             self._macro(name, start, f"a number, or {_CHANGES}")
 
-    def _is_said(self, name: str, text: str) -> bool:
-        """Whether what the host gives for a constexpr is a size, and no choice of its caller."""
-        is_size = name in self.trace.counted or not self.host.of(name).is_free
-        return is_size or names_in(text) <= self._sized
-
-    @cached_property
-    def _sized(self) -> set[str]:
-        """Names that the host has in its grid, and in shapes."""
-        shapes = [one for each in self.host.given.values() for one in each.shape]
-        return {name for one in (*self.host.grid, *shapes) for name in names_in(one)}
-
     def _text(self, name: str) -> str | None:
         """What the host gives for a constexpr, over problem parameters."""
         given = self.host.of(name)
-        if given.is_own and _TUNED.search(name) and not names_in(given.text or "0") & self._sized:
+        if given.is_own and given.is_choice and _TUNED.search(name):
             return None
         if given.problem:
             problem = given.problem.replace(": ", f": {name} is ", 1)
@@ -258,7 +242,7 @@ class Decisions:
             return
         if option == "num_ctas" and literal == 1:
             return
-        text = self.tuning.macros.get(option) or (self._text(option) if not literal else None)
+        text = self._text(option) if not literal else None
         is_computed = text is not None and bool(names_in(text))
         is_usual = option == "num_warps" or (option == "num_stages" and self.trace.has_loop)
         if is_computed or isinstance(literal, int) or (is_usual and not self.tuning.configs):

@@ -9,6 +9,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.excerpt import names_read
 from launchwise.cli.new.python.facts import TYPES, Literal
@@ -33,6 +34,7 @@ from launchwise.cli.new.python.values import (
     value_of,
 )
 
+_IS_GIVEN = "the array is given; else nullptr among the arguments"
 _SECONDS = 1.5  # Most CPU time for all runs of a function
 
 Found = tuple[Run, Launch]
@@ -45,10 +47,9 @@ class Given:
     text: str | None = None  # Expression over problem parameters,
     problem: str = ""  # or why there is none, with the line.
     literal: Literal = None
-    is_own: bool = False  # A parameter of the host's function,
-    is_free: bool = False  # or an expression that reads one.
-    asks: str = ""  # "1" or "0" for `x is not None`.
-    type: str = ""  # Such as tl.float16.
+    is_own: bool = False  # A parameter of the host's function;
+    is_choice: bool = False  # or an expression that reads one, in no size.
+    is_macro: bool = False  # A type, what a heuristic says, or whether an array is given.
     guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
     shape: list[str] = field(default_factory=list)  # Of a tensor,
     kind: str = ""  # type of its elements,
@@ -113,21 +114,24 @@ def _launches(kernel: Kernel, space: Mapping[str, Any]) -> tuple[list[Found], di
     return first or top[:1], kinds
 
 
-def _made_up(kernel: Kernel, trace: Trace) -> tuple[Run, Launch]:
-    """A launch of a kernel that no host launches: its arguments are what it takes them for."""
-    run = Run()
-    RUNS.append(run)
-    given = {name: symbol(name, "free") for name in kernel.given}
-    for name, use in trace.uses.items():
-        for stride, place in use.strides.items():
-            if stride in given and stride not in trace.sizes:
-                given[stride] = shape_of(given[name]).stride(place)
-    RUNS.pop()
-    return run, Launch(kernel, (), (), given)
+def _made_up(kernel: Kernel, trace: Trace) -> list[Found]:
+    """Launches of a kernel that no host launches: its arguments are what it takes them for."""
+
+    def launch() -> None:
+        given = {name: symbol(name, "free") for name in kernel.given}
+        for name, use in trace.uses.items():
+            for stride, place in use.strides.items():
+                if stride in given and stride not in trace.sizes:
+                    given[stride] = shape_of(given[name]).stride(place)
+        kernel[()](**given)
+
+    runs = (run for run, _ in explore(launch, is_covering=False))
+    return [(run, run.launches[0]) for run in runs]
 
 
 class Host:
-    """All runs of a function that launch a kernel, as one."""
+    """All runs of a function that launch a kernel, as one. ``space`` has the names of the file, and
+    no problem parameter has a name of ``taken``."""
 
     def __init__(
         self, kernel: Kernel, trace: Trace, space: Mapping[str, Any], taken: Collection[str]
@@ -135,61 +139,60 @@ class Host:
         self._kernel, self._trace = kernel, trace
         self._found, kinds = _launches(kernel, space)
         self.is_there = bool(self._found)
-        self._found = self._found or [_made_up(kernel, trace)]
-        self._run, self._launch = self._found[0]
-        for run, _ in self._found[1:]:
-            for name, one in run.symbols.items():
-                own = self._run.symbols.setdefault(name, one)
-                own.called = own.called or one.called
-        RUNS.append(self._run)  # What is asked from now on belongs to it.
-        self._tensors = {**dict(self._found_tensors())}
-        # No problem parameter may have a name of `taken`.
-        self._texts = Texts(self._run, {*taken, *kernel.constexprs}, kernel.constexprs)
+        self._found = self._found or _made_up(kernel, trace)
+        run, launch = self._found[0]
+        for other, _ in self._found[1:]:
+            for name, found in other.symbols.items():
+                known = run.symbols.setdefault(name, found)
+                known.called = known.called or found.called
+        RUNS.append(run)  # What is asked from now on belongs to it.
+        self._given = {
+            name: value_of(one) if is_tensor(one) else self._merged(lambda each: each.given[name])  # noqa: B023
+            for name, one in launch.given.items()
+        }
+        self.tensors = {**dict(self._tensors())}
+        self._texts = Texts(run, {*taken, *kernel.constexprs}, kernel.constexprs)
         self._unify()
-        for name, value in self._launch.given.items():
-            if isinstance(value, Value) and name not in self._tensors:
+        for name, value in self._given.items():
+            if name not in self.tensors:
                 self._texts.name_by(value, name)
-        for name, tensor in self._tensors.items():
-            self._give_sizes(trace.uses.get(name, Use()), tensor.shape)
+        for name, tensor in self.tensors.items():
+            self._give_sizes(trace.uses.get(name, Use()), tensor.shape, launch.given)
             own: Any = space.get(tensor.key)
             known = tensor_of(own).kind.name if is_tensor(own) else ""
             tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
-        shapes = {name: one.shape for name, one in self._tensors.items()}
+        shapes = {name: one.shape for name, one in self.tensors.items()}
         self._texts.complete(shapes, self.is_there)
-        self.given = {name: self._given(name) for name in (*self._launch.given, *self._tensors)}
-        self.none = {name for name, value in self._launch.given.items() if value is None}
-        self.grid, self.question = self._grid()
+        self.given = {name: self._array(tensor) for name, tensor in self.tensors.items()}
+        self.notes = launch.notes
+        self.grid, self.question = self._grid(launch)
+        sizes = [*self.grid, *(one for each in self.given.values() for one in each.shape)]
+        self._sizes = {name for one in sizes for name in names_in(one)}
+        for name in self._given.keys() - self.tensors.keys():
+            self.given[name] = self._number(name, name in launch.derived)
 
     def of(self, name: str) -> Given:
         return self.given.get(name, Given())
 
-    @property
-    def tensors(self) -> Collection[str]:
-        """Parameters that are arrays."""
-        return self._tensors
+    def _merged(self, get: Callable[[Launch], Any]) -> Value:
+        return merged([(run.taken, value_of(get(launch))) for run, launch in self._found])
 
-    def _found_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        given = self._launch.given
+    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         for name in self._kernel.given:
-            value = given.get(name)
-            is_unknown = isinstance(value, Value) and value._known is None
+            value = self._given.get(name, value_of(None))
             if name in self._trace.uses or is_tensor(value):
-                yield name, tensor_of(value if is_unknown else Value(name))
+                is_there = value._sign != "constant" and value._known is None
+                yield name, tensor_of(value if is_there else Value(name))
 
     def _unify(self) -> None:
         """Sizes are equal where without it there is no launch."""
-        run = self._run
-        for condition, outcome in run.taken:
+        for condition, outcome in self._found[0][0].taken:
             others = (one for other, _ in self._found[1:] for one in other.taken)
-            same = str(condition)
-            if all(its is outcome for one, its in others if str(one) == same):
-                if condition._sign == ("==" if outcome else "!="):
-                    self._texts.unify(*condition._parts)
+            same = all(its is outcome for one, its in others if one._text == condition._text)
+            if same and condition._sign == ("==" if outcome else "!="):
+                self._texts.unify(*condition._parts)
 
-    def _value(self, get: Callable[[Launch], Any]) -> Value:
-        return merged([(run.taken, value_of(get(launch))) for run, launch in self._found])
-
-    def _give_sizes(self, use: Use, shape: Shape) -> None:
+    def _give_sizes(self, use: Use, shape: Shape, given: Mapping[str, Any]) -> None:
         """Sizes of the indices of the kernel, where the host does not say them."""
         said = self._texts.shape(shape)
         is_whole = shape.is_whole or shape.length is not None or len(said) >= len(use.sizes)
@@ -197,71 +200,66 @@ class Host:
             return
         places = [*range(len(use.sizes))]
         for stride, place in use.strides.items():
-            found = self._texts.symbol(self._launch.given.get(stride))
+            found = self._texts.symbol(given.get(stride))
             if found is not None and found.kind == "stride":
                 places[place] = found.place
         shape.rank = max([1, shape.rank, *(place + 1 for place in places)])
         for place, size in zip(places, use.sizes, strict=True):
-            known = self._launch.given.get(size)
-            if known is not None and (place >= len(said) or said[place] is None):
-                self._texts.give(shape, place, value_of(known))
+            if size in given and (place >= len(said) or said[place] is None):
+                self._texts.give(shape, place, value_of(given[size]))
         if use.is_bare and not use.indexes and not shape.sizes:
             shape.sizes[0] = value_of(1)
         if use.is_guess or use.is_bare:
             self._texts.questions[shape.key] = "shape"
 
-    def _asked(self, shape: Shape) -> str:
-        """A question for sizes that follow from a number that is a constexpr of the launch, too."""
-        given = {name: self._launch.given.get(name) for name in self._kernel.constexprs}
-        own = {getattr(value, "_text", ""): name for name, value in given.items()}
-        sizes = [size for size in shape.known() if size is not None]
+    def _array(self, tensor: Tensor) -> Given:
+        shape = [one or "1" for one in self._texts.shape(tensor.shape)]
+        asked = self._texts.questions.get(tensor.shape.key, "")
+        # Sizes that follow from a number that is a constexpr of the launch, too.
+        own = {one._text: name for name, one in self._given.items() if name not in self.tensors}
+        sizes = [size for size in tensor.shape.known() if size is not None]
         symbols = [pair for size in sizes for pair in self._texts.reads(size)]
         read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
-        return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
+        if read and not asked:
+            asked = f"shape: for the {', '.join(sorted(read))} of this launch alone"
+        return Given(shape=shape, kind=tensor.kind.name, question=asked)
 
-    def _given(self, name: str) -> Given:
-        texts = self._texts
-        if tensor := self._tensors.get(name):
-            asked = texts.questions.get(tensor.shape.key) or self._asked(tensor.shape)
-            shape = [one or "1" for one in texts.shape(tensor.shape)]
-            return Given(shape=shape, kind=tensor.kind.name, question=asked)
-        value = self._launch.given.get(name)
-        merged = self._value(lambda launch: launch.given.get(name))
-        found = Given(guessed=texts.guessed(merged), literal=merged._known)
+    def _number(self, name: str, is_derived: bool) -> Given:
+        texts, value = self._texts, self._given[name]
+        found = Given(guessed=texts.guessed(value), literal=value._known)
+        if value._name in TYPES and value._owner is not None:
+            return Given(text=f"'tl.{value._name}'", is_macro=True)
         if isinstance(value, IsGiven):
-            found.asks = str(int(value._known))
-        own = texts.symbol(merged)
+            found.question = _IS_GIVEN
+        found.is_macro = is_derived or isinstance(value, IsGiven)
+        own = texts.symbol(value)
         found.is_own = own is not None and own.kind == "free"
-        found.is_free = any(one.kind == "free" for _, one in texts.reads(merged))
-        if isinstance(value, Value) and value._name in TYPES and value._owner is not None:
-            found.type = f"tl.{value._name}"
         try:
-            found.text = None if value is None else texts.text(merged)
+            found.text = texts.text(value)
         except NotKnown as error:
-            found.problem = f"line {error.line}: {error}"
+            found.problem = "" if value._text == "None" else f"line {error.line}: {error}"
+            return found
+        is_free = any(one.kind == "free" for _, one in texts.reads(value))
+        found.is_choice = is_free and not names_in(found.text) <= self._sizes
         return found
 
-    def _is_own(self, name: str, given: Value, axis: int) -> bool:
+    def _is_own(self, name: str, axis: int) -> bool:
         """Whether a constexpr stands for what it is given in the grid: the kernel steps by it along
         an axis, or it is a number that the host names, or no size."""
+        given = self._given[name]
         found = self._texts.symbol(given)
         is_step = axis < len(self._trace.steps) and name in self._trace.steps[axis]
         is_named = given._known is None if found is None else found.kind == "literal"
         return given._known != 1 and (is_step or is_named)
 
-    def _grid(self) -> tuple[list[str], str]:
+    def _grid(self, launch: Launch) -> tuple[list[str], str]:
         """Program instances per axis, and a question."""
-        launches = [one for _, one in self._found]
-        problem = self._launch.problem
-        own = [name for name in self._kernel.constexprs if name in self._launch.given]
-        given = {one: self._value(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
-        grid = []
+        problem, grid = launch.problem, []
+        own = [name for name in self._kernel.constexprs if name in self._given]
         try:
-            for place in range(min(len(one.grid) for one in launches)):
-                value = self._value(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
-                same = {
-                    one._text: name for name, one in given.items() if self._is_own(name, one, place)
-                }
+            for axis in range(min(len(one.grid) for _, one in self._found)):
+                value = self._merged(lambda one: one.grid[axis])  # noqa: B023
+                same = {self._given[name]._text: name for name in own if self._is_own(name, axis)}
                 grid.append(self._texts.text(value, same))
         except NotKnown as error:
             problem = error

@@ -186,7 +186,7 @@ def _facts(request: dict[str, Any]) -> Facts:
     copied = Excerpt(path.name, kernel.__name__, text)
     traced = trace(kernel)
     host = Host(kernel, traced, file.space, request["taken"])
-    tuning = Tuning(kernel, host.none)
+    tuning = Tuning(kernel)
     draft = Decisions(kernel, traced, tuning, host, request["taken"]).draft()
     draft.kernels, draft.copied, draft.modules = kernels, copied.text, [*copied.modules]
     if copied.missing:

@@ -55,21 +55,31 @@ class Launch:
     def __init__(self, kernel: Kernel, grid: Any, given: tuple[Any, ...], named: Any) -> None:
         self.kernel, self.line = kernel, line_now()
         self.given = dict(zip(kernel.parameters, given, strict=False)) | named
+        self.derived: dict[str, Any] = {}  # Constexprs of heuristics.
+        self.notes: list[str] = []
+        for name, rule in kernel.rules.items():
+            try:
+                own = {name: self.given[name]} if name in self.given else {}
+                self.derived[name] = rule(self._meta() | own)
+            except (Exception, SystemExit) as error:
+                line = getattr(error, "line", 0) or rule.__code__.co_firstlineno
+                why = f"the heuristic of {name}: {error or type(error).__name__}"
+                self.notes.append(f"line {line}: {why}: write it under macros")
+        self.given |= self.derived
         self.grid: list[Any] = []
         self.problem: NotKnown | None = None
         try:
             while callable(grid) and not isinstance(grid, Value):
-                meta = {name: self._meta(name) for name in (*kernel.parameters, *CONFIG_OPTIONS)}
-                grid = grid(meta)
+                grid = grid(self._meta())
             self.grid = list(grid) if isinstance(grid, tuple | list) else [grid]
         except NotKnown as error:
             self.problem = error
 
-    def _meta(self, name: str) -> Any:
-        known = self.given.get(name)
-        if known is not None and name not in self.kernel.constexprs:
-            return known
-        return symbol(name, "param")
+    def _meta(self) -> dict[str, Any]:
+        """What a grid and heuristics are given: names in the place of constexprs."""
+        names = (*self.kernel.parameters, *CONFIG_OPTIONS)
+        free = {name: symbol(name, "param") for name in names}
+        return free | {name: self.given[name] for name in self.kernel.given if name in self.given}
 
 
 class Kernel(Base):
@@ -89,6 +99,15 @@ class Kernel(Base):
         self.ends_runs = False  # A launch of it is what runs are made for.
         # Calls that made its decorators: name, arguments, line.
         self.tuners: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Constexprs to functions of ``@triton.heuristics``."""
+        found: dict[str, Any] = {}
+        for name, given, named, _ in self.tuners:
+            rules: Any = next(iter([*given, *named.values()]), {})
+            found |= rules if name == "heuristics" and isinstance(rules, dict) else {}
+        return found
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*given: Any, **named: Any) -> None:
@@ -181,14 +200,10 @@ def _call(function: Value, *given: Any, **named: Any) -> Any:
         return taken
     if isinstance(taken, FunctionType | type | staticmethod | classmethod):
         return taken
-    values = {place: value_of(one) for place, one in [*enumerate(given), *named.items()]}
-    texts = (
-        one._text if isinstance(place, int) else f"{place}={one._text}"
-        for place, one in values.items()
-    )
-    made = Value(
-        f"{function._text}({', '.join(texts)})", "result", [*values.values()], owner=function
-    )
+    values = [*map(value_of, (*given, *named.values()))]
+    keys = [*("" for _ in given), *(f"{key}=" for key in named)]
+    text = ", ".join(f"{key}{one._text}" for key, one in zip(keys, values, strict=True))
+    made = Value(f"{function._text}({text})", "result", values, owner=function)
     made._source, made._given = made, (given, named)
     return made
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.cli.new.python.facts import TYPES
-from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, IsGiven, Kernel
-from launchwise.cli.new.python.tensors import symbol
-from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import NotKnown, Value, explore, value_of
+from launchwise.cli.new.python.stand_ins import CONFIG_OPTIONS, Config, Kernel
+from launchwise.cli.new.python.values import NotKnown, Value
 from launchwise.workloads.sources import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
@@ -30,25 +28,29 @@ _CODE = {
 
 
 class Tuning:
-    """Configurations and derived constexprs of a kernel, by what its decorators say. A launch gives
-    None for its parameters ``none``."""
+    """Configurations of a kernel, by what its decorators say."""
 
-    def __init__(self, kernel: Kernel, none: Collection[str]) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self.configs: list[dict[str, int | str]] = []  # All have the same names.
         self.key: list[str] = []  # Arguments whose change asks to tune anew,
         self.zeroed: list[str] = []  # that are set to zero before each run,
         self.restored: list[str] = []  # or put back.
-        self.macros: dict[str, str] = {}
-        self.given: list[str] = []  # Macros that ask whether an array is given.
         self.notes: list[str] = []  # What a person must do, each with a line.
         for name, given, named, line in kernel.tuners:
             places = {**dict(zip(_PLACES, given, strict=False)), **named}
             if name == "heuristics":
-                _derive(kernel, next(iter(places.values()), {}), line, self, none)
+                self._check(next(iter(places.values()), {}), line)
             elif listed := next(filter(_configs, places.values()), None):
                 _autotuned(kernel, {**places, "configs": listed}, line, self)
             elif name == "autotune" or "configs" in named:
                 _autotuned(kernel, places, line, self)
+
+    def _check(self, rules: Any, line: int) -> None:
+        try:
+            dict(_checked(rules))
+        except NotKnown as error:
+            said = f"@triton.heuristics: {error}: write macros by hand"
+            self.notes.append(f"line {error.line}: {said}")
 
     @property
     def axes(self) -> dict[str, list[int | str]]:
@@ -139,36 +141,3 @@ def _value(value: Any, line: int) -> int | str:
     if isinstance(known, str) and known:
         return known
     raise NotKnown(line, f"{value!r:.40} is no whole number, text or type of Triton")
-
-
-def _derive(kernel: Kernel, rules: Any, line: int, tuning: Tuning, none: Collection[str]) -> None:
-    try:
-        rules = dict(_checked(rules))
-    except NotKnown as error:
-        tuning.notes.append(f"line {error.line}: @triton.heuristics: {error}: write macros by hand")
-        return
-    for name, rule in rules.items():
-        place = getattr(getattr(rule, "__code__", None), "co_firstlineno", line)
-        try:
-            tuning.macros[name], asks = _rule(kernel, rule, place, none)
-            tuning.given += [name] if asks else []
-        except NotKnown as error:
-            why = f"the heuristic of {name}: {error}: write it under macros"
-            tuning.notes.append(f"line {error.line}: {why}")
-
-
-def _rule(kernel: Kernel, rule: Any, line: int, none: Collection[str]) -> tuple[str, bool]:
-    """Expression of a heuristic over arguments and constexprs, and whether it asks for an array."""
-    runs = [*explore(lambda: rule(_given(kernel, none)), is_covering=False)]
-    for _, result in runs:
-        if isinstance(result, NotKnown):
-            raise result
-        if isinstance(result, BaseException):
-            raise NotKnown(line, str(result) or type(result).__name__)
-    value = merged([(run.taken, value_of(result)) for run, result in runs])
-    return Texts(runs[0][0], ()).text(value), any(isinstance(one, IsGiven) for _, one in runs)
-
-
-def _given(kernel: Kernel, none: Collection[str]) -> dict[str, Any]:
-    every = (*kernel.parameters, *CONFIG_OPTIONS)
-    return {name: None if name in none else symbol(name, "param") for name in every}
