@@ -3,8 +3,10 @@
 #   out  results/gpus/{gpu}.json                profiles of recorded and datasheet-only GPUs
 #        results/sweeps/{gpu}/{workload}.parquet recorded sweeps
 #        results/pairs/, results/peers/          recorded pairs, beside the usual choice of today
-#        results/times/{gpu}/{study}.parquet     what each configuration takes, judged once: by the
-#                                                sweep, pairs and a recorded blind test
+#        results/times/{gpu}/{study}.parquet     what each configuration takes: by the sweep, pairs and
+#                                                a recorded blind test. Of a row that several studies
+#                                                ask about the same: all studies of a workload are
+#                                                judged in one job, by the pairs of all of them
 #        results/blind/{gpu}/{study}.score.*     scores of recorded blind tests
 
 
@@ -55,22 +57,29 @@ for workload, wanted in recorded.items():
             "../scripts/data.py"
 
 
-rule times:
-    """Judge the times of a study on a live GPU."""
-    input:
-        **SPEC_READ,
-        sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
-        pairs=lambda wildcards: contests.pairs_of(**wildcards),
-        others=lambda wildcards: contests.recorded_times(wildcards.study),
-    output:
-        "results/times/{gpu}/{study}.parquet",
-    log:
-        "results/logs/times/{gpu}.{study}.log",
-    wildcard_constraints:
-        gpu=pattern(values.live),
-    params:
-        **OF_STUDY,
-        code=code("scripts/times.py"),
-        entry=lambda wildcards: values.without_models[wildcards.study],
-    script:
-        "../scripts/times.py"
+for number, (workload, asking, gpus) in enumerate(studies.judged_live()):
+
+    rule:
+        """Judge the times of a workload on a live GPU, by what all its studies compared there."""
+        name:
+            f"times_{workload}_{number}"
+        input:
+            spec=ancient(f"{FOLDERS[workload]}/spec.yaml"),
+            sweep=f"results/sweeps/{{gpu}}/{workload}.parquet",
+            pairs=[
+                f"results/pairs/{{gpu}}/{study}.parquet" for study in asking if contests.compared
+            ],
+            others=[path for study in asking for path in contests.recorded_times(study)],
+        output:
+            [f"results/times/{{gpu}}/{study}.parquet" for study in asking],
+        log:
+            f"results/logs/times/{{gpu}}.{workload}.log",
+        wildcard_constraints:
+            gpu=pattern(gpus),
+        params:
+            code=code("scripts/times.py"),
+            spec=values.specs[workload],
+            folder=FOLDERS[workload],
+            studies={study: values.without_models[study] for study in asking},
+        script:
+            "../scripts/times.py"

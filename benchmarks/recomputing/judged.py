@@ -18,19 +18,76 @@ DIGITS = 12
 
 def compare(materials: Sequence[Material], ledger: Ledger) -> None:
     """Compare every judged time of a sweep's candidates."""
+    ran: dict[tuple[str, str], pd.DataFrame] = {}
     for one in materials:
         table = ledger.table("times", f"results/times/*/{one.name}.parquet")
         for gpu in one.gpus:
-            path = f"sweeps/{gpu}/{one.settings.workload}.parquet"
+            workload = one.settings.workload
+            if (workload, gpu) not in ran:
+                alike = [each for each in materials if each.settings.workload == workload]
+                ran[workload, gpu] = _ran(alike, gpu)
             columns = [*one.spec.key_columns, "time_ms", "status", "relative_error"]
-            sweep = pd.read_parquet(one.results / path, columns=columns)
+            path = one.results / f"sweeps/{gpu}/{workload}.parquet"
+            sweep, known = pd.read_parquet(path, columns=columns), ran[workload, gpu]
+            if len(known):
+                sweep["time_ms"] = _undisturbed(sweep, known, one.spec.key_columns)
+                known = _on_one_level(known, sweep, one)
+            _times(one, gpu, sweep, known, table)
             pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
-            ran = _with_later(pairs, one, gpu)
-            if ran is not None:
-                sweep["time_ms"] = _undisturbed(sweep, ran, one.spec.key_columns)
-            _times(one, gpu, sweep, ran, table)
             if pairs is not None and one.answers:
                 _usual(one, pairs, ledger.table("times", f"results/pairs/*/{one.name}.parquet"))
+
+
+def _ran(alike: Sequence[Material], gpu: str) -> pd.DataFrame:
+    """Pairs of all studies of a workload on a GPU, of each the least and most time in a round; what
+    ran alone has none."""
+    found = [pd.DataFrame()]
+    for number, one in enumerate(alike):
+        pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
+        pairs = _with_later(pairs, one, gpu) if gpu in one.gpus else None
+        if pairs is not None:
+            pairs = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+            found.append(_rounds(pairs, one).assign(contest=number))
+    return pd.concat(found, ignore_index=True)
+
+
+def _on_one_level(ran: pd.DataFrame, sweep: pd.DataFrame, one: Material) -> pd.DataFrame:
+    """Rows of pairs with judged times.
+
+    Logarithms of gains in all contests of a problem are those of speeds plus a number of each
+    contest, in the least squares; times have the level at which those with at least ten elevenths
+    of the greatest speed have it in the sweep, in the median. ``factor`` is what the times of the
+    sweep near ``at``, the logarithm of that of a contest's fastest, are multiplied by.
+    """
+    rows = ran.drop(columns="sweep_ms").merge(
+        sweep.loc[sweep["status"].isin(TIMED), [*one.spec.key_columns, "time_ms"]],
+        on=one.spec.key_columns,
+        suffixes=("_there", ""),
+    )
+    rows["one"] = rows.groupby(one.spec.key_columns).ngroup()
+    found = []
+    for _, own in rows.groupby(one.problem):
+        at = pd.factorize(own["contest"])[0]
+        logs, size = np.log(own["gain"].to_numpy()), at.max() + 1
+        matrix, right = np.zeros((size, size)), np.zeros(size)
+        for alike in own.reset_index().groupby("one").indices.values():
+            matrix[np.ix_(at[alike], at[alike])] += np.eye(len(alike)) - 1 / len(alike)
+            right[at[alike]] += logs[alike] - logs[alike].mean()
+        gains = np.exp(logs - (np.linalg.pinv(matrix) @ right)[at])
+        speed = np.exp(pd.Series(np.log(gains)).groupby(own["one"].to_numpy()).transform("mean"))
+        level = _level(own["time_ms"].to_numpy(), speed.to_numpy())
+        own = own.assign(speed=speed.to_numpy(), level=level, unit=level / (gains / own["gain"]))
+        for contest in range(size):
+            part = own[at == contest]
+            times, its = part["time_ms"].to_numpy(), gains[at == contest]
+            factor = level / _level(times, its)
+            found.append(part.assign(factor=factor, at=np.log(times[its.argmax()])))
+    return pd.concat(found).sort_values("contest", kind="stable")
+
+
+def _level(times_ms: np.ndarray, speeds: np.ndarray) -> float:
+    near = speeds >= speeds.max() * 10 / 11
+    return float(np.median((times_ms * speeds)[near]))
 
 
 def _with_later(pairs: pd.DataFrame | None, one: Material, gpu: str) -> pd.DataFrame | None:
@@ -48,36 +105,30 @@ def _with_later(pairs: pd.DataFrame | None, one: Material, gpu: str) -> pd.DataF
     return pairs if later.empty else pd.concat([pairs, later], ignore_index=True)
 
 
-def _times(
-    one: Material, gpu: str, sweep: pd.DataFrame, pairs: pd.DataFrame | None, table: Table
-) -> None:
-    """Times of one GPU. Of each problem the configurations that ran in pairs have their paired
-    ratios to the usual choice, at the median of (time in the sweep x gain) over those with at least
-    ten elevenths of the largest gain; others have the sweep's time."""
+def _times(one: Material, gpu: str, sweep: pd.DataFrame, ran: pd.DataFrame, table: Table) -> None:
+    """Times of one GPU. Configurations that ran in pairs have those of :func:`_on_one_level`,
+    others the sweep's, times the factor of the contest whose fastest is nearest in the sweep."""
     own = one.swept[one.swept["gpu"] == gpu].reset_index(drop=True)
     row = sweep.iloc[own["sweep_row"].to_numpy()].reset_index(drop=True)
     table.same(f"{gpu}, statuses", list(own["status"]), list(row["status"]))
     table.rounded(f"{gpu}, times of the sweep", own["sweep_ms"], list(row["time_ms"]), DIGITS)
     judged = row["time_ms"].where(own["status"].isin(TIMED))
     basis = pd.Series("sweep", index=own.index).where(judged.notna(), "")
-    if pairs is not None:
+    if len(ran):
+        anchors = ran.drop_duplicates([*one.problem, "contest"])[[*one.problem, "at", "factor"]]
+        there = row[one.problem].assign(log=np.log(judged)).reset_index()
+        there = there.merge(anchors, on=one.problem)
+        there["away"] = (there["log"] - there["at"]).abs()
+        nearest = there.sort_values("away", kind="stable").drop_duplicates("index")
+        factor = nearest.set_index("index")["factor"].reindex(own.index).fillna(1.0)
         keys = one.spec.key_columns
-        # What ran alone has no rounds.
-        compared = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-        known = compared[[*keys, "gain"]]
-        gain = own[keys].merge(known, on=keys, how="left")["gain"].where(judged.notna())
-        # Of all that ran, whether or not the study takes it for a candidate.
-        ran = known.merge(sweep[sweep["status"].isin(TIMED)], on=keys)
-        ran = ran[ran["gain"] >= ran.groupby(one.problem)["gain"].transform("max") * 10 / 11]
-        levels = (ran["time_ms"] * ran["gain"]).groupby([ran[name] for name in one.problem])
-        level = own[one.problem].merge(
-            levels.median().rename("level").reset_index(), on=one.problem, how="left"
-        )["level"]
-        judged = (level / gain).where(gain.notna(), judged)
-        basis = basis.mask(gain.notna(), "pairs")
-        limits = own[keys].merge(_rounds(compared, one), on=keys, how="left")
+        known = own[keys].merge(ran.drop_duplicates(keys), on=keys, how="left")
+        paired_ms = (known["level"] / known["speed"]).where(judged.notna())
+        basis = basis.mask(paired_ms.notna(), "pairs")
+        judged = paired_ms.fillna(judged * factor)
         for name in ("rounds_low_ms", "rounds_high_ms"):
-            table.rounded(f"{gpu}, {name}", own[name], list(level * limits[name]), DIGITS)
+            limits = known["unit"] * known[name]
+            table.rounded(f"{gpu}, {name}", own[name], list(limits), DIGITS)
     shown = own["time_ms"].where(own["status"].isin(TIMED))
     table.rounded(f"{gpu}, judged times", shown, list(judged), DIGITS)
     table.same(f"{gpu}, basis", list(own["basis"].where(shown.notna(), "")), list(basis))
@@ -87,7 +138,8 @@ def _undisturbed(sweep: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> p
     """Times of a sweep; where the median errs by more than a tenth, or 1.5 interquartile ranges of
     logarithms beyond the sweep's upper quartile, that of the row by which the configuration came
     into its pairs."""
-    earlier = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
+    known = pairs[[*keys, "sweep_ms"]].dropna().drop_duplicates(keys)
+    earlier = sweep[keys].merge(known, on=keys, how="left")["sweep_ms"]
     logs = np.log(sweep["relative_error"].where(sweep["relative_error"] > 0))
     low, high = logs.quantile(0.25), logs.quantile(0.75)
     disturbed = logs > min(np.log(0.1), high + 1.5 * (high - low))
@@ -105,7 +157,8 @@ def _rounds(pairs: pd.DataFrame, one: Material) -> pd.DataFrame:
             alike = len(row["times_ms"]) == len(best["times_ms"]) >= 6
             ratios = row["times_ms"] / best["times_ms"] / best["gain"] if alike else [float("nan")]
             found.append({**row, "rounds_low_ms": min(ratios), "rounds_high_ms": max(ratios)})
-    return pd.DataFrame(found)[[*one.spec.key_columns, "rounds_low_ms", "rounds_high_ms"]]
+    columns = [*one.spec.key_columns, "gain", "sweep_ms", "rounds_low_ms", "rounds_high_ms"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def _usual(one: Material, pairs: pd.DataFrame, table: Table) -> None:

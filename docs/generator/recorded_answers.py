@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from contextlib import chdir
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS
+from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS, ROOT
 from launchwise.base.robust import EQUAL
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
+from launchwise.cli.studies import read_experiment
+from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import Confirmation
 from launchwise.exporting.deployed import apart as visits_apart
 from launchwise.gpus.profile import read_profile
@@ -30,7 +33,8 @@ from launchwise.tables.measurements import (
     peers_schema,
     with_role,
 )
-from launchwise.tables.times import GAIN_LIMITS, PAIRS, judged_times
+from launchwise.tables.times import GAIN_LIMITS, PAIRS
+from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 
@@ -155,24 +159,42 @@ def _pairs(gpu: str) -> dict[str, tuple[Spec, pd.DataFrame]]:
 
 
 @cache
+def _judged(gpu: str, workload: str) -> dict[str, pd.DataFrame]:
+    """Study to its judged times, by the recorded pairs of all studies of a workload."""
+    pairs = {name: own for name, (spec, own) in _pairs(gpu).items() if spec.workload == workload}
+    spec, experiment = load_spec(KERNELS / workload), _experiment()
+    sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
+    return judged_of_studies(
+        {name: experiment.with_drawn(name) for name in pairs}, sweep, pairs, {}, spec
+    )
+
+
+@cache
+def _experiment() -> Experiment:
+    with chdir(ROOT):
+        return read_experiment([ROOT / "config.yaml"], ROOT)
+
+
 def _times(gpu: str, study: str) -> pd.DataFrame:
-    """Judged times of the sweep that a study's recorded pairs are of."""
-    spec, pairs = _pairs(gpu)[study]
-    sweep = read_table(RECORDED / gpu / f"{spec.workload}.parquet", measurement_schema(spec))
-    return judged_times(sweep, pairs, spec)
+    """Judged times of a study with recorded pairs."""
+    return _judged(gpu, _workloads()[study])[study]
 
 
 @cache
 def judged() -> dict[str, Any]:
     """How far times that pairs judged differ from the sweep's, %: recorded pairs of both cards.
     ``rows`` that pairs judge, median and largest difference, and share of those above 1 %."""
-    found = []
+    found: dict[tuple[Any, ...], float] = {}
     for gpu in ("h100", "h200"):
-        for study in _pairs(gpu):
-            times = _times(gpu, study)
-            own = times[times["basis"] == PAIRS]
-            found.append((own["time_ms"] / own["sweep_ms"] - 1).abs())
-    away = 100 * pd.concat(found, ignore_index=True)
+        for study, (spec, _) in _pairs(gpu).items():
+            own = _times(gpu, study)
+            own = own[own["basis"] == PAIRS].set_index("sweep_row")
+            # What several studies share is one row.
+            found |= {
+                (gpu, spec.workload, row): ms
+                for row, ms in (own["time_ms"] / own["sweep_ms"]).items()
+            }
+    away = 100 * (pd.Series([*found.values()]) - 1).abs()
     return {
         "rows": len(away),
         "median_percent": float(away.median()),

@@ -15,7 +15,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.robust import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.tables.measurements import RATIOS, in_turn
-from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, UNTOLD, Z95
+from launchwise.tables.rows import DEFAULT_ERROR, OF_ROUNDS, ONCE, UNTOLD, Z95, row_numbers
 from launchwise.tables.schema import (
     POSITIVE,
     TIMED_ROWS,
@@ -59,16 +59,17 @@ def times_schema(spec: Spec) -> Schema:
     """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
 
     ``sweep_ms`` is what the sweep measured (:data:`DISTURBED`), ``time_ms`` what is held true. They
-    are the same where ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to
-    the usual choice that the pairs found, at the level of the sweep (see :func:`judged_times`);
-    ``paired_ms`` is what they measured, ``visits_apart`` the logarithm of the paired ratio over
-    that of an earlier visit of pairs, where there was one. ``rounds_low_ms`` and ``rounds_high_ms``
-    have the least and the largest ratio to the fastest of its problem in one round, at the time of
-    that one. Between ``time_low_ms`` and ``time_high_ms`` lie 95 % of what another visit measures.
-    ``error`` is the standard error between visits of the logarithm of ``time_ms``, compared with
-    others of its problem. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals
-    of its paired ratios, to the usual choice and to the baseline, between visits; empty where the
-    basis is ``sweep``.
+    are the same but for ``level`` where ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms``
+    has the ratios that the pairs found, at the level of the sweep; ``level`` is the factor of the
+    sweep's times beside those of pairs, 1 but at problems that several studies compared (see
+    :func:`judged_together`). ``paired_ms`` is what pairs measured, ``visits_apart`` the logarithm
+    of the paired ratio over that of an earlier visit of pairs, where there was one.
+    ``rounds_low_ms`` and ``rounds_high_ms`` have the least and the largest ratio to the fastest of
+    its pairs in one round, at the time of that one. Between ``time_low_ms`` and ``time_high_ms``
+    lie 95 % of what another visit measures. ``error`` is the standard error between visits of the
+    logarithm of ``time_ms``, compared with others of its problem. The columns of
+    :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired ratios, to the usual
+    choice and to the baseline, between visits; empty where it ran in no pairs of the study.
 
     ``energy_j`` and ``sustained_ms`` are those of pairs, ``energy_j_apart`` and
     ``sustained_ms_apart`` the logarithms of these over what the sweep found, where both ran back to
@@ -112,6 +113,7 @@ def times_schema(spec: Spec) -> Schema:
             "error": real_column(at_least(0), nullable=True),
             "sweep_ms": limit,
             "basis": text_column(one_of([PAIRS, SWEEP, ""])),
+            "level": real_column(POSITIVE),
             "paired_ms": limit,
             "visits_apart": real_column(nullable=True),
             **dict.fromkeys((*GAIN_LIMITS, *BACK_TO_BACK), limit),
@@ -134,14 +136,31 @@ def judged_times(
     blind: bool = False,
     others: Sequence[pd.DataFrame] = (),
 ) -> pd.DataFrame:
-    """Judge the times of one GPU.
+    """Judged times of one study on one GPU; ``pairs``: its own, None without any. For the others
+    see :func:`judged_together`. Returns a table as :func:`times_schema` declares it."""
+    contests = [] if pairs is None else [pairs]
+    return with_own_limits(
+        judged_together(sweep, contests, spec, blind=blind, others=others), pairs, spec
+    )
+
+
+def judged_together(
+    sweep: pd.DataFrame,
+    contests: Sequence[pd.DataFrame],
+    spec: Spec,
+    *,
+    blind: bool = False,
+    others: Sequence[pd.DataFrame] = (),
+) -> pd.DataFrame:
+    """Judge the times of one GPU by what one study or several compared.
 
     Of each problem, configurations that were compared in pairs take times with their paired ratios,
     at the level that the times of the fastest (:data:`CLOSE`) have in the sweep in the median: one
     alone was partly lucky, and would lift all others with it; those of slow ones, such as the
-    baseline, may have moved since the sweep by what does not concern the fastest. Configurations
-    that were not compared keep the sweep's time; what ran alone was not
-    (:func:`launchwise.tables.measurements.in_turn`).
+    baseline, may have moved since the sweep by what does not concern the fastest. What several
+    studies compared is on one scale (:func:`_on_one_scale`). Configurations that were not compared
+    keep the sweep's time, at the level of the study whose fastest is nearest to it; what ran alone
+    was not compared (:func:`launchwise.tables.measurements.in_turn`).
 
     How far a measurement lies from another of the same configuration is what those show that have
     both, at problems of similar least times and as far from these. The error of a paired
@@ -151,13 +170,15 @@ def judged_times(
     measured again the error is at least :data:`launchwise.tables.rows.UNTOLD`.
 
     ``sweep``: rows of a sweep of which the result holds one each, with their number in it as index.
-    ``pairs``: pairs of the same GPU; None without any.
+    ``contests``: pairs of the same GPU, a table of each study that has any.
     ``blind``: whether it is the sweep of a blind test.
-    ``others``: judged times of the study's other sweeps.
-    Returns a table as :func:`times_schema` declares it.
+    ``others``: judged times of other GPUs.
+    Returns a table as :func:`times_schema` declares it, without :data:`GAIN_LIMITS`, with
+    ``ratio_error``: the standard error between visits of the logarithm of a paired ratio.
     """
     swept_ms, disturbed = sweep["time_ms"].to_numpy(dtype=float), _disturbed(sweep)
-    earlier_ms = _earlier_ms(sweep, pairs, spec)
+    ran = pd.concat(contests, ignore_index=True) if contests else None
+    earlier_ms = _first_of(sweep, ran, ["sweep_ms"], spec)["sweep_ms"].to_numpy(dtype=float)
     # A row that was disturbed yields to the earlier one.
     swept_ms = np.where(disturbed & ~np.isnan(earlier_ms), earlier_ms, swept_ms)
     found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
@@ -166,19 +187,18 @@ def judged_times(
     found["error"] = np.hypot(DEFAULT_ERROR, sweep["relative_error"].fillna(0.0).to_numpy(float))
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
-    found[["paired_ms", "visits_apart", *GAIN_LIMITS]] = np.nan
-    found[[*BACK_TO_BACK, *APART]] = np.nan
-    if pairs is not None:
-        ran = pairs[[*_keys(spec), *BACK_TO_BACK]]
-        own = found[_keys(spec)].merge(ran, on=_keys(spec), how="left")[[*BACK_TO_BACK]]
-        swept = sweep[[*BACK_TO_BACK]].to_numpy(dtype=float)
-        found[[*BACK_TO_BACK]] = own.to_numpy(dtype=float)
-        found[[*APART]] = np.log(own.to_numpy(dtype=float) / swept)
+    found["level"] = 1.0
+    found[["paired_ms", "visits_apart", "ratio_error"]] = np.nan
+    own = _first_of(sweep, ran, BACK_TO_BACK, spec).to_numpy(dtype=float)
+    found[[*BACK_TO_BACK]] = own
+    found[[*APART]] = np.nan
+    if ran is not None:
+        found[[*APART]] = np.log(own / sweep[[*BACK_TO_BACK]].to_numpy(dtype=float))
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
     found["card"] = sweep["card"].array
     found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
-    compared = None if pairs is None else _take_over(found, pairs, spec)
+    compared = _take_over(found, contests, spec) if contests else None
     say_errors(found, compared, spec, others)
     alone = disturbed & np.isnan(earlier_ms) & ~np.isnan(swept_ms)
     found.loc[alone, "error"] = np.fmax(found.loc[alone, "error"], UNTOLD)
@@ -203,35 +223,111 @@ def _disturbed(sweep: pd.DataFrame) -> np.ndarray:
     return np.asarray(logs > limit)
 
 
-def _earlier_ms(sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> np.ndarray:
-    """Time of the row of each configuration that chose the entrants of pairs, NaN without one."""
-    if pairs is None:
-        return np.full(len(sweep), np.nan)
+def _first_of(
+    sweep: pd.DataFrame, ran: pd.DataFrame | None, columns: Sequence[str], spec: Spec
+) -> pd.DataFrame:
+    """Columns of pairs beside rows of a sweep, of the first pairs that have any of them; NaN
+    without. ``sweep_ms`` is the time of the row that chose the configuration."""
+    if ran is None:
+        return pd.DataFrame(np.nan, sweep.index, list(columns))
     keys = _keys(spec)
-    found = sweep[keys].merge(pairs[[*keys, "sweep_ms"]], on=keys, how="left")["sweep_ms"]
-    return found.to_numpy(dtype=float)
+    known = ran.loc[ran[list(columns)].notna().any(axis=1), [*keys, *columns]]
+    return sweep[keys].merge(known.drop_duplicates(keys), on=keys, how="left")[list(columns)]
 
 
-def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec) -> pd.DataFrame:
     """Give configurations that were compared the ratios of their pairs, in place. Returns ``row``
-    in ``times`` and ``halves``, see :func:`launchwise.tables.visits.by_rounds`, of each."""
-    compared = in_turn(pairs).reset_index(drop=True)
-    known = compared[[*_keys(spec), "gain", *RATIOS[1:], *GAIN_LIMITS]]
-    apart = np.log(compared["gain"] / compared["earlier_gain"])
-    known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
-    known = pd.concat([known, by_rounds(compared, spec)], axis=1)
+    in ``times`` and what the first pairs say of each (:func:`_ratios`)."""
+    known = [_ratios(pairs, spec).assign(contest=at) for at, pairs in enumerate(contests)]
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
-    joined = rows.merge(known, on=_keys(spec), how="inner")
-    most = joined.groupby(spec.problem_columns)["gain"].transform("max")
-    usual_ms = (joined["time_ms"] * joined["gain"]).where(joined["gain"] * CLOSE >= most)
-    level_ms = usual_ms.groupby([joined[name] for name in spec.problem_columns]).transform("median")
-    at = joined["row"].to_numpy()
-    times.loc[at, "time_ms"] = (level_ms / joined["gain"]).to_numpy()
+    joined = rows.merge(pd.concat(known, ignore_index=True), on=_keys(spec), how="inner")
+    numbers = row_numbers(times, spec.problem_columns)
+    problems = numbers[joined["row"].to_numpy()]
+    joined["speed"], joined["scale"] = joined["gain"], 1.0
+    several = joined.groupby(problems)["contest"].transform("nunique") > 1
+    for problem, own in joined[several].groupby(problems[several]):
+        speeds, scales = _on_one_scale(own)
+        joined.loc[own.index, "speed"], joined.loc[own.index, "scale"] = speeds, scales
+        own = own.assign(speed=speeds, gain=own["gain"] * scales)
+        whole = _level(own["time_ms"], own["speed"])
+        parts = [one for _, one in own.groupby("contest")]
+        levels = np.array([whole / _level(one["time_ms"], one["gain"]) for one in parts])
+        fastest = [one["time_ms"].iloc[int(one["gain"].argmax())] for one in parts]
+        there = np.flatnonzero(numbers == problem)
+        away = np.abs(np.log(np.divide.outer(times.loc[there, "sweep_ms"].to_numpy(), fastest)))
+        times.loc[there, "level"] = levels[away.argmin(axis=1)]
+    times["time_ms"] *= times["level"]
+    most = joined["speed"].groupby(problems).transform("max")
+    usual_ms = (joined["time_ms"] * joined["speed"]).where(joined["speed"] * CLOSE >= most)
+    joined["level_ms"] = usual_ms.groupby(problems).transform("median")
+    joined = joined.drop_duplicates("row")
+    at, unit_ms = joined["row"].to_numpy(), joined["level_ms"] / joined["scale"]
+    times.loc[at, "time_ms"] = (joined["level_ms"] / joined["speed"]).to_numpy()
     times.loc[at, "basis"] = PAIRS
-    times.loc[at, [*OF_ROUNDS]] = joined[["least", "most"]].mul(level_ms, axis=0).to_numpy()
-    taken = ["paired_ms", "visits_apart", *GAIN_LIMITS]
+    times.loc[at, [*OF_ROUNDS]] = joined[["least", "most"]].mul(unit_ms, axis=0).to_numpy()
+    taken = ["paired_ms", "visits_apart"]
     times.loc[at, taken] = joined[taken].to_numpy(dtype=float)
     return joined
+
+
+def _ratios(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """What one study's pairs say of each configuration that ran in turn with others: its gain, how
+    far visits lie apart, :func:`launchwise.tables.visits.by_rounds`."""
+    compared = in_turn(pairs).reset_index(drop=True)
+    known = compared[[*_keys(spec), "gain", "gain_low", "gain_high"]]
+    apart = np.log(compared["gain"] / compared["earlier_gain"])
+    known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
+    return pd.concat([known, by_rounds(compared, spec)], axis=1)
+
+
+FAINT = 1e-8
+"""Weight of the sweep's times beside that of pairs: they count where contests share nothing."""
+
+
+def _on_one_scale(own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Speeds of configurations by several contests of a problem, and what the gains of each contest
+    are multiplied by to be speeds: float64, shape (rows,).
+
+    A gain is relative to the usual choice of its study, in one visit. Logarithms of gains are those
+    of speeds and one number for each contest, by least squares: what ran in several contests puts
+    them on one scale.
+    """
+    contests, rows = (pd.factorize(own[name])[0] for name in ("contest", "row"))
+    first = np.unique(rows, return_index=True)[1]
+    offsets, unit = np.eye(contests.max() + 1)[contests], np.eye(len(first))
+    faint = np.hstack([np.zeros((len(first), offsets.shape[1])), FAINT * unit])
+    swept = -np.log(own["time_ms"].to_numpy(dtype=float))[first]
+    known = np.concatenate([np.log(own["gain"]), FAINT * swept])
+    equations = np.vstack([np.hstack([offsets, unit[rows]]), faint])
+    solved = np.linalg.lstsq(equations, known)[0]
+    of_contests, of_rows = np.split(np.exp(solved), [offsets.shape[1]])
+    return of_rows[rows], 1 / of_contests[contests]
+
+
+def _level(times_ms: pd.Series, speeds: pd.Series) -> float:
+    """Median time of the usual choice by the fastest of a problem (:data:`CLOSE`), ms."""
+    return float((times_ms * speeds)[speeds * CLOSE >= speeds.max()].median())
+
+
+def with_own_limits(times: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> pd.DataFrame:
+    """Judged times with the limits between visits of the ratios that a study's own pairs found.
+
+    ``times``: rows of :func:`judged_together`. ``pairs``: None without any. Returns a table as
+    :func:`times_schema` declares it.
+    """
+    found = times.drop(columns="ratio_error").reset_index(drop=True)
+    found[[*GAIN_LIMITS]] = np.nan
+    if pairs is not None:
+        ran, timed = in_turn(pairs), times["time_ms"].notna().to_numpy()
+        own = times.reset_index(drop=True).loc[timed, [*_keys(spec), "ratio_error"]]
+        own = own.reset_index(names="row").merge(ran, on=_keys(spec), how="inner")
+        for name in RATIOS:
+            value, low, high = (own[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
+            # Nothing differs from itself.
+            reach = np.where(value == 1, 1.0, np.exp(Z95 * own["ratio_error"]))
+            found.loc[own["row"], f"{name}_low"] = np.fmin(low, value / reach)
+            found.loc[own["row"], f"{name}_high"] = np.fmax(high, value * reach)
+    return found[[*times_schema(spec).columns]]
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.robust import EQUAL, LEAST_ROUNDS
-from launchwise.tables.measurements import RATIOS
 from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95, row_numbers
 from launchwise.workloads.spec import Spec
 
@@ -94,7 +93,7 @@ def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     paired_ms = timed["time_ms"].where(timed["basis"] != ONCE)
     near = _near(paired_ms, places["problem"])
     alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
-    apart = np.abs(np.log(timed["sweep_ms"] / paired_ms))
+    apart = np.abs(np.log(timed["sweep_ms"] * timed["level"] / paired_ms))
     away = np.abs(np.log(timed["sweep_ms"] / timed["paired_ms"]))
     return places.assign(apart=apart, away=away)[paired_ms.notna() & ~alone]
 
@@ -152,7 +151,8 @@ def say_errors(
 ) -> None:
     """Give all rows with a time their error, in place of that of their repeats, and intervals.
 
-    ``compared``: of configurations that ran in pairs: ``row`` in ``times``, ratios, ``halves``.
+    ``compared``: of configurations that ran in pairs: ``row`` in ``times``, ``gain`` and its limits
+        and ``halves``; they get a ``ratio_error``.
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
     siblings = twice.drop(columns=["gap", "least"]).sort_values("log")
@@ -187,11 +187,7 @@ def say_errors(
     shared = np.fmax(np.where(np.isnan(least), ratio, least), spans) / np.sqrt(2)
     among = np.fmin(_visit_errors(own, visits, "among"), ratio / np.sqrt(2))
     times.loc[at, "error"] = _digits(np.fmax(shared, among), 3)
-    for name in RATIOS:
-        value, low, high = (compared[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
-        reach = np.where(value == 1, 1.0, np.exp(Z95 * ratio))  # nothing differs from itself
-        times.loc[at, f"{name}_low"] = np.fmin(low, value / reach)
-        times.loc[at, f"{name}_high"] = np.fmax(high, value * reach)
+    times.loc[at, "ratio_error"] = ratio
 
 
 def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:

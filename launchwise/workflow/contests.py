@@ -126,10 +126,6 @@ class Contests:
             )
         }
 
-    def pairs_of(self, gpu: str, study: str) -> list[str]:
-        """Pairs of a study on one GPU, if it has any."""
-        return [path for name, path in self.pairs(study).items() if name == gpu]
-
     def recorded_times(self, study: str) -> list[str]:
         """Judged times of a study on the GPUs with recorded pairs."""
         gpus = [gpu for gpu in self.pairs(study) if gpu in self._values.recorded_in]

@@ -198,6 +198,16 @@ class Studies:
         """Judged times of the study's GPUs."""
         return [f"results/times/{gpu}/{study}.parquet" for gpu in self.gpus(study)]
 
+    def judged_live(self) -> list[tuple[str, tuple[str, ...], list[str]]]:
+        """Workloads, those of their studies that ask about the same live GPUs, and these GPUs."""
+        found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for gpu in self._values.live:
+            asking = [study for study in self.names if gpu in self.gpus(study)]
+            for workload in dict.fromkeys(map(self._values.workload, asking)):
+                its = (study for study in asking if self._values.workload(study) == workload)
+                found.setdefault((workload, tuple(its)), []).append(gpu)
+        return [(*asked, gpus) for asked, gpus in found.items()]
+
     def profiles(self, study: str) -> list[str]:
         return profiles(self.gpus(study))
 

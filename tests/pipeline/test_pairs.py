@@ -91,7 +91,7 @@ def test_answers_are_compared_between_learning_and_evaluation(project):
     }
     assert f"results/learnt/{STUDY}/candidates.parquet" in inputs["contests"]
     assert f"results/contests/h200/{STUDY}.json" in inputs["confirm"]
-    assert f"results/pairs/h200/{STUDY}.parquet" in inputs["times"]
+    assert f"results/pairs/h200/{STUDY}.parquet" in inputs["times_stencil_0"]
     assert f"results/times/h200/{STUDY}.parquet" in inputs[f"evaluate_{STUDY}"]
     assert "results/times" not in inputs[f"learn_{STUDY}"]
 

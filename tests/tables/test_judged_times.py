@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 import stencil
 import yaml
+from harness.projects import own_experiment
 from samples import ROOT
-from studies import study
+from studies import by_size, study
 
 from launchwise.base.errors import UserError
 from launchwise.tables import visits
@@ -36,7 +37,7 @@ from launchwise.tables.times import (
     with_judged_limits,
     with_judged_times,
 )
-from launchwise.workflow.bringing import write_times
+from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.spec import Spec, load_spec
 
 GAINS = ["gain_low", "gain_high"]
@@ -129,15 +130,12 @@ def recorded(request, stencil_spec):
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
-def test_a_problem_that_was_swept_since_its_blind_test_is_one_of_the_sweep(
-    stencil_spec, tmp_path, is_paired
-):
+def test_a_problem_that_was_swept_since_its_blind_test_is_one_of_the_sweep(stencil_spec, is_paired):
     sizes = (200, 300), (300, 345)
     own, drawn = (stencil.sweep(stencil_spec, each, "card", "float32", 2) for each in sizes)
-    pairs = made_pairs(stencil_spec, own[own["n"] == 200]) if is_paired else None
-    blind, path = (drawn, made_pairs(stencil_spec, drawn)), tmp_path / "times.parquet"
-    write_times(study("stencil"), own, pairs, blind, stencil_spec, path)
-    found = read_table(path, times_schema(stencil_spec))
+    pairs = {"a": made_pairs(stencil_spec, own[own["n"] == 200])} if is_paired else {}
+    blind = {"a": (drawn, made_pairs(stencil_spec, drawn))}
+    found = judged_of_studies({"a": study("stencil")}, own, pairs, blind, stencil_spec)["a"]
     assert not found.duplicated(stencil_spec.key_columns).any()
     assert found.groupby("n")["blind"].unique().map(list).to_dict() == {
         200: [False],
@@ -146,6 +144,105 @@ def test_a_problem_that_was_swept_since_its_blind_test_is_one_of_the_sweep(
     }
     paired = set(found.loc[found["basis"] == PAIRS, "n"])
     assert paired == ({200, 300, 345} if is_paired else {300, 345})
+
+
+# Problems of several studies
+
+
+def of_two(spec):
+    """Two studies that ask about two sizes both, and their pairs, which share the usual choice
+    alone. It and the slow kernels, of the second study, ran an eighth faster than in the sweep.
+    """
+    sweep = stencil.sweep(spec, (200, 256, 300, 345), "card", "float32", 2)
+    parts = (200, 256, 300), (256, 300, 345)
+    asked = {
+        name: study("stencil", splits=by_size(sizes[:1], sizes[1:]))
+        for name, sizes in zip("ab", parts, strict=True)
+    }
+    usual, best = is_usual(sweep, spec), sweep["time_ms"].groupby(sweep["n"]).transform("min")
+    sweep.loc[usual, "time_ms"] *= 1.3
+    slow = (sweep["time_ms"] > 1.3 * best) | usual
+    ran = sweep.assign(time_ms=sweep["time_ms"] * np.where(slow, 0.875, 1.0))
+    tables = [ran[~slow | usual], ran[slow]]
+    pairs = {
+        name: made_pairs(spec, rows[rows["n"].isin(sizes)])
+        for name, rows, sizes in zip("ab", tables, parts, strict=True)
+    }
+    return sweep, asked, pairs
+
+
+def test_a_row_of_several_studies_has_one_time(stencil_spec):
+    spec, columns = stencil_spec, ["time_ms", "time_low_ms", "error", "basis", "level"]
+    sweep, asked, pairs = of_two(spec)
+    together = judged_of_studies(asked, sweep, pairs, {}, spec)
+    both = [rows.set_index(spec.key_columns)[columns] for rows in together.values()]
+    shared = both[0].index.intersection(both[1].index)
+    assert len(shared) > 100
+    pd.testing.assert_frame_equal(both[0].loc[shared], both[1].loc[shared])
+    alone = [judged_of_studies({name: asked[name]}, sweep, pairs, {}, spec)[name] for name in asked]
+    times = [rows.set_index(spec.key_columns).loc[shared, "time_ms"] for rows in alone]
+    assert (abs(times[0] / times[1] - 1) > 0.05).sum() == 2  # the usual choice of both
+    # Each study's own ratios stand.
+    for name, rows in together.items():
+        joined = pairs[name].merge(rows, on=spec.key_columns, suffixes=("", "_now"))
+        usual = joined["time_ms_now"].where(joined["gain"] == 1).groupby(joined["n"])
+        ratios = usual.transform("max") / joined["time_ms_now"]
+        assert np.allclose(ratios, joined["gain"], rtol=1e-9)
+
+
+def test_what_was_not_compared_is_at_the_level_of_the_nearest_contest(stencil_spec):
+    sweep, asked, pairs = of_two(stencil_spec)
+    found = judged_of_studies(asked, sweep, pairs, {}, stencil_spec)["b"]
+    alone = found[(found["basis"] == "sweep") & found["n"].isin([256, 300])]
+    ratios = alone["time_ms"] / alone["sweep_ms"]
+    best = alone["sweep_ms"].groupby(alone["n"]).transform("min")
+    assert ratios[alone["sweep_ms"] < 1.05 * best].sub(1).abs().max() < 0.02
+    assert ratios[alone["sweep_ms"] > 1.5 * best].max() < 0.98
+    once = found[found["n"] == 345]
+    assert (once["level"] == 1).all()
+
+
+def test_contests_that_share_nothing_stand_as_the_sweep_says(stencil_spec):
+    sweep, asked, pairs = of_two(stencil_spec)
+    usual = pairs["b"]["gain"] == 1
+    apart = {**pairs, "b": pairs["b"][~usual].reset_index(drop=True)}
+    found = judged_of_studies(asked, sweep, apart, {}, stencil_spec)["b"]
+    paired = found.merge(apart["b"][stencil_spec.key_columns])
+    assert len(paired) > 8
+    assert (abs(paired["time_ms"] / paired["sweep_ms"] - 1) < 0.05).all()
+
+
+def test_studies_of_other_problems_are_judged_as_alone(stencil_spec):
+    sweep, asked, pairs = of_two(stencil_spec)
+    asked["c"] = study("stencil", splits=by_size([512], [1024]))
+    more = stencil.sweep(stencil_spec, (512, 1024), "card", "float32", 2)
+    every = pd.concat([sweep, more], ignore_index=True)
+    pairs["c"] = made_pairs(stencil_spec, more)
+    found = judged_of_studies(asked, every, pairs, {}, stencil_spec)["c"]
+    alone = judged_times(more, pairs["c"], stencil_spec)
+    pd.testing.assert_frame_equal(found.drop(columns="sweep_row"), alone.drop(columns="sweep_row"))
+
+
+@pytest.mark.workloads
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_recorded_rows_that_studies_share_have_one_time(gpu):
+    experiment = own_experiment()
+    spec, folder = experiment.specs["tridiagonal"], ROOT / "data" / "recorded" / gpu
+    files = {name: folder / f"{name}.pairs.parquet" for name in experiment.studies}
+    asked = {
+        name: experiment.with_drawn(name)
+        for name, path in files.items()
+        if path.is_file() and experiment.studies[name].workload == "tridiagonal"
+    }
+    pairs = {name: read_table(files[name], pairs_schema(spec)) for name in asked}
+    every = pd.concat([each[spec.problem_columns].drop_duplicates() for each in pairs.values()])
+    several = every[every.duplicated()].drop_duplicates()
+    sweep = read_table(folder / "tridiagonal.parquet", measurement_schema(spec))
+    sweep = sweep.merge(several, on=spec.problem_columns)
+    rows = pd.concat(judged_of_studies(asked, sweep, pairs, {}, spec).values())
+    times = rows.groupby("sweep_row")["time_ms"]
+    assert (times.count() > 1).sum() > 1000
+    assert times.nunique().max() == 1
 
 
 def test_ratios_are_those_of_the_pairs(recorded):
@@ -484,14 +581,14 @@ def test_a_live_gpu_that_compared_nothing_has_the_errors_of_recorded_ones(tmp_pa
     sweep = read_table(RECORDED / "granger.parquet", measurement_schema(spec))
     pairs = read_table(RECORDED / "granger_time.pairs.parquet", pairs_schema(spec))
     known = judged_times(sweep, pairs, spec)
-    write_table(tmp_path / "known.parquet", known, times_schema(spec))
+    write_table(tmp_path / "granger_time.parquet", known, times_schema(spec))
     entry = yaml.safe_load((folder / "studies" / "granger_time" / "study.yaml").read_text())
     main = runpy.run_path(str(ROOT / "scripts" / "times.py"))["main"]
-    made, files = [], [tmp_path / "known.parquet"]
+    made, files = [], [tmp_path / "granger_time.parquet"]
     for others in ([], files):
-        path = tmp_path / "times.parquet"
-        asked = {"workload": "granger", **entry}
-        main(asked, folder, RECORDED / "granger.parquet", None, others, path)
+        path = tmp_path / "live" / "granger_time.parquet"
+        asked = {"granger_time": {"workload": "granger", **entry}}
+        main(asked, folder, RECORDED / "granger.parquet", [], others, [path])
         made.append(read_table(path, times_schema(spec)))
     alone, beside = made
     timed = beside["time_ms"].notna()
