@@ -12,8 +12,7 @@ from launchwise.base.expressions import names_in, substituted
 from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.host import Host
-from launchwise.cli.new.python.stand_ins import Kernel
-from launchwise.cli.new.python.tuning import Tuning
+from launchwise.cli.new.python.kernels import Kernel
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.sources import OPTIONS
 
@@ -44,17 +43,14 @@ _LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest t
 class Decisions:
     """What a spec for a kernel says. No name of ``taken`` is one of a problem parameter."""
 
-    def __init__(
-        self, kernel: Kernel, trace: Trace, tuning: Tuning, host: Host, taken: Collection[str]
-    ) -> None:
-        self.kernel, self.trace, self.tuning, self.host = kernel, trace, tuning, host
-        self.taken = taken
+    def __init__(self, kernel: Kernel, trace: Trace, host: Host, taken: Collection[str]) -> None:
+        self.kernel, self.trace, self.host, self.taken = kernel, trace, host, taken
         # Name to values, the first choice, and a question.
         self.tunables: dict[str, tuple[list[Any], Any, str]] = {}
         self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
         # What a person must do, with lines.
         self.notes = [f"line {line}: {note}" for note, line in trace.notes.items()]
-        self.notes += [*host.notes, *tuning.notes]
+        self.notes += [*host.notes, *kernel.notes]
         self.values: dict[str, str] = {}  # Arguments to expressions.
         self.heads: set[str] = set()  # Problem parameters that have builds of their own,
         self.choices: dict[str, list[str]] = {}  # and those that are texts.
@@ -98,13 +94,13 @@ class Decisions:
     @cached_property
     def sizes(self) -> list[str]:
         """Numbers that the kernel compares, divides or counts to, and those that tune it anew."""
-        found = {*self.trace.sizes, *self.tuning.key} - {*self.host.tensors}
+        found = {*self.trace.sizes, *self.kernel.key} - {*self.host.tensors}
         return [one for one in self.kernel.given if one in found and not _REAL.search(one.lower())]
 
     @cached_property
     def roles(self) -> dict[str, str]:
         """Roles of arrays; '' of the last one, an output, where no store was found."""
-        tuned = {*self.tuning.zeroed, *self.tuning.restored}
+        tuned = {*self.kernel.zeroed, *self.kernel.restored}
         uses = {name: self.trace.uses.get(name, Use()) for name in self.host.tensors}
         found = {name: "inout" if name in tuned else use.role for name, use in uses.items()}
         if not found:
@@ -128,7 +124,7 @@ class Decisions:
         if target := next((one for one in use.indexes if one in self.roles), ""):
             fill = {"uniform": [0, self.host.of(target).shape[0]]}
             questions.append(f"fill: what do the indices reach in {target}?" * (role != "output"))
-        elif name in self.tuning.zeroed or (use.atomics and name not in self.tuning.restored):
+        elif name in self.kernel.zeroed or (use.atomics and name not in self.kernel.restored):
             fill = "zeros"
         elif kind == "bool":
             fill = {"uniform": [0, 2]}
@@ -162,9 +158,9 @@ class Decisions:
     # Constexprs
 
     def _constexpr(self, name: str) -> None:
-        axes, given = self.tuning.axes, self.host.of(name)
+        axes, given = self.kernel.axes, self.host.of(name)
         if name in axes:
-            self.tunables[name] = (axes[name], self.tuning.configs[0][name], "")
+            self.tunables[name] = (axes[name], self.kernel.configs[0][name], "")
         elif given.is_macro and not given.is_choice and given.text is not None:
             self._macro(name, given.text, given.question)
         elif _TUNED.search(name) and isinstance(self._literal(name), int | None):
@@ -179,7 +175,7 @@ class Decisions:
 
     def _tuned(self, name: str) -> None:
         literal, text = self._literal(name), self._text(name)
-        held = [one for one in self.trace.held.get(name, ()) if one in self.sizes]
+        held = [one for one in self.sizes if one in self.trace.held.get(name, ())]
         if text is not None and names_in(text) - {name}:
             question = "what the host takes; or a tunable, as the function loops"
             self._macro(name, text, question if self.trace.has_loop else "")
@@ -236,16 +232,16 @@ class Decisions:
         return substituted(text, known)
 
     def _option(self, option: str) -> None:
-        axes, literal = self.tuning.axes, self.host.of(option).literal
+        axes, literal = self.kernel.axes, self.host.of(option).literal
         if option in axes:
-            self.tunables[option] = (axes[option], self.tuning.configs[0][option], "")
+            self.tunables[option] = (axes[option], self.kernel.configs[0][option], "")
             return
         if option == "num_ctas" and literal == 1:
             return
         text = self._text(option) if not literal else None
         is_computed = text is not None and bool(names_in(text))
         is_usual = option == "num_warps" or (option == "num_stages" and self.trace.has_loop)
-        if is_computed or isinstance(literal, int) or (is_usual and not self.tuning.configs):
+        if is_computed or isinstance(literal, int) or (is_usual and not self.kernel.configs):
             values, start = _first_values(option, None if is_computed else literal, self.trace)
             taken = f"; the file takes {self._over_sizes(str(text))}" if is_computed else ""
             self.tunables[option] = (values, start, f"values{taken}")

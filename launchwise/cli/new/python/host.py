@@ -13,7 +13,8 @@ from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.excerpt import names_read
 from launchwise.cli.new.python.facts import TYPES, Literal
-from launchwise.cli.new.python.stand_ins import IsGiven, Kernel, Launch
+from launchwise.cli.new.python.kernels import Kernel, Launch
+from launchwise.cli.new.python.stand_ins import IsGiven
 from launchwise.cli.new.python.tensors import (
     Shape,
     Tensor,

@@ -23,13 +23,13 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import last_name
 from launchwise.base.work import end_with_the_starter
-from launchwise.cli.new.python.device import trace
+from launchwise.cli.new.python.device import Trace
 from launchwise.cli.new.python.draft import Decisions
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit, names_read
 from launchwise.cli.new.python.facts import Code, Facts
 from launchwise.cli.new.python.host import Host, attempts, functions_of
-from launchwise.cli.new.python.stand_ins import BUILTINS, CODES, Kernel
-from launchwise.cli.new.python.tuning import Tuning
+from launchwise.cli.new.python.kernels import Kernel
+from launchwise.cli.new.python.stand_ins import BUILTINS, CODES
 from launchwise.cli.new.python.values import FILE, RUNS, NotKnown, TimeLimit, limited
 
 MEMORY_BYTES = 2 << 30
@@ -54,13 +54,11 @@ class _Watched(ast.NodeTransformer):
         self.generic_visit(node)
         match node.targets if isinstance(node, ast.Assign) else [node.target]:
             case [ast.Name(id=name)] if node.value is not None:
-                node.value = _call("named!", ast.Constant(name), node.value)
+                node.value = _call("named!", node.value, name)
             case [ast.Tuple(elts=parts)] if node.value is not None:
-                names: list[ast.expr] = [
-                    ast.Constant("*" if isinstance(one, ast.Starred) else getattr(one, "id", ""))
-                    for one in parts
-                ]
-                node.value = _call("named!", ast.List(names, ast.Load()), node.value)
+                is_open = any(isinstance(one, ast.Starred) for one in parts)
+                names = ("*",) if is_open else tuple(getattr(one, "id", "") for one in parts)
+                node.value = _call("named!", node.value, names)
         return node
 
     visit_AnnAssign = visit_Assign
@@ -87,21 +85,23 @@ class _Watched(ast.NodeTransformer):
         self.generic_visit(node)
         match node.ops, node.comparators:
             case [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]:
-                return _call("is_none!", node.left, ast.Constant(isinstance(op, ast.Is)))
+                return _call("is_none!", node.left, isinstance(op, ast.Is))
             case [ast.In() | ast.NotIn() as op], [several]:
-                wanted = ast.Constant(isinstance(op, ast.In))
-                return _call("is_in!", node.left, several, wanted)
+                return _call(
+                    "is_in!", ast.Tuple([node.left, several], ast.Load()), isinstance(op, ast.In)
+                )
         return node
 
     def _tried(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred):
             return node
         nothing = ast.arguments([], [], None, [], [], None, [])
-        return _call("tried!", ast.Lambda(nothing, node), ast.Constant(node.lineno))
+        return _call("tried!", ast.Lambda(nothing, node), node.lineno)
 
 
-def _call(name: str, *given: ast.expr) -> ast.expr:
-    return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), list(given), []), given[0])
+def _call(name: str, value: ast.expr, *given: Any) -> ast.expr:
+    called = ast.Call(ast.Name(name, ast.Load()), [value, *map(ast.Constant, given)], [])
+    return ast.copy_location(called, value)
 
 
 def _tried(seconds: float, function: Callable[[], Any], line: int) -> Any:
@@ -184,10 +184,9 @@ def _facts(request: dict[str, Any]) -> Facts:
     kernels = file.free_kernels()
     kernel = file.kernels[name or kernels[0]]
     copied = Excerpt(path.name, kernel.__name__, text)
-    traced = trace(kernel)
+    traced = Trace(kernel)
     host = Host(kernel, traced, file.space, request["taken"])
-    tuning = Tuning(kernel)
-    draft = Decisions(kernel, traced, tuning, host, request["taken"]).draft()
+    draft = Decisions(kernel, traced, host, request["taken"]).draft()
     draft.kernels, draft.copied, draft.modules = kernels, copied.text, [*copied.modules]
     if copied.missing:
         missing = "; ".join(copied.missing)

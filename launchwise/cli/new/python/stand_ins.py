@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import builtins
-import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
-from types import FunctionType
+from collections.abc import Callable
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from launchwise.cli.new.python import device, tensors
-from launchwise.cli.new.python.facts import Code, Literal
-from launchwise.cli.new.python.tensors import Places, literal, shape_of, symbol
+from launchwise.cli.new.python.facts import Code
+from launchwise.cli.new.python.kernels import Config, Kernel
+from launchwise.cli.new.python.tensors import CALLS, Places, literal, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     MADE_OF,
     RUNS,
     TRACES,
-    Base,
-    Launched,
     NotKnown,
     Value,
     called,
@@ -29,129 +26,28 @@ from launchwise.cli.new.python.values import (
     value_of,
 )
 
-# Kernels of Triton
-
-CONFIG_OPTIONS: Mapping[str, Any] = {
-    **{"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
-}
-"""Options of ``triton.Config`` in their order, to what one that states none has."""
-
-
-class Config:
-    """``triton.Config``."""
-
-    def __init__(self, kwargs: Any = None, *given: Any, **named: Any) -> None:
-        if not isinstance(kwargs or {}, dict):
-            raise NotKnown(line_now(), "triton.Config takes a dict of constexprs first")
-        stated = dict(zip((*CONFIG_OPTIONS, "pre_hook"), given, strict=False)) | named
-        self.line = line_now()
-        self.kwargs = dict(kwargs or {})
-        self.pre_hook = stated.pop("pre_hook", None)
-        self.stated = {name: stated[name] for name in CONFIG_OPTIONS if name in stated}
-        self.__dict__ |= {**CONFIG_OPTIONS, **self.stated}
-
-
-class Launch:
-    def __init__(self, kernel: Kernel, grid: Any, given: tuple[Any, ...], named: Any) -> None:
-        self.kernel, self.line = kernel, line_now()
-        self.given = dict(zip(kernel.parameters, given, strict=False)) | named
-        self.derived: dict[str, Any] = {}  # Constexprs of heuristics.
-        self.notes: list[str] = []
-        for name, rule in kernel.rules.items():
-            try:
-                own = {name: self.given[name]} if name in self.given else {}
-                self.derived[name] = rule(self._meta() | own)
-            except (Exception, SystemExit) as error:
-                line = getattr(error, "line", 0) or rule.__code__.co_firstlineno
-                why = f"the heuristic of {name}: {error or type(error).__name__}"
-                self.notes.append(f"line {line}: {why}: write it under macros")
-        self.given |= self.derived
-        self.grid: list[Any] = []
-        self.problem: NotKnown | None = None
-        try:
-            while callable(grid) and not isinstance(grid, Value):
-                grid = grid(self._meta())
-            self.grid = list(grid) if isinstance(grid, tuple | list) else [grid]
-        except NotKnown as error:
-            self.problem = error
-
-    def _meta(self) -> dict[str, Any]:
-        """What a grid and heuristics are given: names in the place of constexprs."""
-        names = (*self.kernel.parameters, *CONFIG_OPTIONS)
-        free = {name: symbol(name, "param") for name in names}
-        return free | {name: self.given[name] for name in self.kernel.given if name in self.given}
-
-
-class Kernel(Base):
-    """A function of Triton."""
-
-    def __init__(self, fn: FunctionType) -> None:
-        self.fn, self.line, self.__name__ = fn, fn.__code__.co_firstlineno, fn.__name__
-        found = inspect.signature(fn).parameters
-        self.parameters = list(found)
-        self.defaults: dict[str, Literal] = {
-            name: one.default if isinstance(one.default, bool | int | float | str) else None
-            for name, one in found.items()
-            if one.default is not one.empty
-        }
-        self.constexprs = [name for name, one in found.items() if _is_constexpr(one.annotation)]
-        self.given = [name for name in self.parameters if name not in self.constexprs]
-        self.ends_runs = False  # A launch of it is what runs are made for.
-        # Calls that made its decorators: name, arguments, line.
-        self.tuners: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        """Constexprs to functions of ``@triton.heuristics``."""
-        found: dict[str, Any] = {}
-        for name, given, named, _ in self.tuners:
-            rules: Any = next(iter([*given, *named.values()]), {})
-            found |= rules if name == "heuristics" and isinstance(rules, dict) else {}
-        return found
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        def launch(*given: Any, **named: Any) -> None:
-            RUNS[-1].launches.append(Launch(self, grid, given, named))
-            if self.ends_runs:
-                raise Launched
-
-        return launch
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self.fn(*given, **named)
-
-    def warmup(self, *given: Any, **named: Any) -> Kernel:
-        """What is compiled is launched like the function."""
-        return self
-
-
-def _is_constexpr(annotation: Any) -> bool:
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "_name", "")
-    return str(text).rpartition(".")[2] == "constexpr"
-
-
 # Kernels of CuPy
 
 CODES: list[Code] = []  # CUDA texts in the order in which they are given
 
 
 def _text(value: Any, what: str) -> str:
-    if isinstance(value, Value):
-        raise NotKnown(0, f"{what} is {value._said()}, which is known only when it runs")
-    if not isinstance(value, str):
+    text = format(value) if isinstance(value, Value) else value
+    if not isinstance(text, str):
         raise NotKnown(0, f"{what} is no text, but {value!r:.40}")
-    if MADE_OF in value:
-        part = value.split(MADE_OF)[1]
+    if MADE_OF in text:
+        part = text.split(MADE_OF)[1]
         raise NotKnown(0, f"{what} is made of {part}, which is known only when it runs")
-    if "\0" in value or re.search("[\ud800-\udfff]", value):
+    if "\0" in text or re.search("[\ud800-\udfff]", text):
         raise NotKnown(0, f"{what} holds a character that no file of text has")
-    return value
+    return text
 
 
-def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
+def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> Any:
+    """Keep the text of ``cupy.RawKernel`` or ``cupy.RawModule``, or why it cannot be taken."""
     found = Code(line_now())
     if any(one.line == found.line and one.text == code for one in CODES):
-        return
+        return NotImplemented
     CODES.append(found)
     try:
         found.names = [_text(one, "name") for one in names or ()]
@@ -159,23 +55,11 @@ def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
             raise NotKnown(0, "path names a file: give that one to --from")
         if named.get("enable_cooperative_groups"):
             raise NotKnown(0, "kernels are never launched cooperatively: split it in several")
-        if isinstance(options, Value):
-            _text(options, "options")
-        found.options = [_text(one, "options") for one in options or ()]
+        listed = [options] if isinstance(options, Value) else options or ()
+        found.options = [_text(one, "options") for one in listed]
         found.text = _text(code, "code")
     except NotKnown as error:
         found.refused = str(error)
-
-
-def _raw_kernel(
-    owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
-) -> Any:
-    _keep(code, [name], options, named)
-    return NotImplemented
-
-
-def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
-    _keep(code, named.get("name_expressions"), named.get("options"), named)
     return NotImplemented
 
 
@@ -185,25 +69,23 @@ def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
 def _call(function: Value, *given: Any, **named: Any) -> Any:
     """What a call of an unknown function returns."""
     name, owner = function._name, function._owner
-    calls = device.CALLS if TRACES else tensors.CALLS
+    calls = TRACES[-1].calls if TRACES else CALLS
     known = calls.get(name) or _COMMON_CALLS.get(name)
     if known is not None:
         found = known(owner if owner is not None else function, *given, **named)
         if found is not NotImplemented:
             return found
     if TRACES:
-        return device.others(owner, name, given, named)
+        return TRACES[-1].other(name, owner, given, named)
     taken = given[0] if len(given) == 1 and not named else None
     if isinstance(taken, Kernel):
         tuner = owner._name if owner is not None else ""
-        taken.tuners.append((tuner, *function._given, function._line))
+        taken.tune(tuner, *function._given, function._line)
         return taken
     if isinstance(taken, FunctionType | type | staticmethod | classmethod):
         return taken
-    values = [*map(value_of, (*given, *named.values()))]
-    keys = [*("" for _ in given), *(f"{key}=" for key in named)]
-    text = ", ".join(f"{key}{one._text}" for key, one in zip(keys, values, strict=True))
-    made = Value(f"{function._text}({text})", "result", values, owner=function)
+    made = called(function._text, *given, **named)
+    made._sign, made._owner = "result", function
     made._source, made._given = made, (given, named)
     return made
 
@@ -235,7 +117,12 @@ _COMMON_CALLS: dict[str, Callable[..., Any]] = {
     "constexpr": lambda owner, value=None: value,
     "is_available": lambda owner: True,
     "do_bench": lambda owner, function, *given, **named: function(),
-    **{"RawKernel": _raw_kernel, "RawModule": _raw_module},
+    "RawKernel": lambda owner, code=None, name=None, options=(), **named: _keep(
+        code, [name], options, named
+    ),
+    "RawModule": lambda owner, code=None, *given, **named: _keep(
+        code, named.get("name_expressions"), named.get("options"), named
+    ),
 }
 
 ATTRIBUTES |= {
@@ -273,16 +160,13 @@ def _computed(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
     return function
 
 
-class _Math:
-    """``math``."""
-
-    def __getattr__(self, name: str) -> Any:
-        plain = getattr(math, name)
-        return _computed(plain, name) if name in ("ceil", "floor", "sqrt", "log2") else plain
+_MATH = SimpleNamespace(**vars(math))
+for _name in ("ceil", "floor", "sqrt", "log2"):
+    setattr(_MATH, _name, _computed(getattr(math, _name), _name))
 
 
 def _range(*given: Any) -> Any:
-    return TRACES[-1].loop(*given) if TRACES else range(*given)
+    return TRACES[-1].loop(None, *given) if TRACES else range(*given)
 
 
 def _len(one: Any) -> Any:
@@ -299,24 +183,26 @@ def _is_none(value: Any, wanted: bool) -> Any:
     return IsGiven(repr(int(known)), "constant", known=known)
 
 
-def _is_in(value: Any, several: Any, wanted: bool) -> Any:
+def _is_in(both: tuple[Any, Any], wanted: bool) -> Any:
     """``value in several``, or ``not in``."""
+    value, several = both
     if isinstance(value, Value) and value._known is None and not isinstance(several, Value):
         return combined("in" if wanted else "not in", None, value, value_of([*several]))
     return (value in several) == wanted
 
 
-def _named(names: str | list[str], value: Any) -> Any:
-    """A value that the file binds to a name, or to several."""
-    if isinstance(names, list):
-        if isinstance(value, Places) and "*" not in names:
+def _named(value: Any, names: str | tuple[str, ...]) -> Any:
+    """A value that the file binds to a name, or to several; ``*``: to as many as there are."""
+    if isinstance(names, tuple):
+        if "*" in names:
+            return value
+        if isinstance(value, Places):
             value = value.shape.of_rank(len(names))
         elif isinstance(value, Value):
             value = [value[place] for place in range(len(names))]
-        elif not isinstance(value, tuple | list):
-            value = list(value)
-        is_plain = len(value) == len(names) and "*" not in names
-        return [_named(*pair) for pair in zip(names, value, strict=True)] if is_plain else value
+        value = [*value]
+        is_plain = len(value) == len(names)
+        return [*map(_named, value, names)] if is_plain else value
     if type(value) is int and not TRACES:
         return literal(names, value)
     if isinstance(value, Value) and not TRACES:
@@ -330,7 +216,7 @@ def _import(name: str, space: Any = None, own: Any = None, parts: Any = (), leve
     """Values in the place of all modules but Python's own."""
     top = name.partition(".")[0]
     if level == 0 and top == "math":
-        return _Math()
+        return _MATH
     if level == 0 and top in sys.stdlib_module_names:
         return __import__(name, space, own, parts, level)
     return Value(name, name=name.rpartition(".")[2]) if parts and not level else Value(top)

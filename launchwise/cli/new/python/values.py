@@ -259,10 +259,12 @@ def value_of(value: Any) -> Value:
     return Value(getattr(value, "__name__", UNKNOWN))
 
 
-def called(name: str, *given: Any) -> Value:
-    """Value of a function of the language of ``spec.yaml``."""
-    values = [*map(value_of, given)]
-    return Value(f"{name}({', '.join(one._text for one in values)})", "call", values, name=name)
+def called(name: str, *given: Any, **named: Any) -> Value:
+    """What a function returns, such as one of the language of ``spec.yaml``."""
+    values = [*map(value_of, (*given, *named.values()))]
+    keys = [*("" for _ in given), *(f"{key}=" for key in named)]
+    text = ", ".join(f"{key}{one._text}" for key, one in zip(keys, values, strict=True))
+    return Value(f"{name}({text})", "call", values, name=name)
 
 
 # Operators
