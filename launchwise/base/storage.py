@@ -32,13 +32,18 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 def own_place(path: str | Path) -> Path:
     """A place for an output: a link that stands there is removed, its target stays as it is. Raises
-    UserError when a folder on the way to it is a link that leads out of ``results/``."""
+    UserError when a folder on the way to it is a link that leads out of the folder that the process
+    runs in, unless the path says so itself (absolute, or with ``..``), or out of ``results/``."""
     target = Path(path)
     top = _results_above(target)
     try:
         if top is not None and not target.parent.resolve().is_relative_to(top.resolve()):
             message = f"leads out of {top}/ by a link: remove the link, or link {top} as a whole"
             raise UserError(target, "", message)
+        way = (target if top is None else top).parent.resolve()
+        is_said = target.is_absolute() or ".." in target.parts
+        if not is_said and not way.is_relative_to(Path.cwd()):
+            raise UserError(target, "", f"leads to {way} by a link: remove it, or name that folder")
         if target.is_symlink():
             target.unlink()
     except (OSError, RuntimeError) as error:

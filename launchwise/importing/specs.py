@@ -15,7 +15,7 @@ import yaml
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in, substituted
 from launchwise.base.names import SPEC_FILE, assigned
-from launchwise.base.storage import whole_file, write_text
+from launchwise.base.storage import own_place, whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import STATED, Batch, Member, own_names
 from launchwise.importing.sweep import Configuration
@@ -210,7 +210,7 @@ def write_spec(target: Path, content: dict[str, Any], batch: Batch) -> None:
         told = "the product of all values"
     elif space and not (space.constraints or space.unread):
         told = "the product of all values, as T1 states no condition"
-    (target / FEASIBLE_FILE).unlink(missing_ok=True)
+    own_place(target / FEASIBLE_FILE).unlink(missing_ok=True)
     if not told:
         content["feasible"] = FEASIBLE_FILE
         variant = next(iter(content["variants"]))

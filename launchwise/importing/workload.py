@@ -183,7 +183,6 @@ def write_workload(
     ``config.yaml`` has those of the GPU. Raises UserError when a file cannot be read, lacks what
     nothing else states, or does not fit the others."""
     asked, target = options or Options(), Path(folder) / name
-    _insist_on_own(target)
     if any(target.glob("*.cu")):
         raise UserError(target, "", "is a workload with a kernel: choose another name")
     batch = batch_of(files, asked)
@@ -201,8 +200,6 @@ def write_workload(
             gpu: recorded_folder(gpu, Path(recorded), known, notes)
             for gpu in dict.fromkeys(member.gpu for member in batch.members)
         }
-        for each in folders.values():
-            _insist_on_own(each)
         rows = _write_rows(batch, spec, flagged, folders)
         profiled = _write_profiles(batch, folders)
         fit = [gpu for gpu in profiled if gpu not in flagged]
@@ -211,12 +208,6 @@ def write_workload(
         settings = write_settings(target, used, Path(folder), known, notes)
     sound = [member for member in batch.members if member.gpu not in flagged]
     return Imported(target, rows, flagged, notes, settings, studied, _fastest(sound))
-
-
-def _insist_on_own(folder: Path) -> None:
-    """A folder of this name may be somebody's link to anywhere."""
-    if folder.is_symlink():
-        raise UserError(folder, "", "is a link: remove it, or choose another name")
 
 
 @contextmanager

@@ -151,7 +151,7 @@ def test_nothing_is_overwritten(tmp_path, refused):
     assert new("My-Kernel").endswith("such as my_kernel")
     assert new("mine", "missing.cu").startswith("missing.cu: cannot be read")
     (tmp_path / "taken").write_text("")
-    assert new("taken").startswith("taken: cannot be written")
+    assert new("taken") == "taken/k.cu: cannot be written: File exists"
 
 
 def test_a_file_in_its_folder_stays_where_it_is(tmp_path):

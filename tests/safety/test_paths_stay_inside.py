@@ -153,14 +153,31 @@ def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("place", ["kernels/w", "data/recorded/g"])
-def test_a_link_in_the_place_of_an_import_is_refused(here, tmp_path, complaint, place):
-    (tmp_path / "outside").mkdir()
-    (here / place).parent.mkdir(parents=True)
+IMPORT, LOAD = "import own.json --as w --gpu own.json=g", "load log.csv --as w --workload {saxpy}"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        *((one, IMPORT) for one in ("kernels", "kernels/w", "data", "data/recorded/g")),
+        *((one, "new mine/w --from k.cu") for one in ("mine", "mine/w")),
+        ("loads", LOAD),
+    ],
+)
+def test_a_link_in_the_place_of_a_folder_is_refused(here, tmp_path, complaint, place, words):
+    (here / "k.cu").write_text("__global__ void k(int *x, int n) { x[n] = 1; }\n")
+    (here / "log.csv").write_text("n,dtype\n64,float32\n")
+    (tmp_path / "outside" / "w").mkdir(parents=True)
+    (here / place).parent.mkdir(parents=True, exist_ok=True)
     (here / place).symlink_to(tmp_path / "outside")
-    line = complaint("import", "own.json", "--as", "w", "--gpu", "own.json=g")
-    assert line == f"{place}: is a link: remove it, or choose another name"
-    assert not files(tmp_path / "outside")
+    words = words.format(saxpy=ROOT / "docs" / "tutorial" / "example" / "saxpy").split()
+    line = complaint(*words)
+    assert line.startswith(f"{place}/")
+    assert line.endswith(" by a link: remove it, or name that folder")
+    assert [*(tmp_path / "outside").rglob("*")] == [tmp_path / "outside" / "w"]
+    # Who names the folder itself writes there.
+    absolute = [str(here / one) if one.startswith("mine") else one for one in words]
+    assert absolute == words or main(absolute) == 0
 
 
 @pytest.mark.parametrize("name", ["../../../x", "{outside}/x", "..", ".x", "a/b", "a\nb", "é"])

@@ -118,10 +118,6 @@ def _write(folder: Path, made: _Made) -> None:
     for copy, content in made.contents.items():
         if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
             raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(folder, "", f"cannot be written: {error.strerror}") from error
     for copy, content in made.contents.items():
         if not copy.exists():
             write_bytes(copy, content)
