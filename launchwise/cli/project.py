@@ -23,6 +23,7 @@ from pathlib import Path
 from pydantic import Field
 
 import launchwise
+from launchwise.base import storage, typed
 from launchwise.base.errors import UserError
 from launchwise.base.names import inside
 from launchwise.base.places import ROOT, shipped
@@ -119,7 +120,7 @@ class Entry(Strict):
     """A file of the archive."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    bytes: int = Field(ge=0)
+    bytes: int = Field(ge=0, le=storage.MOST_BYTES)
 
 
 class Manifest(Strict):
@@ -184,7 +185,10 @@ def _fetched(address: str, folder: Path) -> Iterator[Path]:
         path = Path(scratch, "archive.zip")
         try:
             with urllib.request.urlopen(address, timeout=TIMEOUT_S) as got, path.open("wb") as file:
-                shutil.copyfileobj(got, file)
+                for piece in iter(lambda: got.read(1 << 20), b""):
+                    if file.tell() > MOST_BYTES:
+                        raise ValueError(f"it is larger than {MOST_BYTES >> 30} GiB")
+                    file.write(piece)
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             message = f"cannot be fetched ({reason}): fetch it otherwise, then name the file"
@@ -225,7 +229,11 @@ def _from_archive(path: Path, source: str, folder: Path) -> tuple[int, int]:
 
 def _manifest(packed: zipfile.ZipFile, source: str) -> Manifest:
     try:
-        content = json.loads(packed.read(MANIFEST))
+        with packed.open(MANIFEST) as file:
+            text = file.read(typed.MOST_BYTES + 1)
+        if len(text) > typed.MOST_BYTES:
+            raise ValueError("is too long")
+        content = json.loads(text)
     except (KeyError, ValueError, RecursionError) as error:
         message = f"holds no {MANIFEST}: is no archive of recorded sweeps"
         raise UserError(source, "", message) from error

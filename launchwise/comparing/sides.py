@@ -16,6 +16,7 @@ import pyarrow
 from launchwise.base.arrays import read_parquet
 from launchwise.base.errors import UserError
 from launchwise.base.names import inside as within
+from launchwise.base.storage import MOST_BYTES
 from launchwise.tables.files import kind_of, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
@@ -138,14 +139,18 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     if not commit or tree is None:
         raise UserError(named, "", f"the repository has no commit {commit!r}")
     # Named by its tree, a folder is listed from its own top, wherever git is run.
-    listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", f"{_text(tree)}:{inside}")
+    place = f"{_text(tree)}:{inside}"
+    listed = _git(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", place)
     if listed is None:
         raise UserError(named, "", f"the commit has no folder {inside}")
     for line in os.fsdecode(listed).split("\0"):
         facts, _, name = line.partition("\t")
         if not name.endswith(".parquet") or not facts.startswith(_FILE):
             continue
-        content = _git(repository, "cat-file", "blob", facts.split()[2])
+        *_, blob, size = facts.split()
+        if int(size) > MOST_BYTES:
+            raise UserError(named, name, f"is longer than {MOST_BYTES:,} bytes")
+        content = _git(repository, "cat-file", "blob", blob)
         if content is None:
             raise UserError(named, name, "cannot be read from the repository")
         path = within(folder, name, named, inside)

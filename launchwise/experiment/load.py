@@ -196,7 +196,7 @@ def _said(names: Sequence[str], pattern: str | None) -> Callable[[str], dict[str
     if pattern is None:
         listed = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
         named = re.compile(rf"(?<![\w.])({listed})[\"']?\s*[=:]\s*[\"']?([-\w.]+)")
-        return lambda line: dict(named.findall(line))
+        return lambda line: {each[1]: each[2] for each in named.finditer(line)}
     try:
         known = re.compile(pattern)
     except re.error as error:

@@ -65,6 +65,8 @@ MEGABYTE = 10**6
 
 MOST_BYTES = 128 * MEGABYTE  # Most bytes that are unpacked from a file, unless `--max-mb` says more
 
+PART_BYTES = 1_000  # What each part of a packed file counts as: empty ones take time, too
+
 MEMORY = 8  # Most memory that reading a file takes, in units of the most bytes that are unpacked
 
 BYTES_PER_VALUE = 16
@@ -91,7 +93,10 @@ def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, by
     if len(content) > most:
         raise too_long(path, most)
     if not content.startswith((ZIP, EMPTY_ZIP)):
-        return [("", _unpacked(content, path, most))]
+        content, size = _unpacked(content, path, most)
+        if size > most:
+            raise too_long(path, most)
+        return [("", content)]
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             return _members(packed, path, most)
@@ -114,26 +119,28 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
         if member.compress_type not in _UNPACKED:
             raise NotImplementedError(f"{member.filename} is neither stored nor deflated")
         with packed.open(member) as file:
-            content = file.read(left + 1)
-        if len(content) <= left:
-            content = _unpacked(content, path, left)
-        left -= len(content)
+            content, size = _unpacked(file.read(left + 1), path, left)
+        left -= size
         if left < 0:
             raise too_long(path, most)
         found.append((member.filename, content))
     return found
 
 
-def _unpacked(content: bytes, path: str | Path, most: int) -> bytes:
-    """Content of a packed file, at most one byte more than ``most``; of another the bytes."""
+def _unpacked(content: bytes, path: str | Path, most: int) -> tuple[bytes, int]:
+    """Content of a packed file, or the bytes of another, and the size that counts: more than
+    ``most`` where not all was unpacked."""
+    size = len(content)
     for first, (packer, opened) in UNPACKERS.items():
-        if content.startswith(first):
+        if size <= most and content.startswith(first):
+            parts = PART_BYTES * content.count(first)
             try:
                 with opened(io.BytesIO(content)) as packed:
-                    content = packed.read(most + 1)
+                    content = packed.read(max(0, most - parts + 1))
             except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise UserError(path, "", f"is not a complete {packer} file: {error}") from error
-    return content
+            return content, len(content) + parts
+    return content, size
 
 
 def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:

@@ -30,6 +30,7 @@ from launchwise.importing.sweep import (
     as_times,
     as_value,
     is_time_name,
+    keys_of,
     mean,
     notes_on_unit,
     problem_of,
@@ -200,12 +201,12 @@ def sweep_of_rows(
     notes = notes_on_unit(unit)
     if time_key == TIME:
         notes = ["the time is read as milliseconds, as Kernel Tuner writes it"]
+    keys = keys_of(rows, path)
     entries = [_entry(row, time_key, TO_MS[unit]) for row in rows]
     named = next((k for k in DEVICE_KEYS if all(isinstance(r.get(k), str) for r in rows)), "")
     names = list(space.tunables) if space else _tunables(entries, named)
     if not names:
-        keys = ", ".join(dict.fromkeys(str(key) for row in rows for key in row))
-        raise no_format(path, f"a list of rows without a tunable (keys: {keys})")
+        raise no_format(path, f"a list of rows without a tunable (keys: {', '.join(keys)})")
     if not space:
         notes.append(f"tunables: {', '.join(names)}; a T1 file names others (--space)")
     objective = _objective(entries, names)

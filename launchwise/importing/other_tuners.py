@@ -27,6 +27,7 @@ from launchwise.importing.sweep import (
     as_mapping,
     as_time,
     as_value,
+    keys_of,
     notes_on_unit,
     row_of,
     sweep_of,
@@ -158,7 +159,7 @@ def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSwee
     """Sweep in a file of Triton: the configurations of one key. It states no device. Raises
     UserError when an entry is no pair of a configuration and its timing."""
     pairs = [_pair(each, number, path) for number, each in enumerate(content[CONFIGS])]
-    names = _tunables([given for given, _ in pairs])
+    names = _tunables([given for given, _ in pairs], path)
     file = Path(path).name
     unset = [n for n in names if n in NO_LIMIT and any(given.get(n) is None for given, _ in pairs)]
     return sweep_of(
@@ -191,9 +192,9 @@ def _pair(entry: object, number: int, path: str | Path) -> tuple[dict[str, Any],
     return {str(name): value for name, value in {**options, **own, **options}.items()}, timing
 
 
-def _tunables(given: Sequence[Mapping[str, Any]]) -> list[str]:
+def _tunables(given: Sequence[Mapping[str, Any]], path: str | Path) -> list[str]:
     """Names in the order of the file, the kernel's own first; without what nobody set."""
-    names = dict.fromkeys(name for each in given for name in each)
+    names = keys_of(given, path)
     values = {name: {repr(each.get(name)) for each in given} for name in names}
     unset = [name for name in names if values[name] == {"None"}]
     usual = [name for name, value in USUAL.items() if values.get(name) == {repr(value)}]

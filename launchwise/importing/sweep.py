@@ -208,6 +208,17 @@ def notes_on_unit(unit: str) -> list[str]:
     return [] if unit == "ms" else [f"converted from {SPELLED[unit]} to milliseconds"]
 
 
+MOST_KEYS = 500  # Most keys of the rows of a file: each is looked for in every row
+
+
+def keys_of(rows: Iterable[Mapping[str, Any]], path: str | Path) -> list[str]:
+    """Every key of some rows, in order. Raises UserError when there are too many."""
+    found = dict.fromkeys(str(key) for row in rows for key in row)
+    if len(found) > MOST_KEYS:
+        raise UserError(path, "", f"has rows of {len(found):,} keys, more than {MOST_KEYS}")
+    return list(found)
+
+
 def mean(times: Sequence[float]) -> float | None:
     """Mean of repeats; None without any."""
     return math.fsum(times) / len(times) if times else None

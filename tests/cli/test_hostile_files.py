@@ -92,6 +92,7 @@ def imported():
     for key in ("tune_params", "tune_params_keys"):
         del named[key]
     named["cache"] = {"1": {**{f"p{n}": 1 for n in range(20_000)}, "time": 1.0}}
+    ragged = [{f"k{n}": n, "x": n, "time": 1.0} for n in range(60_000)]
     wide = json.dumps(foreign.cache()).replace("tile", "t" * 1_000_000)
     return {
         # Packers allow parts one after the other: 3 GB in 3 MB.
@@ -102,6 +103,9 @@ def imported():
         "bzip2.zip": (packed_zip(part, zipfile.ZIP_BZIP2), "neither stored nor"),
         # A zip of packed files is one file: 60 times 120 MB.
         "gzips.zip": (zip_of_gzips(60), large),
+        # Parts that hold nothing take time, too.
+        "parts.json.gz": (gzip.compress(b"", 1) * 200_000, large),
+        "parts.zip": (packed_zip(bz2.compress(b"") * 200_000), large),
         # 127 MB of one text without an end, in 124 KB; four times that where a letter is wide.
         "endless.json.gz": (gzip.compress(b'{"a": "' + b"x" * 127_000_000), "is of no known for"),
         "wide.json.gz": (
@@ -124,6 +128,11 @@ def imported():
         ),
         "damaged.jsonl": (ROWS.encode() + b"{]\n" + ROWS.encode(), r"\.jsonl:3: is not JSON"),
         "names.json": (json.dumps(named).encode(), "are 20,000 names, more than 250"),
+        "keys.json": (json.dumps(ragged).encode(), "has rows of 60,002 keys, more than 500"),
+        "keys.autotune.json": (
+            json.dumps({"key": [1], "configs_timings": [[one, 1.0] for one in ragged]}).encode(),
+            "has rows of 60,002 keys, more than 500",
+        ),
         "name.json": (wide.encode(), "is longer than 200 characters"),
     }
 
@@ -159,11 +168,14 @@ def specs():
     doubled = {"d0": "width", **{f"d{n}": f"d{n - 1} + d{n - 1}" for n in range(1, 60)}}
     many = {f"p{n}": {"type": "integer"} for n in range(5_000)}
     long = {"n" * 1_000_000: {"type": "integer"}}
+    wide = {each: {"kind": "launch", "values": [*range(1, 60_000)]} for each in ("bx", "by")}
     wrong = {text: (spec_with(constraints=[text]), "constraints") for text in EXPRESSIONS}
     return {
         **YAML,
         **wrong,
         "names of names": (spec_with(derived=doubled), "more than 50,000 characters"),
+        # Each value is held against the limits of a GPU.
+        "values of a tunable": (spec_with(tunables=wide), "takes more than 6 s of CPU time to rea"),
         "many parameters": (spec_with(problem=many), "has more than 250 names"),
         "a long name": (spec_with(problem=long), "is longer than 200 characters"),
     }

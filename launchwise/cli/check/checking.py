@@ -251,10 +251,11 @@ def checked(
         spec = load_spec(folder)
         check_signatures(folder, spec)
     given = problems_of(spec, words, "check") if words else None
-    known, listed = yield from _of_files(folder, spec)
-    workload = load_workload(folder, spec)
     gpu = gpu_of_architecture(arch)
-    less, said = narrowed(spec, known, gpu)
+    with cpu_limit(folder):
+        known, listed = yield from _of_files(folder, spec)
+        workload = load_workload(folder, spec)
+        less, said = narrowed(spec, known, gpu)
     if said:
         yield Step("values", LEFT_OUT, f"{arch} cannot run {said} at any corner of the space")
     try:
