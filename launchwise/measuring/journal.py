@@ -241,14 +241,18 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
 
 def _standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Entries without the rows that were withdrawn, and without the notes that say so."""
-    found: list[dict[str, Any]] = []
-    for entry in entries:
+    found, gone, columns = list[dict[str, Any]](), set[str](), list[str]()
+    for entry in reversed([*entries]):
         if entry.get(NOTE) == WITHDRAWN:
-            names = entry["names"].items()
-            found = [one for one in found if NOTE in one or not names <= one.items()]
-        else:
+            columns = columns or list(entry["names"])
+            gone.add(_values(entry["names"], columns))
+        elif NOTE in entry or not gone or _values(entry, columns) not in gone:
             found.append(entry)
-    return found
+    return found[::-1]
+
+
+def _values(entry: Mapping[str, Any], columns: Iterable[str]) -> str:
+    return json.dumps([entry.get(name) for name in columns])
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:

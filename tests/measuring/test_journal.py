@@ -2,9 +2,11 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
+import time
 import zlib
 
 import pytest
@@ -55,11 +57,40 @@ def test_a_journal_goes_on_where_it_ended(tmp_path):
     assert rows == [row(1), row(2), row(3)]
 
 
-def test_a_row_is_on_disk_before_append_returns(tmp_path):
+def test_a_row_is_on_disk_before_append_returns(tmp_path, monkeypatch):
+    synced = []
     with Journal(tmp_path / "j", "f", KEYS) as journal:
+        monkeypatch.setattr(os, "fsync", synced.append)
         for n in range(1, 70):
             journal.append(row(n))
             assert read_journal(tmp_path / "j")[1][-1] == row(n)
+        assert len(synced) == 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda journal: journal.append(row(3)),
+        lambda journal: journal.withdraw(row(1)),
+        lambda journal: journal.note("seconds", total=1.5, spent={}),
+    ],
+)
+def test_what_a_full_disk_refused_counts_neither_then_nor_later(tmp_path, write):
+    path, limits = tmp_path / "j", resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Journal(path, "f", KEYS) as journal:
+        journal.append(row(1))
+        before = path.read_bytes()
+        # Part of a line fits.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+        try:
+            with pytest.raises(UserError, match="cannot be written: File too large"):
+                write(journal)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (journal.rows, journal.notes, path.read_bytes()) == ([row(1)], [], before)
+        write(journal)
+    assert path.read_bytes().startswith(before)
+    assert path.read_bytes() != before
 
 
 def test_of_two_rows_with_one_key_the_first_counts(tmp_path):
@@ -244,6 +275,15 @@ def test_a_withdrawn_row_is_gone_until_it_is_measured_again(tmp_path):
     for _ in range(2):
         with Journal(path, "f", KEYS) as journal:
             assert journal.rows == [row(3), row(2), row(1)]
+
+
+def test_a_journal_of_many_withdrawn_rows_is_read_in_time(tmp_path):
+    entries = [{"fingerprint": "f"}, *({"gpu": "g", "n": n} for n in range(20_000))]
+    entries += [{"note": "withdrawn", "names": each} for each in entries[1:-1]]
+    (tmp_path / "j").write_text("".join(f"{json.dumps(each)}\n" for each in entries))
+    began = time.process_time()
+    assert read_journal(tmp_path / "j")[1] == [{"gpu": "g", "n": 19_999}]
+    assert time.process_time() - began < 5
 
 
 def test_notes_are_kept_apart_from_rows_and_survive(tmp_path):
