@@ -19,7 +19,7 @@ from launchwise.importing.csv_mapping import read_mapping
 from launchwise.importing.files import MEGABYTE, MOST_BYTES
 from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.members import FORMAT_KEY, STATED, Options
-from launchwise.importing.sweep import ForeignSweep, as_value, row_of
+from launchwise.importing.sweep import ForeignSweep, as_mapping, as_value, row_of
 from launchwise.importing.sweep import sweep_of as own_sweep
 from launchwise.importing.t1 import read_t1
 from launchwise.importing.t4 import write_t4
@@ -112,11 +112,12 @@ def sweep_of(
     """Foreign sweep of one problem in a table: the way back, for the writers. Of several variants,
     ``variant`` is a tunable: rows that differ in nothing else stay apart. ``facts``: of the table:
     names of device, kernel, and of the parameters in the file."""
-    foreign = facts.get(FORMAT_KEY, {})
+    foreign = as_mapping(facts.get(FORMAT_KEY))
     values = {name: list(each.values) for name, each in spec.tunables.items()}
     if len(spec.variants) > 1:
         values = {"variant": list(spec.variants), **values}
-    own = {name: foreign.get("tunables", {}).get(name, name) for name in values}
+    named = as_mapping(foreign.get("tunables"))
+    own = {name: str(named.get(name, name)) for name in values}
     chosen = np.ones(len(table), dtype=bool)
     for name, value in problem.items():
         chosen &= (table[name] == value).to_numpy()

@@ -129,7 +129,10 @@ def read_extension(
     ``folder`` has them now: says how many rows of which variants.
     """
     table, facts = read_table(path, measurement_schema(spec)), read_facts(path)
-    states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
+    try:
+        states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
+    except (AttributeError, TypeError) as error:
+        raise UserError(path, "states", "were not written by launchwise") from error
     made = set(zip(table["commit"], table["variant"], strict=True))
     unfit = strangers(made, states, source_state(folder, spec), predecessors(folder))
     extension = Extension(spec, table, facts, anew, unfit)

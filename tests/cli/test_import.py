@@ -13,6 +13,9 @@ from forks import at_home, forked, run_snakemake
 from launchwise.base.typed import laid_over
 from launchwise.cli.app import main
 from launchwise.experiment.loading import load_experiment
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.spec import load_spec
 
 DEVICES = {
     "a4000": "NVIDIA RTX A4000",
@@ -84,6 +87,18 @@ def test_a_sweep_goes_out_and_comes_back(here, capsys, kind):
     assert {str(row.configuration): row for row in back.rows} == {
         str(row.configuration): row for row in given.rows
     }
+
+
+@pytest.mark.parametrize("facts", [[1], {"device": {"a": [1]}, "tunables": [1], "kernel": 3}])
+def test_facts_that_no_import_wrote_end_no_export(here, facts):
+    assert main(["import", "a4000.json.gz", "--as", "blur"]) == 0
+    sweep, schema = (
+        "data/recorded/a4000/blur.parquet",
+        measurement_schema(load_spec(Path("kernels/blur"))),
+    )
+    write_table(sweep, read_table(sweep, schema), schema, {"foreign": facts})
+    assert main(["export-sweep", sweep, "out.json", "--workload", "kernels/blur"]) == 0
+    assert len(json.loads((here / "out.json").read_text())["cache"]) == 15
 
 
 def test_files_of_other_programs(here, capsys):

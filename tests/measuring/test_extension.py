@@ -82,6 +82,15 @@ def recording(make_shard, tmp_path):
     return Recording(make_shard, tmp_path)
 
 
+@pytest.mark.parametrize("states", [[], {"test": {}}, {"test": 3}])
+def test_states_that_nobody_wrote_are_one_line(recording, states):
+    write_table(
+        recording.path, recording.rows, measurement_schema(recording.spec), {"states": states}
+    )
+    with pytest.raises(UserError, match="states: were not written by launchwise"):
+        recording.read()
+
+
 def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording):
     extension = recording.read()
     new = recording.extend(extension, "second.jsonl")
