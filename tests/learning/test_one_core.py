@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from samples import STENCIL, measurements, profile
+from samples import ROOT, STENCIL, measurements, profile
 from threadpoolctl import threadpool_limits
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.base.work import VARIABLES, one_thread
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
@@ -18,64 +19,8 @@ from launchwise.learning.fitting import fitted_to
 from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.spec import load_spec
 
-COMMON = """
-import os
-from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
-import threadpoolctl
-
-from launchwise.learning.regression import TimeRegressor
-
-
-class Own(TimeRegressor):
-    def predict_rows(self, features):
-        self._seen.append(limits())
-        return np.full(len(features), self._mean)
-
-    def save_model(self, folder: Path) -> None:
-        np.save(folder / "model.npy", self._mean)
-
-    def load_model(self, folder: Path) -> None:
-        self._mean = np.load(folder / "model.npy")
-
-    def summary(self):
-        return {**super().summary(), "limits": self._seen}
-
-
-def limits():
-    pools = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
-    return [*pools, int(os.environ.get("OMP_NUM_THREADS", 0)), int(joblib_cores())]
-
-
-def joblib_cores():
-    from joblib import effective_n_jobs
-
-    return effective_n_jobs(-1)
-"""
-
-KINDS = {
-    "modest": """
-from ._common import Own, limits
-
-
-class Modest(Own):
-    def fit_rows(self, features, target, weights):
-        self._seen, self._mean = [limits()], target.mean()
-""",
-    "broken": """
-from ._common import Own
-
-
-class Broken(Own):
-    class Parameters(Own.Parameters):
-        depth: int = 3
-
-    def fit_rows(self, features, target, weights):
-        raise ValueError(f"depth {self.parameters['depth']} is too deep\\nfor this library")
-""",
-}
+KINDS = read_yaml(ROOT / "tests/learning/data/kinds.yaml")
+"""Name to the module of a kind of models."""
 
 
 @pytest.fixture
@@ -87,8 +32,6 @@ def domain(tmp_path):
     own.mkdir(exist_ok=True)
     for name, text in KINDS.items():
         (own / f"{name}.py").write_text(text)
-    # Its name begins with an underscore: other modules of this folder are kinds.
-    (own / "_common.py").write_text(COMMON)
     return Domain(load_spec(folder), {"test": profile()})
 
 

@@ -13,9 +13,11 @@ from fake_cluster import CARD, FAKES
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.measuring import cards as module
 from launchwise.measuring.cards import Card, free_card, selects, visible
 
+PROGRAMS = read_yaml(ROOT / "tests/measuring/data/cards.yaml")
 A = Card(0, "GPU-aaaa1111", "NVIDIA A100-SXM4-80GB", "sm_80", "580.0")
 B = Card(1, "GPU-bbbb2222", "NVIDIA H200", "sm_90", "580.0")
 C = Card(2, "GPU-bbbb3333", "NVIDIA H200", "sm_90", "580.0")
@@ -84,24 +86,6 @@ def test_jobs_with_temporary_folders_of_their_own_share_the_locks(monkeypatch, t
     lock.unlink(missing_ok=True)
 
 
-WORKER = """
-import sys, time
-from pathlib import Path
-from launchwise.measuring import cards
-listing = [cards.Card(n, f"GPU-{n}", "made up", "sm_90", "1") for n in range(int(sys.argv[1]))]
-cards.cards = lambda: listing
-cards.POLL_S = 0.01
-folder = Path(sys.argv[2])
-for turn in range(int(sys.argv[3])):
-    with cards.free_card("gpu", lambda card: True, "any", folder) as card:
-        begin = time.monotonic()
-        (folder / f"card{card.index}").mkdir()  # Fails when somebody else is on this card.
-        time.sleep(0.02)
-        (folder / f"card{card.index}").rmdir()
-        print(card.index, begin, time.monotonic(), flush=True)
-"""
-
-
 def worker(program, root, *words):
     """A process that takes cards."""
     return subprocess.Popen(
@@ -114,7 +98,7 @@ def worker(program, root, *words):
 
 
 def test_no_two_processes_hold_one_card_and_all_cards_are_used(root, tmp_path):
-    workers = [worker(WORKER, root, "2", str(tmp_path), "8") for _ in range(4)]
+    workers = [worker(PROGRAMS["worker"], root, "2", str(tmp_path), "8") for _ in range(4)]
     spans = []
     for each in workers:
         said, errors = each.communicate(timeout=60)
@@ -139,13 +123,6 @@ def test_a_failure_on_a_card_gives_it_back(tmp_path, monkeypatch):
             fail()
 
 
-PROGRAM = """
-import json, sys
-from launchwise.measuring.cards import check_machine
-print(json.dumps(check_machine(sys.argv[1], sys.argv[2] or None)))
-"""
-
-
 def checked(folder, cards, arch, device="", nvcc=True):
     """Facts and what is missing, on a machine with these cards."""
     (folder / "cards.json").write_text(json.dumps({"here": cards}))
@@ -156,7 +133,7 @@ def checked(folder, cards, arch, device="", nvcc=True):
         "FAKE_CARDS": str(folder / "cards.json"),
     }
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, arch, device],
+        [sys.executable, "-c", PROGRAMS["program"], arch, device],
         env=environment,
         capture_output=True,
         text=True,

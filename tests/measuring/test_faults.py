@@ -12,6 +12,7 @@ from stencil import change_sessions
 from supervising import ending, finished, pids, row_lines
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.method import Method
 from launchwise.measuring import listening, process
 from launchwise.measuring.journal import Journal, read_journal
@@ -75,19 +76,7 @@ def test_seven_kernels_misbehave_in_seven_ways(faulty, tmp_path):
     assert len(pids(shard)) <= 5
 
 
-NOT_NOTICING = """
-import dataclasses, math
-
-
-def change(session):
-    check = session.check
-
-    def trusting():
-        finding = check()
-        return dataclasses.replace(finding, wrong="") if math.isnan(finding.max_error) else finding
-
-    session.check = trusting
-"""
+NOT_NOTICING = read_yaml(ROOT / "tests/measuring/data/hosts.yaml")["not noticing"]
 """Host code of a workload that takes what max() gives: NaN is not above its tolerance."""
 
 
