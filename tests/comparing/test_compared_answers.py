@@ -158,13 +158,16 @@ def visited(slower, generator, spread=0.05):
 
 
 def test_what_two_visits_differ_by_makes_no_answer_stale():
-    dice, said = np.random.default_rng(2), []
+    dice, said = np.random.default_rng(2), {0.99: [], 0.5: []}
     for _ in range(20):
         rows, _ = visited(1.0, dice)
-        said += best_answers(rows, SPEC, Rule())["verdict"].tolist()
+        for level, each in said.items():
+            each += best_answers(rows, SPEC, Rule(confidence=level))["verdict"].tolist()
     # The repeats of each row agree, so an interval of them alone excludes 1.
-    assert said.count("stale") == 0
-    assert said.count("unclear") > 50
+    assert said[0.99].count("stale") == 0
+    assert said[0.99].count("unclear") > 50
+    # Of all answers of a comparison none is by chance, as often as the level says.
+    assert said[0.5].count("stale") < 10
 
 
 def test_what_is_slower_than_visits_differ_is_stale_among_them():

@@ -9,6 +9,7 @@ from agreeing import changed
 from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
+from launchwise.cli import measured_answers
 from launchwise.exporting.building import SUGGESTIONS, answer_table
 from launchwise.exporting.entries import named_answers
 from launchwise.exporting.table import answer_of
@@ -19,6 +20,8 @@ from launchwise.learning.contests import drawn_answers
 from launchwise.learning.final import FACTS_FILE, read_final
 from launchwise.learning.product import fastest_measured
 from launchwise.learning.splits import Case
+from launchwise.tables.files import write_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import judged_times
 
 # Answers
@@ -214,6 +217,13 @@ def test_a_measured_problem_is_answered_by_its_fastest_rows(final, sweeps):
     for each in found.suggestions:
         assert (each.expected_ms or 0) * (each.gain or 0) == pytest.approx(usual_ms)
         assert not each.paired
+
+
+def test_what_was_measured_of_a_question_answers_it_alone(final, sweeps, tmp_path):
+    path = tmp_path / "sweep.parquet"
+    write_table(path, sweeps["card"], measurement_schema(final.spec))
+    found = measured_answers._with(final, path, Case("card", problem(400)))
+    assert {*found.fastest["n"]} == {400}
 
 
 def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(final, table):

@@ -1,5 +1,6 @@
 """Few builds for a load: the best sets, tables of them alone, and what is measured stays exact."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from agreeing import changed
 from answer_forms import Answering
 from drawn_questions import drawn
-from scipy.optimize import Bounds, LinearConstraint, milp
 from triton_examples import scaled_spec, scaled_table
 
 from launchwise.experiment.load import Load
@@ -21,21 +21,9 @@ DRAWN = 20
 
 
 def least(costs, most):
-    """The least sum of costs with so many columns, by integer programming."""
-    rows, columns = costs.shape
-    # Which columns are taken, then which of them each row has.
-    prices = np.concatenate([np.zeros(columns), costs.ravel()])
-    has_one = np.hstack([np.zeros((rows, columns)), np.kron(np.eye(rows), np.ones(columns))])
-    taken = np.hstack([-np.tile(np.eye(columns), (rows, 1)), np.eye(rows * columns)])
-    count = np.concatenate([np.ones(columns), np.zeros(rows * columns)])[None, :]
-    limits = [
-        LinearConstraint(has_one, 1, 1),
-        LinearConstraint(taken, -np.inf, 0),
-        LinearConstraint(count, 0, most),
-    ]
-    found = milp(prices, constraints=limits, integrality=np.ones(len(prices)), bounds=Bounds(0, 1))
-    assert found.success
-    return found.fun
+    """The least sum of costs with so many columns, of all there are."""
+    sets = itertools.combinations(range(costs.shape[1]), most)
+    return min(costs[:, each].min(axis=1).sum() for each in sets)
 
 
 @pytest.mark.parametrize("seed", range(DRAWN))
@@ -117,6 +105,35 @@ def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
         ms = times_of(table, entry.device, [entry.problem], known).ms[0]
         assert (own == {*np.flatnonzero(np.isfinite(ms)).tolist()}) is bool(known)
         assert ms[entry.choice] == entry.time_ms
+
+
+def test_what_few_builds_reach_is_the_mean_of_devices_over_known_problems(table, weighed):
+    (step,), reached = weighed.steps([2]), []
+    for at, one in weighed.times.items():
+        weights, least = weighed.weights[at], one.of(step.places)
+        known = np.isfinite(one.best_ms) & np.isfinite(one.ms).any(axis=1)
+        assert (weights[~known] == 0).all()
+        assert weights[known] @ one.best_ms[known] == pytest.approx(1)
+        assert (one.best_ms[known] <= one.ms[known].min(axis=1)).all()
+        listed = {each.problem: each for each in table.entries if each.device == at}
+        for row, shape in enumerate(one.shapes):
+            own = {place for place, ms, _ in listed[shape].others if ms} if shape in listed else {}
+            ran = [place for place in range(one.ms.shape[1]) if place not in own]
+            assert shape in weighed.known[at] or (one.ms[row, ran] >= one.best_ms[row]).all()
+        spent = np.minimum(least[known], LOST * one.best_ms[known])
+        reached.append(1 / (weights[known] @ spent))
+    assert step.tested is None
+    assert step.reached == pytest.approx(np.mean(reached))
+    made = limited(weighed, step)
+    assert made.default == made.configurations[0]
+    for entry in made.entries:
+        ms = times_of(
+            table,
+            [*weighed.times][entry.device],
+            [entry.problem],
+            weighed.known[[*weighed.times][entry.device]],
+        )
+        assert entry.gain == pytest.approx(ms.ms[0, step.places[0]] / entry.time_ms)
 
 
 def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):

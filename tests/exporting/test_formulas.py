@@ -3,6 +3,7 @@
 import runpy
 import shutil
 
+import numpy as np
 import pytest
 import yaml
 from exported import CONDITIONS, needs_gxx, said_by_cpp
@@ -11,6 +12,7 @@ from samples import ROOT
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
 from launchwise.base.typed import read_yaml
+from launchwise.base.vectors import Columns
 from launchwise.exporting.formulas import (
     ExportedFormulas,
     feature_ratio,
@@ -18,6 +20,7 @@ from launchwise.exporting.formulas import (
     kind_of,
 )
 from launchwise.exporting.languages import cpp_expression, python_expression
+from launchwise.exporting.lookup import ratios
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
 from tests.workloads.test_described_specs import CONVOLUTION
@@ -43,6 +46,8 @@ def test_features_leave_as_one_fraction():
                 found = evaluate(over, names) / evaluate(under, names)
                 expected = evaluate(text.removeprefix("log2"), names)
                 assert found == pytest.approx(expected), (text, names)
+    over_nothing = Columns({}, {"a": np.array([6, 6]), "b": np.array([0, 4])})
+    assert ratios(over_nothing, ("a", "b")).tolist() == [6.0, 1.5]
     # What is the same for all candidates may stay.
     assert feature_ratio("a / gpu_copy_bandwidth_gbs", KINDS) == ("a", "1")
     assert feature_ratio("a / b * 0.5", KINDS) is None

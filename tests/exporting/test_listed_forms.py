@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -97,6 +98,9 @@ def _sizes(problem):
 
 def test_a_wisdom_of_several_variants_names_them(table):
     assert "variant" not in json.loads(wisdom_text(table).splitlines()[0])["tunable_parameters"]
+    # What has no time is no wisdom.
+    timeless = tuple(replace(one, time_ms=None) for one in table.entries)
+    assert wisdom_text(changed(table, entries=timeless)).count("\n") == 1
     two = [dict(one) for one in table.stored.configurations]
     two[table.entries[0].choice]["variant"] = "other"
     text = wisdom_text(changed(table, configurations=tuple(two)))

@@ -70,6 +70,7 @@ def test_recommend_refuses_such_a_problem_in_one_line(fits_folder, monkeypatch, 
     assert f"on {GPU}" in capsys.readouterr().out
     for changed, said in (
         ({"n": "n=60"}, "n >= 8 * order does not hold"),
+        ({"n": "n=256", "order": "order=16"}, "no configuration may run it: 100 * order <= gpu"),
         ({"n": "n=0"}, "n=0: 0 is below the minimum"),
         ({"dtype": "dtype=float16"}, "dtype=float16: 'float16' is not among"),
     ):

@@ -99,14 +99,16 @@ def test_csv_as_spreadsheets_write_it(tmp_path):
 
 
 def test_a_column_may_name_the_devices(tmp_path):
-    path = foreign.write(tmp_path / "rows.txt", "gpu,x,t,ok\nA,1,1,OK\nB,1,2,Passed\nA,2,3,no\n")
+    path = foreign.write(
+        tmp_path / "rows.txt", "gpu,x,t,ok\nA,1,1,OK\nB,1,2,Passed\nA,2,3,no\nA,3,4,\n"
+    )
     mapped = Mapped(
         devices="gpu", tunables=["x"], time="t", unit="s", status="ok", ok=["OK", "passed"]
     )
     # With a mapping, what is no JSON is CSV, whatever its name.
     found = {sweep.device_name: sweep.rows for sweep in read_sweeps(path, columns=mapped)}
     assert {name: [row.time_ms for row in rows] for name, rows in found.items()} == {
-        "A": [1000.0, None],
+        "A": [1000.0, None, None],
         "B": [2000.0],
     }
     assert "not taken over" not in " ".join(read_csv(path, mapped)[0].notes)

@@ -128,6 +128,8 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path):
     ("scales", "bytes_", "flagged", "why"),
     [
         ((1.0, 0.001, 0.8), "8 * w * h", ["a6000"], "bytes, less what L2 holds, take at 768 GB/s"),
+        # 67 MB take 0.087 ms, those beyond 6 MB of L2 0.079.
+        ((1.0, 0.056), "8 * w * h", [], ""),
         ((1.0, 90.0, 0.8), None, ["a6000"], "beyond what bandwidth and peak explain"),
         # A slow card is no flaw: what its bandwidth and peak explain is allowed.
         ((1.0, 0.6, 12.0), None, [], ""),
@@ -154,6 +156,8 @@ def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path):
     assert found.flagged == {}
     spec = load_spec(found.folder)
     assert spec.problem["size"].values == ["unstated"]
+    # Of unknown bytes there is no bandwidth.
+    assert rows_of(tmp_path, "a4000")["bandwidth_gbs"].isna().all()
     assert set(rows_of(tmp_path, "a4000")["size"]) == {"unstated"}
     with pytest.raises(UserError, match="bytes: unknown problem parameter 'n'"):
         imported(tmp_path, files, problem=["size=unstated"], bytes_="8 * n")

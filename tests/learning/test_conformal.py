@@ -82,9 +82,10 @@ def test_what_no_held_out_case_was_like_has_no_limits(domain):
     asked = replace(domain, profiles={**domain.profiles, "other": another})
     table = answers(np.random.default_rng(4).normal(size=len(SIZES)), SIZES)
     table.loc[0, "gpu"], table.loc[1, "dtype"] = "other", "float64"
+    table.loc[[2, 3], "n"] = 9, 2001
     known = Errors.of(table, folds(), asked)
-    assert known.situations[:3].tolist() == ["unlike", "beyond", "within"]
-    assert with_limits(table, known)["least_gain"].isna()[:3].tolist() == [True, True, False]
+    assert known.situations[:5].tolist() == ["unlike", *["beyond"] * 3, "within"]
+    assert with_limits(table, known)["least_gain"].isna()[:5].tolist() == [True] * 4 + [False]
 
 
 def test_situations_have_intervals_of_their_own(domain):
@@ -112,6 +113,10 @@ def test_too_few_cases_take_those_of_all_situations_and_then_none(domain):
     assert known.offsets("beyond").gain == quantiles(known.gains)
     alone = Errors.of(few, folds("far", (10, 20)), domain)
     assert alone.offsets("beyond") == Offsets(10, None, None)
+
+    # Of 19 errors the least and the largest hold nine of ten others; fewer do not.
+    assert quantiles(np.arange(19.0)) == (0.0, 18.0)
+    assert quantiles(np.arange(18.0)) is None
 
 
 def test_the_usual_choice_gains_exactly_nothing(domain):

@@ -12,6 +12,7 @@ from studies import entry, learning
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
+from launchwise.learning import curves as learning_curves
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, reached
 from launchwise.learning.evaluation import evaluate, figures, summarise, write_evaluation
@@ -56,7 +57,7 @@ def listed(stencil_spec):
 
 
 @pytest.fixture(scope="module")
-def truth(domain, listed):
+def rows(listed):
     rows = [
         {
             "gpu": GPU,
@@ -69,7 +70,23 @@ def truth(domain, listed):
         for n, times in TIMES.items()
         for configuration, time_ms in zip(listed, times, strict=False)
     ]
-    return Truth({GPU: pd.DataFrame(rows)}, domain)
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def truth(domain, rows):
+    return Truth({GPU: rows}, domain)
+
+
+def test_the_usual_choice_counts_and_what_is_not_verified_does_not(domain, rows, listed):
+    rows = rows.assign(status=rows["status"].where(rows.index != 2, "unverified"))
+    found = Truth({GPU: rows}, domain)
+    first = found.beside(pd.DataFrame([{"gpu": GPU, **problem(64), **listed[0]}]))
+    assert first["usual_ms"].item() == 4.0
+    assert found.sweep_of(first["case"].item())[1].tolist() == [4.0, 1.0, np.inf, np.inf]
+    # A search on a GPU knows its other problems once.
+    fold = Fold("it", ALL, (case(64),), (case(100),))
+    assert len(learning_curves._Known(fold, found, domain.spec).losses(case(100))) == 1
 
 
 def recommended(listed, choices, predicted=None, model="mine"):

@@ -27,6 +27,8 @@ NONE = Gain()
         # Within what pairs are asked to tell.
         (Gain(1.295, 1.294, 1.296), Gain(1.30, 1.30, 1.30), True, "holds"),
         (Gain(1.20, 0.90, 1.50), Gain(1.31, 1.30, 1.32), True, "unknown"),
+        # Narrow for so large a gain.
+        (Gain(2.00, 1.85, 2.15), Gain(2.00, 1.99, 2.01), True, "holds"),
         (Gain(1.20), Gain(1.31, 1.30, 1.32), True, "unknown"),
         (NONE, NONE, False, "unknown"),
         (Gain(1.00, 0.99, 1.01), NONE, False, "holds"),

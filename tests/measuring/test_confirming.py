@@ -10,10 +10,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from samples import ROOT
 from scipy.stats import quantile_test
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.robust import LEAST_ROUNDS, TIE, outcome, paired_ratio
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.method import Confirmation, Contest, Entrant, read_contests
 from launchwise.measuring.job import Part
 from launchwise.measuring.journal import Journal, read_notes
@@ -143,6 +145,9 @@ def test_a_kernel_that_kills_its_process_takes_part_no_longer(faulty, tmp_path):
     # Without a usual choice, the baseline is what it is compared with.
     assert best["gain"] == best["improvement"]
     assert best["rounds"] >= LEAST_ROUNDS
+    # What is left alone is compared with nothing.
+    two = Contest(problem=PROBLEM, entrants=entrants[:2])
+    assert set(run(shard, two, tmp_path / "other")["rounds"]) == {0}
 
 
 def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(faulty, tmp_path):
@@ -270,46 +275,7 @@ def test_bad_contests_are_one_line(tmp_path, contests, said):
         read_contests(path)
 
 
-LIBRARIES = '''
-import os
-
-from launchwise.workloads.device import LibraryRun
-from launchwise.workloads.space import baseline
-
-
-def change(session):
-    session.peer = lambda name: _Library(session, name)
-
-
-class _Library(LibraryRun):
-    """Somebody else's way to the same result."""
-
-    version = "made up 1.2"
-
-    def __init__(self, session, name):
-        self._session, self._name = session, name
-        self._launch = session.launch(baseline(session.workload.spec))
-        if name == "waiting":
-            _end_when_captured(session.device)
-
-    def queue(self, stream):
-        if self._name == "raising":
-            raise ValueError("no such library")
-        if self._name in ("right", "waiting"):
-            self._session.device.launch(self._launch)
-
-
-def _end_when_captured(device):
-    """A library that waits for the device ends the process that captures it."""
-    replayed = device.replayed
-
-    def captured(work, *more):
-        if isinstance(work, _Library):
-            os.abort()
-        return replayed(work, *more)
-
-    device.replayed = captured
-'''
+LIBRARIES = read_yaml(ROOT / "tests/measuring/data/hosts.yaml")["libraries"]
 
 
 def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):

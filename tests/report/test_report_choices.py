@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report.answer import cost
-from launchwise.report.blocks import Figure
+from launchwise.report.blocks import MISSING, Figure
 from launchwise.report.site import assemble
 from tests.support.report_study import study
 from tests.support.shown import blocks_of, notes, tables
@@ -39,12 +39,13 @@ def test_choices_against_size_are_those_of_their_gpu():
 
 
 def test_the_table_says_up_to_which_size_a_choice_costs_little():
-    # 3 % above the fastest at the smaller size, 60 % at the larger.
-    (table,) = tables(cost.cost(with_usual(study(), [1.03, 6.4])))
-    assert table.caption == "Time that the usual choice loses over the fastest"
-    ((kind, mean, most, up_to),) = [row.cells for row in table.rows]
-    assert (kind.text, mean.text) == ("float32, order=2", "28")
-    assert (most.text, most.detail, up_to.text) == ("60", "at n=202", "102")
+    # 3 % above the fastest at one size, 60 % at the other.
+    for times, worst, last in (([1.03, 6.4], 202, "102"), ([1.6, 4.12], 102, MISSING)):
+        (table,) = tables(cost.cost(with_usual(study(), times)))
+        assert table.caption == "Time that the usual choice loses over the fastest"
+        ((kind, mean, most, up_to),) = [row.cells for row in table.rows]
+        assert (kind.text, mean.text) == ("float32, order=2", "28")
+        assert (most.text, most.detail, up_to.text) == ("60", f"at n={worst}", last)
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])

@@ -21,7 +21,7 @@ from launchwise.importing.csv_mapping import rows_of_tuner
 from launchwise.importing.sweep import as_time, as_value
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED
-from launchwise.workloads.near_problems import distance, sortable
+from launchwise.workloads.near_problems import distance, distances, sortable
 from launchwise.workloads.spec import load_spec
 
 NO_NUMBERS = ("1_0", "1_0.5", "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 0", "0x10", "1e", "--1")
@@ -125,6 +125,8 @@ def test_problems_of_0_and_below_have_distances():
         above = [each for other, each in zip(values, far, strict=True) if other >= one]
         assert below == sorted(below, reverse=True)
         assert above == sorted(above)
+    every = [[one] for one in values]
+    assert distances(every, every).tolist() == [[distance(a, b) for b in every] for a in every]
     assert (outside([-7], [[-1], [9]]), outside([0], [[-1], [9]])) == (7, 1)
     assert sorted([[0], [-1]], key=sortable) == [[-1], [0]]
 

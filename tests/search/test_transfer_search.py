@@ -112,6 +112,14 @@ def test_candidates_that_are_added_may_be_worth_a_measurement():
     assert search.chance_left(0.02) > max(0.1, 2 * before)
 
 
+def test_a_wait_begins_anew_with_each_best():
+    search, waited = TransferSearch(POINTS, none()), []
+    for time_ms in (3.0, 4.0, None, 2.0, 2.5, 1.0):
+        search.tell(search.propose(), time_ms)
+        waited.append(search.evidence(0.02).since)
+    assert waited == [0, 1, 2, 0, 1, 0]
+
+
 RESULT = ROOT / "benchmarks" / "results" / "stopping.json"
 
 

@@ -172,6 +172,10 @@ def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path):
     assert asked.memory_mb("a", "stencil", 3) == 3 * asked.memory_mb("a", "stencil", 1)
     path.write_text("damaged")
     assert asked.minutes("a", "stencil", str(path), 1) == nominal
+    strategy = {"kind": "random", "budget": 10**6, "minutes": 1}
+    asked = {"problems": SWEPT[:2], "strategy": strategy}
+    ends = cluster(asked, arch="sm_90", shards=1)
+    assert ends.minutes("a", "stencil", str(path), 1) == 15 + 3
     assert limit_minutes(0, 1, 1) == 15
     assert limit_minutes(3600, 2, 1) == 15 + 90
 
