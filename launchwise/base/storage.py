@@ -40,9 +40,8 @@ def own_place(path: str | Path) -> Path:
         if top is not None and not target.parent.resolve().is_relative_to(top.resolve()):
             message = f"leads out of {top}/ by a link: remove the link, or link {top} as a whole"
             raise UserError(target, "", message)
-        way = (target if top is None else top).parent.resolve()
-        is_said = target.is_absolute() or ".." in target.parts
-        if not is_said and not way.is_relative_to(Path.cwd()):
+        way = (top or target).parent.resolve()
+        if not ({os.sep, ".."} & {*target.parts} or way.is_relative_to(Path.cwd())):
             raise UserError(target, "", f"leads to {way} by a link: remove it, or name that folder")
         if target.is_symlink():
             target.unlink()
@@ -138,17 +137,14 @@ MOST_VALUES = 10_000_000
 """Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
 
 
-def insist_on_regular(path: str | Path) -> None:
+def insist_on_regular(path: str | Path, opened: int | None = None) -> None:
     """Insist that what exists at a path is no device, pipe or socket, which may have no end. A
-    missing file and a folder are left to what reads it. Raises UserError when it is one."""
+    missing file and a folder are left to what reads it. ``opened``: its descriptor, if it is open.
+    Raises UserError when it is one."""
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(path if opened is None else opened).st_mode
     except (OSError, ValueError):
         return
-    _check_regular(path, mode)
-
-
-def _check_regular(path: str | Path, mode: int) -> None:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise UserError(path, "", "is no regular file, but a device, pipe or socket")
 
@@ -161,7 +157,7 @@ def first_bytes(path: str | Path, most: int) -> bytes:
         with open(
             path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
         ) as file:
-            _check_regular(path, os.fstat(file.fileno()).st_mode)
+            insist_on_regular(path, file.fileno())
             return file.read(most)
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error

@@ -139,8 +139,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     if not commit or tree is None:
         raise UserError(named, "", f"the repository has no commit {commit!r}")
     # Named by its tree, a folder is listed from its own top, wherever git is run.
-    place = f"{_text(tree)}:{inside}"
-    listed = _git(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", place)
+    listed = _git(repository, "ls-tree", "-rlz", "--full-tree", f"{_text(tree)}:{inside}")
     if listed is None:
         raise UserError(named, "", f"the commit has no folder {inside}")
     for line in os.fsdecode(listed).split("\0"):

@@ -90,9 +90,6 @@ def export_sweep(
     ``format_``: one of :data:`WRITERS`. ``problem``: ``NAME=VALUE`` each; needed where the sweep
     has more than one problem. Raises UserError when the problem is not in the sweep, or is not
     named and there are several."""
-    if format_ not in WRITERS:
-        allowed = ", ".join(WRITERS)
-        raise UserError("export", "--format", f"unknown {format_!r} (allowed: {allowed})")
     spec = load_spec(Path(folder))
     rows = read_table(table, measurement_schema(spec))
     known = rows[spec.problem_columns].drop_duplicates().to_dict("records")
@@ -116,8 +113,7 @@ def sweep_of(
     values = {name: list(each.values) for name, each in spec.tunables.items()}
     if len(spec.variants) > 1:
         values = {"variant": list(spec.variants), **values}
-    named = as_mapping(foreign.get("tunables"))
-    own = {name: str(named.get(name, name)) for name in values}
+    own = {name: str(as_mapping(foreign.get("tunables")).get(name, name)) for name in values}
     chosen = np.ones(len(table), dtype=bool)
     for name, value in problem.items():
         chosen &= (table[name] == value).to_numpy()

@@ -93,10 +93,7 @@ def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, by
     if len(content) > most:
         raise too_long(path, most)
     if not content.startswith((ZIP, EMPTY_ZIP)):
-        content, size = _unpacked(content, path, most)
-        if size > most:
-            raise too_long(path, most)
-        return [("", content)]
+        return [("", _unpacked(content, path, most, most)[0])]
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             return _members(packed, path, most)
@@ -119,35 +116,30 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
         if member.compress_type not in _UNPACKED:
             raise NotImplementedError(f"{member.filename} is neither stored nor deflated")
         with packed.open(member) as file:
-            content, size = _unpacked(file.read(left + 1), path, left)
-        left -= size
-        if left < 0:
-            raise too_long(path, most)
+            content, left = _unpacked(file.read(left + 1), path, most, left)
         found.append((member.filename, content))
     return found
 
 
-def _unpacked(content: bytes, path: str | Path, most: int) -> tuple[bytes, int]:
-    """Content of a packed file, or the bytes of another, and the size that counts: more than
-    ``most`` where not all was unpacked."""
-    size = len(content)
+def _unpacked(content: bytes, path: str | Path, most: int, left: int) -> tuple[bytes, int]:
+    """Content of a packed file, or the bytes of another, and what remains of the bytes that are
+    ``left`` of ``most``. Raises UserError when it holds more, or is cut off."""
     for first, (packer, opened) in UNPACKERS.items():
-        if size <= most and content.startswith(first):
-            parts = PART_BYTES * content.count(first)
+        if len(content) <= left and content.startswith(first):
+            left -= PART_BYTES * content.count(first)
             try:
                 with opened(io.BytesIO(content)) as packed:
-                    content = packed.read(max(0, most - parts + 1))
+                    content = packed.read(max(0, left + 1))
             except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise UserError(path, "", f"is not a complete {packer} file: {error}") from error
-            return content, len(content) + parts
-    return content, size
+    if len(content) > left:
+        raise too_long(path, most)
+    return content, left - len(content)
 
 
 def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
-    """Text of a file's bytes. Raises UserError when it is no text, or holds more than ``most``
-    bytes or more values than such a file has."""
-    if len(content) > most:
-        raise too_long(path, most)
+    """Text of a file's bytes. Raises UserError when it is no text, or holds more values than one of
+    ``most`` bytes has."""
     for first, what in OTHERS.items():
         if content.startswith(first):
             raise no_format(path, what)

@@ -227,10 +227,7 @@ def read_notes(path: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    try:
-        lines = _text(path).splitlines()
-    except FileNotFoundError:
-        return None, []
+    lines = _text(path).splitlines() if path.is_file() else []
     entries = list(_whole_lines(lines))
     if not entries or not FINGERPRINT.fullmatch(str(entries[0][0].get("fingerprint", ""))):
         return None, []
@@ -243,16 +240,15 @@ def _standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Entries without the rows that were withdrawn, and without the notes that say so."""
     found, gone, columns = list[dict[str, Any]](), set[str](), list[str]()
     for entry in reversed([*entries]):
-        if entry.get(NOTE) == WITHDRAWN:
-            columns = columns or list(entry["names"])
-            gone.add(_values(entry["names"], columns))
-        elif NOTE in entry or not gone or _values(entry, columns) not in gone:
+        is_withdrawal = entry.get(NOTE) == WITHDRAWN
+        named = entry["names"] if is_withdrawal else entry
+        columns = columns or [*named] if is_withdrawal else columns
+        values = json.dumps([named.get(name) for name in columns])
+        if is_withdrawal:
+            gone.add(values)
+        elif NOTE in entry or values not in gone:
             found.append(entry)
     return found[::-1]
-
-
-def _values(entry: Mapping[str, Any], columns: Iterable[str]) -> str:
-    return json.dumps([entry.get(name) for name in columns])
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:
@@ -297,10 +293,8 @@ kind of values, or types."""
 def _is_known(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is one that a journal writes: other people's files are journals, too."""
     kind = entry.get(NOTE, "")
-    return isinstance(kind, str) and _fits({"attempt": 1, **entry}, NOTES.get(kind, {}) | ATTEMPT)
-
-
-ATTEMPT = {"attempt": int}
+    kinds = {"attempt": int} | NOTES.get(kind, {}) if isinstance(kind, str) else None
+    return kinds is not None and _fits({"attempt": 1, **entry}, kinds)
 
 
 def _fits(value: Any, kind: Any) -> bool:

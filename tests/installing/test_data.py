@@ -97,7 +97,7 @@ def test_what_an_archive_lists_has_limits(tmp_path, here, capsys, is_list):
     entry = {"sha256": "0" * 64, "bytes": (256 << 20) + 1}
     listed = json.dumps({"launchwise": "1", "files": {} if is_list else {SWEEP: entry}})
     with zipfile.ZipFile(tmp_path / "bad.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(MANIFEST, listed + " " * (5_000_000 * is_list))
+        packed.writestr(MANIFEST, listed[:-1] + " " * (5_000_000 * is_list) + "}")
     said = f"holds no {MANIFEST}" if is_list else f"{MANIFEST}: files.{SWEEP}.bytes: must be less "
     assert said in line_of(capsys, "data", str(tmp_path / "bad.zip"))
 
