@@ -4,58 +4,15 @@ import json
 
 import pytest
 import triton_examples
+from samples import ROOT
 from triton_examples import KERNEL, TUNED, scaled_answers
 
+from launchwise.base.typed import read_yaml
 from launchwise.importing.reading import read_sweeps
 
 pytestmark = pytest.mark.triton
 
-LAUNCHED = """
-import sys
-import numpy as np
-from launchwise_triton import autotuned
-import triton
-from launchwise.cpu.other_functions import Tensor
-from plain import scaled
-
-decorated = autotuned("out/scaled_sizes.json", device="Made-up Big 80GB")(scaled)
-x = np.arange(16 * 1000, dtype=np.float32).reshape(16, 1000)
-y = np.zeros_like(x)
-one, other = (Tensor(each.ctypes.data, "fp32") for each in (y, x))
-blocks = []
-
-def grid(meta):
-    blocks.append(int(meta["BLOCK"]))
-    return (int(meta["rows"]), triton.cdiv(int(meta["n"]), int(meta["BLOCK"])))
-
-decorated[grid](one, other, 16, 1000, 2.0)
-assert blocks == [128], blocks
-assert (y == 2 * x).all()
-"""
-
-HERE = """
-import json, sys
-from types import SimpleNamespace
-from triton.backends.compiler import GPUTarget
-from triton.runtime.driver import driver
-from tuned import scaled
-
-# A machine without a GPU has no driver: the target is what the autotuner asks of it.
-driver.set_active(SimpleNamespace(get_current_target=lambda: GPUTarget("cuda", 90, 32)))
-"""
-WARMED = """
-import launchwise
-print(launchwise.warm_autotune_cache(scaled, sys.argv[1], device="Made-up Big 80GB"))
-"""
-FOUND = """
-timed, launched = [], []
-scaled._do_bench = lambda call, quantiles: timed.append(1) or [1.0, 1.0, 1.0]
-scaled.fn.run = lambda *args, **given: launched.append((given.get("BLOCK"), given["num_warps"]))
-for rows, n, dtype in ((16, 1000, "float32"), (16, 1000, "float16"), (500, 1000, "float32")):
-    tensor = SimpleNamespace(dtype=f"torch.{dtype}")
-    scaled.run(tensor, tensor, rows, n, 2.0, grid=(1,), warmup=False)
-print(json.dumps([launched, timed]))
-"""
+LAUNCHED, HERE, WARMED, FOUND = read_yaml(ROOT / "tests/exporting/data/triton.yaml").values()
 
 
 def ran(program, folder, *arguments, **variables):

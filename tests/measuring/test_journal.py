@@ -12,8 +12,10 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.measuring.journal import Journal, counted_rows, read_journal, read_notes
 
 KEYS = ["gpu", "n"]
@@ -305,23 +307,10 @@ def sealed(text):
     return f'{text[:-1]},"crc32":{zlib.crc32(text.encode())}}}\n'
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"note":"withdrawn"}',
-        '{"note":"withdrawn","names":[1]}',
-        '{"note":["withdrawn"]}',
-        '{"note":"seconds","total":1,"spent":{"write":"x"}}',
-        '{"note":"visit","problem":{},"configurations":[],"found":[],"card":"c","rounds":[{}]}',
-        '{"note":"control","problem":{},"card":"c","time_ms":1,"ratio":true,"rows":[]}',
-        '{"gpu":"h200.\\u00e9","n":1,"attempt":"2"}',
-        '{"gpu":"h200.\\u00e9","n":[1]}',
-        '{"gpu":{},"n":1}',
-        '{"n":4}',
-        '{"fingerprint":"f"}',
-        "[" * 200_000 + "]",
-    ],
-)
+LINES = read_yaml(ROOT / "tests/measuring/data/journal.yaml")
+
+
+@pytest.mark.parametrize("line", [*LINES, "[" * 200_000 + "]"])
 def test_lines_that_no_journal_writes_cost_themselves_alone(tmp_path, line):
     for n in (1, 2):
         fill(tmp_path / str(n), [row(n)])

@@ -9,7 +9,9 @@ import sys
 import time
 
 import pytest
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.measuring.cards import NoNvml
 from launchwise.measuring.telemetry import REASONS, THROTTLED, Telemetry, nvml_source
 
@@ -38,21 +40,7 @@ def test_a_card_that_is_not_there_is_no_telemetry_and_no_error():
     assert set(found.values()) == {None}
 
 
-READER = """
-import dataclasses, json, sys, time
-from launchwise.measuring.cards import NoNvml
-from launchwise.measuring.telemetry import nvml_source
-source = nvml_source(sys.argv[1])
-assert "pynvml" not in sys.modules
-before = time.monotonic()
-try:
-    sample = dataclasses.asdict(source())
-except NoNvml as error:
-    sample = {"error": str(error)}
-else:
-    assert before <= sample.pop("at") <= time.monotonic()
-print(json.dumps(sample))
-"""
+(READER,) = read_yaml(ROOT / "tests/measuring/data/nvml.yaml").values()
 
 
 @pytest.fixture(scope="module")
