@@ -11,7 +11,7 @@ from functools import cached_property
 from launchwise.base.storage import digest
 from launchwise.cpu.other_code import other_code
 from launchwise.cuda_text.declarations import items
-from launchwise.cuda_text.syntax import declarators, parse
+from launchwise.cuda_text.syntax import declarators, parse, text_of
 from launchwise.workloads.builds import Build, split_kernel
 
 REFUSED = {
@@ -225,7 +225,7 @@ class Source:
         raise Refused(f"{self.place(position)}: __shared__ begins no declaration")
 
     def _shared(self, match: re.Match[str], declaration: str, end: Place) -> str:
-        """A declaration of shared memory, as one of static memory that is poisoned."""
+        """A declaration of shared memory, as one of static memory: poisoned, between fences."""
         before, place = match["before"], self.place(match.end())
         plain = re.sub(r"(?m)^#.*$", " ", declaration)
         if re.search(r"\bextern\b", before + declaration):
@@ -239,25 +239,27 @@ class Source:
                 f"reinterpret_cast<{kind} (*){rest}>(launchwise_cpu::dynamic_shared);"
                 f'\n# {end.line} "{end.file}"\n'
             )
-        calls = []
-        nodes = parse(f"{re.sub(_ALIGNED, ' ', plain)};").children
-        names = [one.name for one in declarators(nodes[0])] if nodes else []
-        if not names or not all(names):
+        bare = " ".join(re.sub(_ALIGNED, " ", plain).split())
+        nodes = parse(f"{bare};").children
+        names = [one.node for one in declarators(nodes[0]) if one.node] if nodes else []
+        if not names or len(names) != len(declarators(nodes[0])):
             raise Refused(f"{place}: this form of a __shared__ declaration is not known")
-        for name in names:
+        text, lines = bare.encode(), list[str]()
+        for node in reversed(names):
             self._arrays += 1
-            calls.append(
-                f" static const bool launchwise_shared_{self._arrays} = "
-                f"launchwise_cpu::add_shared((void *)&{name}, sizeof({name}));"
-            )
-        kept = re.sub(r"\bstatic\b", " ", before)
-        aligned = re.sub(
-            rf"\balignas{_SPACE}*\(([^()]*)\)",
-            r"__attribute__((aligned(\1)))",
-            kept + " static " + declaration,
-            flags=re.MULTILINE,
-        )
-        return f"{aligned};{''.join(calls)}"
+            name, kind = text_of(node), f"launchwise_type_{self._arrays}"
+            text = text[: node.start_byte] + kind.encode() + text[node.end_byte :]
+            fenced, added = (f"launchwise_{each}_{self._arrays}" for each in ("fenced", "added"))
+            lines += [
+                *re.findall(_ALIGNED, before + plain, re.MULTILINE),
+                f"static launchwise_cpu::Fenced<{kind}> {fenced};",
+                f"static {kind} &{name} = {fenced}.array;",
+                f"static const bool {added} = "
+                f'launchwise_cpu::add_shared("{name}", (void *)&{name}, sizeof({name}));',
+            ]
+        held = " volatile" if "volatile" in before else ""
+        types = f"typedef{held} {text.decode()};"
+        return f' {types} {" ".join(lines)}\n# {end.line} "{end.file}"\n'
 
 
 def unquoted(name: str) -> str:

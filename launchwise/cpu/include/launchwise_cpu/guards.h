@@ -49,11 +49,11 @@ static inline void release_signals() {
     sigaltstack(&stack_before, nullptr);
 }
 
-constexpr unsigned char FENCE = 0xA5;
 alignas(128) unsigned char dynamic_shared[MOST_SHARED + FENCE_BYTES];
 
 struct SharedArray {
-    void *at;
+    const char *name;
+    unsigned char *at;
     size_t bytes;
 };
 
@@ -63,9 +63,23 @@ static std::vector<SharedArray> &shared_arrays() {
     return arrays;
 }
 
-bool add_shared(void *at, size_t bytes) {
-    shared_arrays().push_back({at, bytes});
+// Where poison is NaN, fences hold another NaN of each floating-point type, and large integers;
+// else large numbers: a maximum of NaN and a number is the number.
+static unsigned char fence[FENCE_BYTES + 1];
+
+static const unsigned char *fence_at(const unsigned char *at) {
+    return fence + reinterpret_cast<uintptr_t>(at) % 2;
+}
+
+static void raise_fence(const SharedArray &array) {
+    for (unsigned char *at : {array.at - FENCE_BYTES, array.at + array.bytes})
+        std::memcpy(at, fence_at(at), FENCE_BYTES);
+}
+
+bool add_shared(const char *name, void *at, size_t bytes) {
+    shared_arrays().push_back({name, static_cast<unsigned char *>(at), bytes});
     std::memset(at, request ? request->poison : 0xFF, bytes);
+    if (request) raise_fence(shared_arrays().back());
     return true;
 }
 
@@ -74,16 +88,24 @@ static void poison_shared() {
     for (const SharedArray &array : shared_arrays()) std::memset(array.at, request->poison, array.bytes);
 }
 
-static void raise_fence() {
-    std::memset(dynamic_shared + request->shared_bytes, FENCE, FENCE_BYTES);
+static void raise_fences() {
+    for (unsigned i = 0; i <= FENCE_BYTES; ++i)
+        fence[i] = i % 2 ? request->poison & 0x7F : request->poison ^ 1;
+    unsigned char *end = dynamic_shared + request->shared_bytes;
+    std::memcpy(end, fence_at(end), FENCE_BYTES);
+    for (const SharedArray &array : shared_arrays()) raise_fence(array);
 }
 
-static void check_fence() {
-    const unsigned char *fence = dynamic_shared + request->shared_bytes;
-    for (unsigned i = 0; i < FENCE_BYTES; ++i)
-        if (fence[i] != FENCE)
-            fail("writes beyond the %u bytes of dynamic shared memory of its launch",
-                 request->shared_bytes);
+static void check_fences() {
+    const unsigned char *end = dynamic_shared + request->shared_bytes;
+    if (std::memcmp(end, fence_at(end), FENCE_BYTES))
+        fail("writes beyond the %u bytes of dynamic shared memory of its launch",
+             request->shared_bytes);
+    for (const SharedArray &array : shared_arrays())
+        for (const unsigned char *at : {array.at - FENCE_BYTES, array.at + array.bytes})
+            if (std::memcmp(at, fence_at(at), FENCE_BYTES))
+                fail("writes beyond the %s of the shared array %s", at < array.at ? "start" : "end",
+                     array.name);
 }
 
 }  // namespace launchwise_cpu

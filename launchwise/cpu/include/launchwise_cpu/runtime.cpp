@@ -347,14 +347,14 @@ static void run_blocks(WholeBlock &&whole_block) {
         step = (blocks * 618 / 1000) | 1;
         while (std::gcd(step, blocks) != 1) ++step;
     }
-    raise_fence();
+    raise_fences();
     for (uint64_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
         blockIdx = {static_cast<unsigned>(at % gridDim.x),
                     static_cast<unsigned>(at / gridDim.x % gridDim.y),
                     static_cast<unsigned>(at / gridDim.x / gridDim.y)};
         poison_shared();
         whole_block();
-        check_fence();
+        check_fences();
     }
 }
 
