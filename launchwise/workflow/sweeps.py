@@ -78,13 +78,25 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
     for alike in _alike(spec, problems(spec, known), parts):
         # The configurations of some stand for those of all: counting takes time.
         counted = {0, len(alike) // 3, 2 * len(alike) // 3, len(alike) - 1}
-        rows = budget or statistics.mean(
-            len(configurations(spec, alike[place], None, parts[tuple(alike[place].values())]))
+        rows = statistics.mean(
+            _rows(spec, alike[place], parts[tuple(alike[place].values())], budget)
             for place in counted
         )
         total += rows * len(alike)
         moved += rows * sum(float(spec.value(spec.work.bytes, problem)) for problem in alike)
     return Volume(round(total), moved)
+
+
+def _rows(spec: Spec, problem: Problem, parts: Narrowing, budget: int | None) -> int:
+    """Rows of a problem: a budget, or as many as there are configurations."""
+    try:
+        found = len(configurations(spec, problem, None, parts, budget))
+    except UserError:
+        if budget is None:
+            raise
+        # Feasible ones are so rare that listing them takes too long.
+        found = budget
+    return min(found, budget or found)
 
 
 def _alike(

@@ -126,6 +126,7 @@ def configurations(
     problem: Mapping[str, Any],
     gpu: Mapping[str, Any] | None = None,
     parts: Narrowing | None = None,
+    most: int | None = None,
 ) -> list[Configuration]:
     """Every configuration that the constraints allow for ``problem``, the baseline first.
 
@@ -133,6 +134,7 @@ def configurations(
         may have.
     ``parts``: parts of the space that are listed, beside the baseline; all of it when left out or
         empty.
+    ``most``: the first ones beside the baseline; all of them when left out.
     Raises UserError when there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS`
     are needed.
     """
@@ -148,11 +150,11 @@ def configurations(
         for configuration in growth.every(variant, steps)
         if configuration != first and feasible(each, problem, configuration, facts)
     )
-    rest = list(itertools.islice(listed, MOST_LISTED))
+    rest = list(itertools.islice(listed, MOST_LISTED if most is None else most))
     if len(narrowed) > 1:
         # What two parts have in common is listed once.
         rest = list({tuple(each.values()): each for each in rest}.values())
-    if next(listed, None) is not None:
+    if most is None and next(listed, None) is not None:
         message = f"more than {MOST_LISTED:,} configurations of one problem"
         message += ": use random or transfer"
         raise UserError(f"sweeps.{spec.workload}", "strategy", message)

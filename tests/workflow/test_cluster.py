@@ -118,6 +118,7 @@ def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec):
     found = volume(stencil_spec, blocks, None)
     assert found.rows == pytest.approx(rows, rel=0.05)
     assert volume(stencil_spec, blocks, 7).rows == 7 * len(listed)
+    assert volume(stencil_spec, blocks, 10**6) == found
 
 
 def test_a_part_of_a_space_takes_a_part_of_the_time(stencil_spec):
