@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
-from launchwise.workloads.element_types import TYPES, element_type, struct_type
+from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
 
 GIVEN = "data"  # In place of a shape or a value: the function `inputs` of the spec decides it
 
@@ -296,8 +296,9 @@ class Reference(Strict, title="reference"):
     variant: str | None = None
     """a variant whose outputs at neutral tunables are right"""
     tolerance: float | dict[str, float] | None = None
-    """largest allowed error, relative to the largest expected value of an output; a number, or one
-    per type"""
+    """largest allowed error, relative to the largest expected value of an output: a number for
+    floating-point and complex ones, or one per type. Integers and truth values must be equal unless
+    their type is named"""
     compare: str | None = Field(None, pattern=FUNCTION)
     """a comparison of your own instead of the tolerance, `reference.py:same`. It gets `found`
     (whole arrays) and `expected` (what the reference returns), outputs by name, and what else its
@@ -325,7 +326,7 @@ class Reference(Strict, title="reference"):
         """Largest allowed relative error of an output of ``dtype``."""
         if isinstance(self.tolerance, dict) and dtype.name in self.tolerance:
             return self.tolerance[dtype.name]
-        if isinstance(self.tolerance, float | int):
+        if isinstance(self.tolerance, float | int) and is_inexact(dtype):
             return float(self.tolerance)
         return TOLERANCES.get(dtype.name, 0.0)
 

@@ -28,7 +28,6 @@ from launchwise.cli.new.tunables import (
 from launchwise.cli.new.yaml_lines import QUESTION, Line, head, spec_of
 from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
-from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 from launchwise.workloads.templates import is_macro
 
@@ -104,7 +103,7 @@ def spec_text(
         "tunables": (values, "build tunables become macros of the same name"),
         "macros": (macros, "of every build"),
         "arguments": (draft.arguments, "in the order of the kernel's parameters"),
-        "reference": (reference_lines(draft.arguments), ""),
+        "reference": (reference_lines(), ""),
     }
     return spec_of(
         workload,
@@ -221,21 +220,10 @@ def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
 # Reference
 
 
-_TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
-
-
-def reference_lines(arguments: Sequence[Line]) -> list[Line]:
-    """What computes the expected result: a function that a person writes. Its tolerance is the
-    widest of the outputs' types, and left out where a problem parameter chooses them."""
-    kinds: set[str] = set()
-    for one in (line.value["type"] for line in arguments if "role" in line.value):
-        kinds |= {*one.values()} if isinstance(one, dict) else {one}
+def reference_lines() -> list[Line]:
+    """What computes the expected result: a function that a person writes."""
     question = "what is computed? Or `variant: NAME`, or `call:` a function of NumPy or SciPy"
-    lines = [Line("file", "reference.py:expected", question)]
-    if any(kind.startswith("dtype") for kind in kinds):
-        return lines
-    tolerance = max((_TOLERANCE.get(kind, 0) for kind in kinds), default=1e-5)
-    return [*lines, Line("tolerance", tolerance)]
+    return [Line("file", "reference.py:expected", question)]
 
 
 # Variant

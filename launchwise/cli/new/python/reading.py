@@ -94,7 +94,7 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         "tunables": (draft.tunables, "constexprs, and options of Triton's compiler"),
         "macros": (draft.macros, "constexprs that follow from others"),
         "arguments": (draft.arguments, "in the order of the function's parameters"),
-        "reference": (reference_lines(draft.arguments), ""),
+        "reference": (reference_lines(), ""),
     }
     others = [name for name in draft.kernels if name != draft.kernel]
     notes = head(said, others, [f"{file}: {note}" for note in draft.notes])
