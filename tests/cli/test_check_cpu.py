@@ -156,9 +156,15 @@ def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(pair):
     spec = write(pair, constraints=["n >= 2 * rows"])
     cases = Cases(spec, UNKNOWN_GPU)
     cases.add_wide([{"n": 2, "rows": 1, "negate": 0}])
-    wide = next(one.problem for one in cases.runs if one.problem["rows"] != 1)
+    wide = max((one.problem for one in cases.runs), key=lambda each: int(each["rows"]))
     assert int(wide["rows"]) > 64
     assert int(wide["n"]) > 2 * int(wide["rows"])
+
+
+def test_a_size_that_constraints_keep_below_a_block_runs_at_its_border(pair):
+    baseline = {"variant": "both", "SIDE": 64}
+    runs = planned(write(pair, constraints=["rows <= SIDE + 16"], baseline=baseline)).runs
+    assert 48 in [one.problem["rows"] for one in runs if one.configuration["SIDE"] == 32]
 
 
 def test_each_value_of_a_macro_that_is_a_condition_runs(pair, capsys):

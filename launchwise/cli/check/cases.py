@@ -29,13 +29,13 @@ from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 4
-MOST_WIDE = 4
+MOST_WIDE = 4  # Sizes of which a problem has one above a block
+MOST_OF_SIZE = 3  # Such problems of a size that constraints limit by the block
 MOST_OF_MACROS = 8  # Runs for listed values, for sizes above a block, and for conditions in macros
 MOST_SEARCHES = 100  # Searches for sizes of all conditions in macros, of at most 0.1 s each
 MEMORY_BYTES = 1 << 28  # Problems that need more are left out: the CPU runs one thread at a time
 
-WIDE = (1 << 18, 1 << 25)
-"""Work items, and bytes, of the largest problem with a size above the threads of a block."""
+FAR = (1 << 16) - 1  # Largest index of 16 bits
 
 MOST_REACH = 1 << 13  # Most elements of a block that a size is drawn above
 
@@ -61,6 +61,8 @@ class Cases(SmallProblems):
         self.runs: list[Planned] = []
         # In words, what is not run, and why.
         self.left_out: list[tuple[str, str]] = []
+        # Whether constraints let a size of a run be no larger.
+        self._ends_above: dict[tuple[Value, ...], bool] = {}
 
     def plan(
         self, listed: Sequence[Problem] | None = None, given: Sequence[Problem] | None = None
@@ -75,6 +77,7 @@ class Cases(SmallProblems):
             self.add_listed(drawn)
             self.add_macros(drawn)
             self.add_wide(drawn)
+            self.add_far(drawn)
 
     def of(self, problems: Iterable[Problem]) -> list[Planned]:
         """Chosen configurations of problems; what needs too much memory is left out."""
@@ -111,7 +114,8 @@ class Cases(SmallProblems):
             del pairs[0]
             text = " and ".join(f"{name} == {value!r}" for name, value in wanted.items())
             # At the largest size that the baseline runs.
-            near = (self.near({**one, **wanted}, self.corners[:1], text) for one in drawn[2::-1])
+            starts = [*drawn[2:1:-1], *self._starts_of(drawn)]
+            near = (self.near({**one, **wanted}, self.corners[:1], text) for one in starts)
             found = next((one for one in near if one is not None and self.is_small(one)), None)
             if found is not None:
                 # One configuration each: values that builds read cost a compilation.
@@ -171,97 +175,143 @@ class Cases(SmallProblems):
     # Sizes above a block
 
     def add_wide(self, drawn: Sequence[Problem]) -> None:
-        """Runs with one size above the threads of the largest block, so that every warp has work. A
-        missing barrier between warps, or a wrong step of a loop inside a block, shows in no problem
-        whose data a part of one warp covers. A size that no grid reads is above :data:`ELEMENTS`
-        times the threads; one that is a number of blocks needs no more than two."""
-        known, wide = list(drawn), list[list[Planned]]()
-        for name in filter(self._is_length, self.spec.problem):
-            if len(known) == len(drawn) + MOST_WIDE or any(
-                self._is_wide(each, name) for each in known
-            ):
-                continue
-            near = list(self._above_blocks(drawn[:2], name, max(int(each[name]) for each in known)))
-            # A smaller block may fit where the largest needs too much.
-            little = next((each for each in near if not self._too_large(each)), None)
-            if little is not None:
-                known.append(little)
-                chosen = self.chosen(little)
+        """Runs with one size above the threads of a block, so that every warp has work. A missing
+        barrier between warps, or a wrong step of a loop inside a block, shows in no problem whose
+        data a part of one warp covers. A size that no grid reads is above :data:`ELEMENTS` times
+        the threads; one that is a number of blocks needs no more than two. Every configuration has
+        such a size, or the largest that constraints allow; every variant has it with every listed
+        value."""
+        known = distinct(each for problem in drawn for each in self.chosen(problem))
+        wide, starts = list[list[Planned]](), self._starts_of(drawn)
+        for name in [each for each in self.spec.problem if self.is_length(each)][:MOST_WIDE]:
+            ran, found, refused = list(self.runs), list[Problem](), list[Problem]()
+            for one in sorted(known, key=lambda each: -self.reach(drawn[0], each, name)):
+                if len(found) == MOST_OF_SIZE or self._meets(ran, name, one):
+                    continue
+                near = [each for each in self._above_blocks(starts, name, one) if each not in found]
+                little = next((each for each in near if not self.too_large(each)), None)
+                if little is None:
+                    refused += near
+                    continue
+                own = [each for each in self.chosen(little) if not self._meets(ran, name, each)]
                 # Builds that the size itself changes are compiled for one configuration only.
-                few = chosen[:1] if self.read(name, self.spec.macros.values()) else chosen
-                wide.append([Planned(little, each, wide=True) for each in few])
-            elif near:
-                self.left_out.append((assigned(near[0]), self._too_large(near[0])))
+                few = own[:1] if self.read(name, self.spec.macros.values()) else own
+                wide.append([Planned(little, each, wide=True) for each in few or [one]])
+                found.append(little)
+                ran += wide[-1]
+            wide.append(self._with_listed(name, ran))
+            # A smaller block may fit where the largest needs too much.
+            if refused and not found:
+                self.left_out.append((assigned(refused[0]), self.too_large(refused[0])))
         # Each size once before any goes through further configurations: their time has a limit.
         self.runs += [one for rank in itertools.zip_longest(*wide) for one in rank if one]
 
-    def never_above(self, ran: Sequence[Planned]) -> list[str]:
-        """Parameters that may be lengths of loops, and that no run has above a block."""
-        found = []
-        for name in filter(self._is_length, self.spec.problem):
-            most = self._most(name) or math.inf
-            sides = [(self.reach(one.problem, one.configuration, name), one) for one in ran]
-            blocks = [(side, int(one.problem[name])) for side, one in sides if side]
-            if blocks and all(size <= side < most for side, size in blocks):
-                found.append(name)
+    def add_far(self, drawn: Sequence[Problem]) -> None:
+        """A run of each variant with sizes above 16 bits, as many as are little work: an index of
+        type ``short`` shows in no other."""
+        ran = {str(one.configuration["variant"]): one.configuration for one in self.runs[::-1]}
+        for one in ran.values():
+            # More blocks along an axis are much work, or more than a GPU allows.
+            far, texts = drawn[0], [f"({text}) <= {FAR}" for text in self._axes(one)]
+            for name in filter(self.is_length, self.spec.problem):
+                runs, text = [one, *self._expected], f"{name} > {FAR}"
+                near = self.near({**far, name: FAR + RAGGED}, runs, text, *texts)
+                if near is not None and not self.too_large(near):
+                    far = near
+                    texts.append(text)
+            if far != drawn[0]:
+                self.runs.append(Planned(far, one, wide=True))
+
+    def _with_listed(self, name: str, ran: Sequence[Planned]) -> list[Planned]:
+        """Runs of each variant with a size above a block and the listed values that no run there
+        has; all values turn together. What has been compiled for such values comes first."""
+        listed = [each for each in self.spec.listed_columns if self._values(each)[1:]]
+        most = max((len(self._values(each)) for each in listed), default=1)
+        found = list[Planned]()
+        for variant in self.spec.variants:
+            own = [one for one in ran if one.configuration["variant"] == variant]
+            above = [one for one in own if self._is_above(one, name)]
+            for turn in range(1, min(most, MOST_LISTED + 1) if above else 0):
+                least = min(above, key=lambda one: self.size(one.problem))
+                values = {each: self._turned(each, least.problem, turn) for each in listed}
+                if all(any(one.problem[each] == values[each] for one in above) for each in values):
+                    continue
+                compiled = [one for one in own if values.items() <= one.problem.items()]
+                texts = [f"{each} == {value!r}" for each, value in values.items()]
+                for one in distinct(each.configuration for each in [*compiled, least]):
+                    side = min(self.reach(least.problem, one, name), int(least.problem[name]) - 1)
+                    runs = [one, *self._expected]
+                    near = self.near({**least.problem, **values}, runs, f"{name} > {side}", *texts)
+                    if near is not None and not self.too_large(near):
+                        found.append(Planned(near, one, wide=True))
+                        break
         return found
 
-    def _most(self, name: str) -> int | None:
-        """The largest value of a parameter of integers, if it has one."""
-        parameter = self.spec.problem[name]
-        return max(map(int, parameter.values)) if parameter.values else parameter.maximum
+    def _turned(self, name: str, problem: Problem, turn: int) -> Value:
+        values = self._values(name)
+        return values[(values.index(problem[name]) + turn) % len(values)]
 
-    def _is_length(self, name: str) -> bool:
-        """Whether a parameter may be the length of a loop: no constant, nor only a count of
-        launches, nor only a number of blocks."""
-        parameter, variants = self.spec.problem[name], list(self.spec.variants.values())
-        repeated = [part for one in variants for part in (one, *one.kernels)]
-        counts = [text for part in repeated for text in part.repeat.values()]
-        shapes = [text for one in self.spec.arguments.values() for text in one.sizes]
-        axes = self.read(name, self.axes())
-        return (
-            parameter.type == "integer"
-            and (parameter.minimum is None or parameter.minimum != parameter.maximum)
-            and (not self.read(name, counts) or bool(self.read(name, shapes)))
-            and (not axes or {*axes} != {name})
-        )
+    def never_above(self, ran: Sequence[Planned]) -> list[str]:
+        """Parameters that may be lengths of loops, and that no run has above a block: none at all,
+        none of a variant, or none with a listed value that runs have."""
+        found = []
+        for name in filter(self.is_length, self.spec.problem):
+            groups: dict[str, list[Planned]] = {}
+            for one in ran:
+                listed = [each for each in self.spec.listed_columns if each != name]
+                words = ["", f" in {one.configuration['variant']}"]
+                words += [f" with {each}={one.problem[each]}" for each in listed]
+                for each in words if self.reach(one.problem, one.configuration, name) else ():
+                    groups.setdefault(each, []).append(one)
+            for said, runs in groups.items():
+                if not any(self._is_above(one, name) for one in runs):
+                    found.append(f"{name} above a block{said}")
+                    if not said:
+                        break
+        return found
 
-    def _above_blocks(self, small: Sequence[Problem], name: str, most: int) -> Iterator[Problem]:
-        """Problems with a size above ``most``, and above the largest block that runs, then above
-        smaller ones."""
-        largest = self._most(name)
-        sides = {self.reach(small[0], one, name) for one in self.corners}
-        for least in sorted((one for one in sides if 1 < one <= MOST_REACH), reverse=True):
-            text = f"{name} > {max(most, least if largest is None else min(least, largest - 1))}"
-            for each in reversed(small):
-                runs = self.corners[:1]
-                near = self.near({**each, name: least + RAGGED}, runs, text)
-                if near is None:
-                    continue
-                # A size that constraints have moved lies at their border: `n >= 2 * rows`.
-                moved = [one for one in self.free if one != name and near[one] != each[one]]
-                apart = [f"{one} > {near[one]}" for one in moved]
-                near = self.near(near, runs, text, *apart) or near
-                # A largest value below, such as that of an exponent, need not be told.
-                told = not self._too_large(near) or int(near[name]) > least
-                if told and self._largest(near, name) >= least:
-                    yield near
+    def _meets(self, ran: Iterable[Planned], name: str, one: Configuration) -> bool:
+        return any(run.configuration == one and self._is_above(run, name) for run in ran)
 
-    def _is_wide(self, problem: Problem, name: str) -> bool:
-        is_above = 0 < self._largest(problem, name) < int(problem[name])
-        return is_above and not self._too_large(problem)
+    def _is_above(self, run: Planned, name: str) -> bool:
+        """Whether a size is above a block, or no constraint lets it be larger."""
+        size, side = int(run.problem[name]), self.reach(run.problem, run.configuration, name)
+        if 0 < side < size or side == 0 or size == self.most_of(name):
+            return side > 0
+        key = name, *run.problem.values(), *run.configuration.values()
+        if key not in self._ends_above:
+            near = self.near(run.problem, [run.configuration], f"{name} > {size}")
+            self._ends_above[key] = near is None
+        return self._ends_above[key]
 
-    def _largest(self, problem: Problem, name: str) -> int:
-        """Elements of the largest block that runs for a problem; 0 for none."""
-        return max((self.reach(problem, one, name) for one in self.chosen(problem)), default=0)
+    def _starts_of(self, drawn: Sequence[Problem]) -> list[Problem]:
+        """The odd problem, one of a few elements along each axis, and the smallest."""
+        few = {name: int(drawn[0][name]) + place for place, name in enumerate(self.free, 1)}
+        near = self.near({**drawn[:2][-1], **few}, [self.corners[0], *self._expected])
+        return [*drawn[1:2], *([] if near is None else [near]), drawn[0]]
 
-    def _too_large(self, problem: Problem) -> str:
-        items, needed = self.size(problem)
-        if items > WIDE[0]:
-            return f"{items:.0f} {self.spec.work.item} are too much work for the CPU device"
-        if needed > WIDE[1]:
-            return f"needs {needed / 1e6:.0f} MB, too much for the CPU device"
-        return ""
+    def _above_blocks(
+        self, starts: Iterable[Problem], name: str, one: Configuration
+    ) -> Iterator[Problem]:
+        """Problems near some with a size above a configuration's block, or the largest below it."""
+        for start in starts:
+            side, runs = self.reach(start, one, name), [one, *self._expected]
+            if not 1 < side <= MOST_REACH:
+                continue
+            most = self.most_of(name) or math.inf
+            wanted, text = {**start, name: side + RAGGED}, f"{name} > {min(side, most - 1)}"
+            near = self.near(wanted, runs, text)
+            if near is None:
+                near, text = self.near(wanted, runs), ""
+            if near is None:
+                continue
+            # A size that constraints have moved lies at their border: `n >= 2 * rows`.
+            moved = [each for each in self.free if each != name and near[each] != start[each]]
+            apart = [f"{each} > {near[each]}" for each in moved]
+            near = self.near(near, runs, text, *apart) or near
+            # A largest value below, such as that of an exponent, need not be told.
+            if int(near[name]) > side or not self.too_large(near):
+                yield near
 
 
 def _conditions_of_macros(spec: Spec) -> list[str]:

@@ -23,6 +23,7 @@ from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.rows import complaint
+from launchwise.workloads.declared.declared_session import NothingToVerify
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
 from launchwise.workloads.output_check import NEVER_WRITTEN
@@ -73,7 +74,8 @@ UNINITIALISED = "; written, from memory that nothing wrote before: shared, local
 LEFT_ALONE = "; what a kernel leaves alone on purpose, such as a halo, needs role: inout"
 
 RACE = (
-    "; right in another order of threads: is a barrier or __syncwarp() missing, or a local unset?"
+    "; right in another order of threads: is a barrier or __syncwarp() missing, a local unset, "
+    "or an index beyond shared memory?"
 )
 
 
@@ -124,7 +126,8 @@ def outcome(
     seed: int,
 ) -> dict[str, Any]:
     """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why. With the
-    largest error and what is allowed, where its results were checked."""
+    largest error and what is allowed, where its results were checked; with the error that is
+    meant where no other run is any better (``alone``)."""
     error, tolerance = 0.0, 0.0
     wrong, right = list[str](), 0
     try:
@@ -153,6 +156,9 @@ def outcome(
         said = str(failure)
         said += hint(said, spec, problem, configuration)
         return {"status": "failed", "reason": said}
+    except NothingToVerify as failure:
+        told = [failure.where, failure.key, failure.message]
+        return {"status": "left out", "reason": f"its reference {failure.message}", "alone": told}
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}

@@ -23,6 +23,9 @@ MOST_CONFIGURATIONS = 4  # Of each variant: the first, the last and some between
 SMALL = (1 << 16, 1 << 23)
 """Work items, and bytes, of the largest problem that is drawn for its number of blocks."""
 
+WIDE = (1 << 18, 1 << 25)
+"""Work items, and bytes, of the largest problem with a size above the threads of a block."""
+
 ODD = 13
 """Added to the smallest size, twice to the second parameter's and so on: blocks at the end of an
 array are then not full, and a width is no height."""
@@ -247,6 +250,34 @@ class SmallProblems:
             return elements * max(map(math.prod, sides))
         except ValueError:
             return 0
+
+    def most_of(self, name: str) -> int | None:
+        """The largest value of a parameter of integers, if it has one."""
+        parameter = self.spec.problem[name]
+        return max(map(int, parameter.values)) if parameter.values else parameter.maximum
+
+    def is_length(self, name: str) -> bool:
+        """Whether a parameter may be the length of a loop: no constant, nor only a count of
+        launches, nor only a number of blocks."""
+        parameter, variants = self.spec.problem[name], list(self.spec.variants.values())
+        repeated = [part for one in variants for part in (one, *one.kernels)]
+        counts = [text for part in repeated for text in part.repeat.values()]
+        shapes = [text for one in self.spec.arguments.values() for text in one.sizes]
+        axes = self.read(name, self.axes())
+        return (
+            parameter.type == "integer"
+            and (parameter.minimum is None or parameter.minimum != parameter.maximum)
+            and (not self.read(name, counts) or bool(self.read(name, shapes)))
+            and (not axes or {*axes} != {name})
+        )
+
+    def too_large(self, problem: Problem) -> str:
+        items, needed = self.size(problem)
+        if items > WIDE[0]:
+            return f"{items:.0f} {self.spec.work.item} are too much work for the CPU device"
+        if needed > WIDE[1]:
+            return f"needs {needed / 1e6:.0f} MB, too much for the CPU device"
+        return ""
 
 
 def _evenly(listed: list[Configuration]) -> list[Configuration]:

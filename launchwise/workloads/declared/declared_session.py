@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import Misfit, UserError
-from launchwise.base.names import SPEC_FILE
+from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.comparison import Untouched, Zone, guarded
@@ -40,6 +40,10 @@ from launchwise.workloads.output_check import (
     wrong_element,
 )
 from launchwise.workloads.workload import Finding, Session, Workload
+
+
+class NothingToVerify(UserError):
+    """At this problem the reference leaves everything as it was."""
 
 
 class DeclaredSession(Session):
@@ -316,7 +320,8 @@ class DeclaredSession(Session):
         if checks and only_inout and unchanged(self._wanted, self.content.arrays):
             listed = ", ".join(checks)
             message = f"leaves {listed} as it was: a kernel that does nothing would be right"
-            raise self._mistake("reference", message)
+            where = f"reference at {assigned(self.problem)}"
+            raise NothingToVerify(self.workload.folder / SPEC_FILE, where, message)
         assert spec.reference is not None
         return checks
 
