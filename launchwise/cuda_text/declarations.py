@@ -138,10 +138,13 @@ class Item:
         return bool(self.template)
 
     @property
+    def specialises(self) -> bool:
+        return self.node.type == "template_declaration" and not self.template
+
+    @property
     def instantiates(self) -> bool:
         """Whether it instantiates or specialises a template."""
-        special = self.node.type == "template_declaration" and not self.template
-        return special or self.inner.type == "template_instantiation"
+        return self.specialises or self.inner.type == "template_instantiation"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -78,6 +78,12 @@ class HostCode:
                 found.append((item.node, _listed(child(own.node, "arguments"))))
         return sorted(found, key=lambda each: each[0].start_byte)
 
+    def specialised(self, kernel: str, place: int) -> list[str]:
+        """What explicit specialisations of a kernel (``template <>``) give a parameter."""
+        own = [item.declarator for item in self._items if item.specialises]
+        given = [_listed(child(one.node, "arguments")) for one in own if one.name == kernel]
+        return [each[place] for each in given if place < len(each)]
+
     def template_values(self, kernel: str, place: int) -> list[str]:
         """Texts that the host gives a parameter of a kernel's template, each once. Also through a
         function of its own that is a template: ``launch<64>(...)``."""

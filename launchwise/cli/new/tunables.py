@@ -124,7 +124,8 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
     given = source.host.template_arguments(kernel.name)
     for place, one in enumerate(kernel.template):
         text = given[0][place] if given and place < len(given[0]) else one.default
-        values = map(_integer, source.host.template_values(kernel.name, place))
+        named = source.host.template_values, source.host.specialised
+        values = map(_integer, (text for each in named for text in each(kernel.name, place)))
         launched = tuple(dict.fromkeys(number for number in values if number is not None))
         default = _integer(text)
         if one.kind != "type":

@@ -158,16 +158,16 @@ def _problem(draft: _Draft) -> list[Line]:
 
 
 def _types(source: Source, kernel: Kernel) -> list[Line]:
-    """Problem parameters that choose the types of a template, those of the file first."""
-    given = source.host.template_arguments(kernel.name)
+    """Problem parameters that choose the types of a template: those that the host code gives it, or
+    usual ones, and those with a specialisation."""
     lines = []
     for place, one in enumerate(kernel.template):
         if one.name in kernel.types:
-            found = [source.names.spec_type(each[place]) for each in given if place < len(each)]
-            own = [kind for kind, width in found if kind and width == 1]
             usual = ["int32", "int64"] if one.name in kernel.integers else ["float32", "float64"]
-            usual = [] if own and not any("float" in kind for kind in own) else usual
-            value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
+            named = source.host.template_values, source.host.specialised
+            given = (map(source.names.spec_type, each(kernel.name, place)) for each in named)
+            own, special = ([kind for kind, width in each if kind and width == 1] for each in given)
+            value = {"type": "category", "values": list(dict.fromkeys([*(own or usual), *special]))}
             lines.append(Line(kernel.types[one.name], value, f"types of {one.name}"))
     return lines
 
