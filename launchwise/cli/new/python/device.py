@@ -116,8 +116,6 @@ class Trace:
                 self.texts.setdefault(name, {}).update(dict.fromkeys(texts))
         if _axes(left) or any(one._sign == "arange" for one in left._walk()):
             self.counted |= right._names()
-        elif all(one._sign != "load" for one in left._walk()):
-            self.bounding |= left._names()
 
     def count(self, *values: Value) -> None:
         """Ends of loops, and what is divided for them."""
@@ -223,12 +221,10 @@ class Trace:
         units: dict[str, None] = {}
         for pointer in pointers:
             products = [one for one in pointer._walk(_LINEAR) if one._sign == "*"]
-            inner = {id(each) for one in products for part in one._parts for each in part._walk()}
             for product in products:
                 for index, factor in (product._parts, product._parts[::-1]):
-                    name, is_inner = factor._name, id(product) in inner
-                    is_size = name in compared - self._blocks if is_inner else name not in fixed
-                    if factor._sign == "parameter" and is_size:
+                    name = factor._name
+                    if factor._sign == "parameter" and name not in fixed:
                         strides[name] = strides.get(name) or self._size_of(index)
             for one in pointer._walk(_LINEAR - {"*"}):
                 if one._sign not in _LINEAR | {"parameter"}:

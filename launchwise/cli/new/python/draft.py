@@ -45,15 +45,14 @@ class Decisions:
 
     def __init__(self, kernel: Kernel, trace: Trace, host: Host, taken: Collection[str]) -> None:
         self.kernel, self.trace, self.host, self.taken = kernel, trace, host, taken
-        # Name to values, the first choice, and a question.
-        self.tunables: dict[str, tuple[list[Any], Any, str]] = {}
-        self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
+        self.tunables: dict[str, Line] = {}
+        self.starts: dict[str, Any] = {}  # Tunables to their first choice.
+        self.macros: dict[str, Line] = {}
         # What a person must do, with lines.
         self.notes = [f"line {line}: {note}" for note, line in trace.notes.items()]
         self.notes += [*host.notes, *kernel.notes]
         self.values: dict[str, str] = {}  # Arguments to expressions.
-        self.heads: set[str] = set()  # Problem parameters that have builds of their own,
-        self.choices: dict[str, list[str]] = {}  # and those that are texts.
+        self.choices: dict[str, list[str]] = {}  # Problem parameters that are texts.
         self.arguments = [
             self._array(name) if name in self.roles else self._number(name) for name in kernel.given
         ]
@@ -74,20 +73,8 @@ class Decisions:
         if whole := [f"{size} % {block} == 0" for size, block in pairs]:
             said = "what the grid leaves out, no block computes"
             variant.append(Line("constraints", whole, said))
-        return facts.Draft(
-            kernel=name,
-            kernels=[],
-            problem=self._problem(),
-            tunables=[
-                Line(name, {"kind": "build", "values": values}, question)
-                for name, (values, _, question) in self.tunables.items()
-            ],
-            macros=[Line(name, text, asked) for name, (text, asked) in self.macros.items()],
-            arguments=self.arguments,
-            variant=variant,
-            starts={name: start for name, (_, start, _) in self.tunables.items()},
-            notes=self.notes,
-        )
+        parts = (self._problem(), [*self.tunables.values()], [*self.macros.values()])
+        return facts.Draft(name, *parts, self.arguments, variant, self.starts, self.notes)
 
     # Arguments
 
@@ -111,8 +98,8 @@ class Decisions:
         return found
 
     def _array(self, name: str) -> Line:
-        use, given = self.trace.uses.get(name, Use()), self.host.of(name)
-        role, low = self.roles[name], name.lower().removesuffix("_ptr")
+        use, given, role = self.trace.uses.get(name, Use()), self.host.of(name), self.roles[name]
+        low = name.lower().removesuffix("_ptr")
         questions = [given.question]
         kind = use.stored_as.replace("int1", "bool") or given.kind
         if not kind:
@@ -137,19 +124,18 @@ class Decisions:
         return Line(name, value, "; ".join(filter(None, questions)))
 
     def _number(self, name: str) -> Line:
-        given, low = self.host.of(name), name.lower()
+        given = self.host.of(name)
+        real = isinstance(given.literal, float) or bool(_REAL.search(name.lower()))
+        kind = "float32" if real else "int32"
         is_said = name in self.sizes or given.literal is not None or not given.is_own
-        text = given.text if is_said else None
-        question = f"value: {given.problem}" if given.problem else ""
+        text, question = given.text, f"value: {given.problem}" if given.problem else ""
         if given.guessed:
             question = f"stride: the file does not say all sizes of {given.guessed}"
-        real = isinstance(given.literal, float) or bool(_REAL.search(low))
-        if text is None:
+        if text is None or not is_said:
             text, question = "0.5" if real else "1", question or "value"
-        kind = "float32" if real else "int32"
-        if not real and isinstance(value := _plain(text), int):
+        if isinstance(value := _plain(text), int):
             bits = (value if value >= 0 else ~value).bit_length()
-            kind = "int64" if bits > 31 else kind
+            kind = "int64" if bits > 31 and not real else kind
             if bits > 63:
                 text, question = "1", f"value: {text:.40} fits no integer of 64 bits"
         self.values[name] = text
@@ -158,15 +144,22 @@ class Decisions:
     # Constexprs
 
     def _constexpr(self, name: str) -> None:
-        axes, given = self.kernel.axes, self.host.of(name)
-        if name in axes:
-            self.tunables[name] = (axes[name], self.kernel.configs[0][name], "")
+        given = self.host.of(name)
+        if name in self.kernel.axes:
+            self._configured(name)
         elif given.is_macro and not given.is_choice and given.text is not None:
             self._macro(name, given.text, given.question)
         elif _TUNED.search(name) and isinstance(self._literal(name), int | None):
             self._tuned(name)
         else:
             self._fixed(name)
+
+    def _tunable(self, name: str, values: list[Any], start: Any, question: str = "") -> None:
+        self.tunables[name] = Line(name, {"kind": "build", "values": values}, question)
+        self.starts[name] = start
+
+    def _configured(self, name: str) -> None:
+        self._tunable(name, self.kernel.axes[name], self.kernel.configs[0][name])
 
     def _literal(self, name: str) -> Any:
         """What the launch gives for a constexpr, else what the function has for it."""
@@ -183,29 +176,24 @@ class Decisions:
             question = "a block holds all of it; or a tunable, where the function loops"
             self._macro(name, f"next_power_of_2({held[0]})", question)
         else:
-            values, start = _first_values(name, literal, self.trace)
             question = "the SMs of your card" if name.lower() == "num_sms" else "values"
-            self.tunables[name] = (values, start, question)
+            self._tunable(name, *_first_values(name, literal, self.trace), question)
 
     def _fixed(self, name: str) -> None:
         literal, text, low = self._literal(name), self._text(name), name.lower()
         has_default, is_size = name in self.kernel.defaults, name in self.trace.counted
         is_said = is_size or not self.host.of(name).is_choice
         if text is not None and names_in(text) - {name} and is_said:
-            self.heads |= {text} if text.isidentifier() else set()
-            self._macro(name, text, "")
+            self._macro(name, text)
         elif literal is not None:
             if name in self.host.given or not has_default:
                 shown = int(literal) if isinstance(literal, bool) else literal
                 self._macro(name, repr(shown), f"or {_CHANGES}")
         elif texts := self.trace.texts.get(name):
-            choice = f"{low}_choice"
-            self.choices[choice] = [*texts, *([] if len(texts) > 1 else ["other"])]
-            self._macro(name, choice, "")
+            self.choices[f"{low}_choice"] = [*texts, *([] if len(texts) > 1 else ["other"])]
+            self._macro(name, f"{low}_choice")
         elif is_size:
-            size = f"{low}_size" if low in self.taken else low
-            self.heads.add(size)
-            self._macro(name, size, "")
+            self._macro(name, f"{low}_size" if low in self.taken else low)
         elif not has_default:
             start = "0.0" if _REAL.search(low) else "0"
             self._macro(name, start, f"a number, or {_CHANGES}")
@@ -220,36 +208,37 @@ class Decisions:
             self.notes.append(f"{problem}: write it under macros, or as a tunable")
         return given.text
 
-    def _macro(self, name: str, text: str, question: str) -> None:
+    def _macro(self, name: str, text: str, question: str = "") -> None:
         if not question and (guessed := self.host.of(name).guessed):
             question = f"the file does not say all sizes of {guessed}"
-        self.macros[name] = (self._over_sizes(text, name), question)
+        self.macros[name] = Line(name, self._over_sizes(text, name), question)
 
     def _over_sizes(self, text: str, name: str = "") -> str:
         """An expression over arguments and constexprs, as one over the problem and tunables."""
-        known = {**self.values, **{one: given for one, (given, _) in self.macros.items()}}
+        known = {**self.values, **{one: line.value for one, line in self.macros.items()}}
         known = {one: f"({given})" for one, given in known.items() if one not in (name, given)}
         return substituted(text, known)
 
-    def _option(self, option: str) -> None:
-        axes, literal = self.kernel.axes, self.host.of(option).literal
-        if option in axes:
-            self.tunables[option] = (axes[option], self.kernel.configs[0][option], "")
+    def _option(self, name: str) -> None:
+        """An option of the compiler, which is none of the function's constexprs."""
+        literal = self.host.of(name).literal
+        if name in self.kernel.axes:
+            self._configured(name)
             return
-        if option == "num_ctas" and literal == 1:
-            return
-        text = self._text(option) if not literal else None
+        text = self._text(name) if not literal else None
         is_computed = text is not None and bool(names_in(text))
-        is_usual = option == "num_warps" or (option == "num_stages" and self.trace.has_loop)
-        if is_computed or isinstance(literal, int) or (is_usual and not self.kernel.configs):
-            values, start = _first_values(option, None if is_computed else literal, self.trace)
+        is_usual = name == "num_warps" or (name == "num_stages" and self.trace.has_loop)
+        is_given = is_computed or (isinstance(literal, int) and (name, literal) != ("num_ctas", 1))
+        if is_given or (is_usual and not self.kernel.configs):
             taken = f"; the file takes {self._over_sizes(str(text))}" if is_computed else ""
-            self.tunables[option] = (values, start, f"values{taken}")
+            values, start = _first_values(name, None if is_computed else literal, self.trace)
+            self._tunable(name, values, start, f"values{taken}")
 
     # Problem
 
     def _problem(self) -> list[Line]:
-        texts = [*self.grid, *(text for text, _ in self.macros.values()), *self.values.values()]
+        macros = [line.value for line in self.macros.values()]
+        texts = [*self.grid, *macros, *self.values.values()]
         texts += [text for line in self.arguments for text in line.value.get("shape", [])]
         own = {*self.tunables, *OPTIONS}
         names = [name for text in texts for name in sorted(names_in(text)) if name not in own]
@@ -258,18 +247,22 @@ class Decisions:
         if not sizes:
             value = {"type": "integer", "minimum": 1024, "maximum": _LARGEST[1] // 4}
             return [Line("n", value, "which sizes?")]
-        return [self._size(name, len(sizes)) for name in sizes]
-
-    def _size(self, name: str, number: int) -> Line:
-        """A problem parameter, one of a number of them, with its values."""
-        if name in self.choices:
-            return Line(name, {"type": "category", "values": self.choices[name]}, "which texts?")
-        if name in self.heads:
-            question = "values: each has builds of its own"
-            return Line(name, {"type": "integer", "values": [64, 128]}, question)
-        least, most = 1024 if number == 1 else 16, _LARGEST[min(number, 3)]
-        least = 1 if name in self.grid else least
-        return Line(name, {"type": "integer", "minimum": least, "maximum": most}, "range")
+        least, most = 1024 if len(sizes) == 1 else 16, _LARGEST[min(len(sizes), 3)]
+        found = []
+        for name in sizes:
+            value = {
+                "type": "integer",
+                "minimum": 1 if name in self.grid else least,
+                "maximum": most,
+            }
+            question = "range"
+            if name in self.choices:
+                value, question = {"type": "category", "values": self.choices[name]}, "which texts?"
+            elif name in macros:
+                question = "values: each has builds of its own"
+                value = {"type": "integer", "values": [64, 128]}
+            found.append(Line(name, value, question))
+        return found
 
 
 def _first_values(name: str, literal: Any, trace: Trace) -> tuple[list[Any], Any]:

@@ -32,68 +32,64 @@ class Excerpt:
 
     def __init__(self, name: str, kernel: str, text: str) -> None:
         self.text = ""  # Empty where the file is kept.
-        self.modules: dict[str, None] = {}  # Files beside it that must be copied, too.
+        self.modules: list[str] = []  # Files beside it that must be copied, too.
         self.missing: list[str] = []  # What the copy reads and nothing defines, with its import.
-        self._source = text.splitlines()
-        self._imports: list[str] = []
-        self._lines: list[str] = []
-        self._body = ast.parse(text).body
-        if not all(map(_is_harmless, self._body)):
-            self._take(kernel)
-            lines = [f"# What {kernel} of {name} needs.", *self._imports, *self._lines]
-            self.text = "\n".join(lines) + "\n"
-
-    def _take(self, kernel: str) -> None:
-        names = [(one, *_names(one)) for one in self._body]
+        body = ast.parse(text).body
+        if all(map(_is_harmless, body)):
+            return
+        names = [(one, *_names(one)) for one in body]
         wanted, size = {kernel}, 0
         while len(wanted) > size:
             size = len(wanted)
             for statement, bound, read in names:
                 if bound & wanted and not isinstance(statement, _COMPOUND):
                     wanted |= read
+        lines = []
         for statement, bound, _ in names:
             is_copied = not isinstance(statement, ast.Import | ast.ImportFrom | _COMPOUND)
             if is_copied and bound & wanted:
                 wanted -= bound
-                self._copy(statement)
+                lines += _copied(statement, text.splitlines())
         defined = {name for _, bound, _ in names for name in bound}
-        for name in sorted(wanted, key=lambda one: (one not in defined, one)):
-            self._define(name, [*self._imports_of(name)] or [*self._imports_of("*")])
+        imports: list[str] = []
+        for one in sorted(wanted, key=lambda one: (one not in defined, one)):
+            imports += self._imports(one, [*_imports_of(body, one)] or [*_imports_of(body, "*")])
+        self.text = "\n".join([f"# What {kernel} of {name} needs.", *imports, *lines]) + "\n"
 
-    def _copy(self, statement: ast.stmt) -> None:
-        """A function has of its decorators that of Triton alone."""
-        if isinstance(statement, ast.FunctionDef):
-            kept = [one for one in statement.decorator_list if last_name(one) == "jit"]
-            self._lines += ["", "", *(f"@{ast.unparse(one)}" for one in kept)]
-        self._lines += self._source[statement.lineno - 1 : statement.end_lineno]
-
-    def _define(self, name: str, found: list[tuple[str, str, str]]) -> None:
+    def _imports(self, name: str, found: list[tuple[str, str, str]]) -> list[str]:
         """Import a name as the file does, if Triton or Python has it."""
-        module, original, text = (
-            found[0] if found else ("", "", "defined nowhere at the top, or in a branch")
-        )
+        nowhere = ("", "", "defined nowhere at the top, or in a branch")
+        module, original, text = found[0] if found else nowhere
         if own := [text for module, _, text in found if _is_triton(module)]:
-            self._imports += _one_of(own)
-        elif original in _USUAL:
-            text = _USUAL[original].format(name)
-            self._imports.append(text.replace(f"import {name} as {name}", f"import {name}"))
-        elif module.startswith(".") and not module.startswith(".."):
-            self._imports.append(text)
-            self.modules[module] = None
-        else:
-            self.missing.append(f"{name} ({text})")
+            return _one_of(own)
+        if original in _USUAL:
+            usual = _USUAL[original].format(name)
+            return [usual.replace(f"import {name} as {name}", f"import {name}")]
+        if module.startswith(".") and not module.startswith(".."):
+            self.modules += [module] if module not in self.modules else []
+            return [text]
+        self.missing.append(f"{name} ({text})")
+        return []
 
-    def _imports_of(self, name: str) -> Iterator[tuple[str, str, str]]:
-        """Module, name there, and statement, wherever the file imports a name."""
-        for node in ast.walk(ast.Module(self._body, [])):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            for one in (each for each in node.names if _bound_by(each) == name):
-                if isinstance(node, ast.Import):
-                    yield one.name, "", ast.unparse(ast.Import([one]))
-                else:
-                    text = ast.unparse(ast.ImportFrom(node.module, [one], node.level))
-                    yield "." * node.level + (node.module or ""), one.name, text
+
+def _copied(statement: ast.stmt, source: list[str]) -> list[str]:
+    """Lines of a statement; a function has of its decorators that of Triton alone."""
+    lines = source[statement.lineno - 1 : statement.end_lineno]
+    if not isinstance(statement, ast.FunctionDef):
+        return lines
+    kept = [one for one in statement.decorator_list if last_name(one) == "jit"]
+    return ["", "", *(f"@{ast.unparse(one)}" for one in kept), *lines]
+
+
+def _imports_of(body: list[ast.stmt], name: str) -> Iterator[tuple[str, str, str]]:
+    """Module, name there, and statement, wherever the file imports a name."""
+    for node in ast.walk(ast.Module(body, [])):
+        for one in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            if _bound_by(one) == name and isinstance(node, ast.ImportFrom):
+                text = ast.unparse(ast.ImportFrom(node.module, [one], node.level))
+                yield "." * node.level + (node.module or ""), one.name, text
+            elif _bound_by(one) == name:
+                yield one.name, "", ast.unparse(ast.Import([one]))
 
 
 def _bound_by(name: ast.alias) -> str:

@@ -19,8 +19,7 @@ class Draft:
     """What is decided of a kernel of Triton."""
 
     kernel: str
-    kernels: list[str]  # Those that no other one calls; launched ones first.
-    # Lines of the spec: its problem, tunables, macros and arguments, and those of the variant.
+    # Lines of the spec, and of its variant.
     problem: list[Line]
     tunables: list[Line]
     macros: list[Line]
@@ -28,6 +27,7 @@ class Draft:
     variant: list[Line]
     starts: dict[str, Any]  # Tunables to their values of the baseline.
     notes: list[str]  # What a person must do.
+    kernels: list[str] = field(default_factory=list)  # No other one calls them; launched first.
     copied: str = ""  # The part of the file that a build needs; '' for all of it,
     modules: list[str] = field(default_factory=list)  # and files beside it that must be copied.
 

@@ -14,7 +14,6 @@ from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.excerpt import names_read
 from launchwise.cli.new.python.facts import TYPES, Literal
 from launchwise.cli.new.python.kernels import Kernel, Launch
-from launchwise.cli.new.python.stand_ins import IsGiven
 from launchwise.cli.new.python.tensors import (
     Shape,
     Tensor,
@@ -50,7 +49,7 @@ class Given:
     literal: Literal = None
     is_own: bool = False  # A parameter of the host's function;
     is_choice: bool = False  # or an expression that reads one, in no size.
-    is_macro: bool = False  # A type, what a heuristic says, or whether an array is given.
+    is_macro: bool = False  # A type, or what a heuristic says.
     guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
     shape: list[str] = field(default_factory=list)  # Of a tensor,
     kind: str = ""  # type of its elements,
@@ -74,11 +73,10 @@ def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any
 
 def attempts(function: FunctionType, before: tuple[Any, ...], is_covering: bool) -> list[Run]:
     """Runs of a function; each ends at a launch of the kernel that is wanted, or at its end."""
-    found = []
+    arguments = partial(_arguments, function, len(before))
+    found: list[Run] = []
     with limited(_SECONDS):
-        arguments = partial(_arguments, function, len(before))
-        for run, _ in explore(lambda: function(*before, **dict(arguments())), is_covering):
-            found.append(run)
+        found.extend(explore(lambda: function(*before, **dict(arguments())), is_covering))
     return found
 
 
@@ -126,8 +124,7 @@ def _made_up(kernel: Kernel, trace: Trace) -> list[Found]:
                     given[stride] = shape_of(given[name]).stride(place)
         kernel[()](**given)
 
-    runs = (run for run, _ in explore(launch, is_covering=False))
-    return [(run, run.launches[0]) for run in runs]
+    return [(run, run.launches[0]) for run in explore(launch, is_covering=False)]
 
 
 class Host:
@@ -230,9 +227,7 @@ class Host:
         found = Given(guessed=texts.guessed(value), literal=value._known)
         if value._name in TYPES and value._owner is not None:
             return Given(text=f"'tl.{value._name}'", is_macro=True)
-        if isinstance(value, IsGiven):
-            found.question = _IS_GIVEN
-        found.is_macro = is_derived or isinstance(value, IsGiven)
+        found.is_macro = is_derived
         own = texts.symbol(value)
         found.is_own = own is not None and own.kind == "free"
         try:
@@ -242,6 +237,7 @@ class Host:
             return found
         is_free = any(one.kind == "free" for _, one in texts.reads(value))
         found.is_choice = is_free and not names_in(found.text) <= self._sizes
+        found.question = "" if names_in(found.text) else _IS_GIVEN
         return found
 
     def _is_own(self, name: str, axis: int) -> bool:

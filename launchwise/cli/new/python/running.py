@@ -48,7 +48,7 @@ _MOST_FUNCTIONS = 200
 
 
 class _Watched(ast.NodeTransformer):
-    """Lets values know their names, ``is None`` ask a function, and decorators fail alone."""
+    """Lets values know their names, be members of sets, and decorators fail alone."""
 
     def visit_Assign(self, node: ast.Assign | ast.AnnAssign) -> ast.stmt:
         self.generic_visit(node)
@@ -62,12 +62,6 @@ class _Watched(ast.NodeTransformer):
         return node
 
     visit_AnnAssign = visit_Assign
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        for one in node.body:
-            if isinstance(one, ast.FunctionDef):
-                self.visit(one)
-        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         decorators = node.decorator_list if is_jit(node) else []
@@ -84,12 +78,9 @@ class _Watched(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         match node.ops, node.comparators:
-            case [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]:
-                return _call("is_none!", node.left, isinstance(op, ast.Is))
             case [ast.In() | ast.NotIn() as op], [several]:
-                return _call(
-                    "is_in!", ast.Tuple([node.left, several], ast.Load()), isinstance(op, ast.In)
-                )
+                both = ast.Tuple([node.left, several], ast.Load())
+                return _call("is_in!", both, isinstance(op, ast.In))
         return node
 
     def _tried(self, node: ast.expr) -> ast.expr:
@@ -139,7 +130,7 @@ class File:
         BUILTINS.update({"tried!": tried, "decorator!": partial(_decorator, tried)})
         self.space: dict[str, Any] = {"__name__": "kernels", "__builtins__": BUILTINS}
         self.failures: list[tuple[set[str], NotKnown]] = []  # With the functions that are called.
-        lines = {one.name: one.lineno for one in tree.body if is_jit(one)}
+        names = [one.name for one in tree.body if is_jit(one)]
         for statement in tree.body:
             calls = {last_name(one) for one in ast.walk(statement) if isinstance(one, ast.Call)}
             module = ast.fix_missing_locations(ast.Module([_Watched().visit(statement)], []))
@@ -147,10 +138,8 @@ class File:
             failed = tried(lambda: exec(code, self.space), statement.lineno)  # noqa: B023
             if isinstance(failed, NotKnown):
                 self.failures.append((calls, failed))
-        found = {name: self.space.get(name) for name in lines}
+        found = {name: self.space.get(name) for name in names}
         self.kernels = {name: one for name, one in found.items() if isinstance(one, Kernel)}
-        for name, kernel in self.kernels.items():
-            kernel.line = lines[name]
 
     def free_kernels(self) -> list[str]:
         """Kernels that no other one calls; the ones that the file launches come first."""
@@ -187,7 +176,7 @@ def _facts(request: dict[str, Any]) -> Facts:
     traced = Trace(kernel)
     host = Host(kernel, traced, file.space, request["taken"])
     draft = Decisions(kernel, traced, host, request["taken"]).draft()
-    draft.kernels, draft.copied, draft.modules = kernels, copied.text, [*copied.modules]
+    draft.kernels, draft.copied, draft.modules = kernels, copied.text, copied.modules
     if copied.missing:
         missing = "; ".join(copied.missing)
         draft.notes.insert(0, f"{kernel.__name__} reads what is not copied: {missing}")

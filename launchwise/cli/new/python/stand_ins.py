@@ -173,16 +173,6 @@ def _len(one: Any) -> Any:
     return shape_of(one).size(0) if isinstance(one, Value) else len(one)
 
 
-class IsGiven(Value):
-    """``x is not None``: whether an array is given."""
-
-
-def _is_none(value: Any, wanted: bool) -> Any:
-    """``value is None``, or ``is not`` where not ``wanted``."""
-    known = (value is None) == wanted
-    return IsGiven(repr(int(known)), "constant", known=known)
-
-
 def _is_in(both: tuple[Any, Any], wanted: bool) -> Any:
     """``value in several``, or ``not in``."""
     value, several = both
@@ -237,6 +227,6 @@ BUILTINS = Builtins({
     **{"int": _Kinds("int", (int,), {}), "float": _Kinds("float", (float,), {})},
     **{"range": _range, "len": _len, "__import__": _import},
     **{one.__name__: _computed(one, one.__name__) for one in (min, max, abs)},
-    **{"is_none!": _is_none, "is_in!": _is_in, "named!": _named},
+    **{"is_in!": _is_in, "named!": _named},
     "print": lambda *given, **named: None,
 })  # fmt: skip

@@ -9,8 +9,14 @@ from typing import Any
 from launchwise.cli.new.python.tensors import Shape, Symbol
 from launchwise.cli.new.python.values import COMPARISONS, NotKnown, Run, Value
 
-_FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
 _OPERATORS = (*COMPARISONS, "+", "-", "*", "/", "//", "%", "**", "and", "or")
+_FORMS = {
+    **{one: f"({{}} {one} {{}})" for one in _OPERATORS},
+    **{one: f"{one}({{}})" for one in ("next_power_of_2", "log2", "abs")},
+    **{"ceil_div": "ceil_div({}, {})", "sqrt": "({} ** 0.5)", "int": "{}", "bool": "{}"},
+    **{"negative": "(-{})", "not": "(not {})", "if": "({1} if {0} else {2})"},
+}
+"""Operators and functions to what ``spec.yaml`` has for them."""
 
 
 class Texts:
@@ -104,26 +110,15 @@ class Texts:
             return repr(int(known) if isinstance(known, bool) else known)
         if sign == "name" and (found := self._stands_for(value)) is not None:
             return f"({found})"
-        if sign == "call" and value._name == "ceil" and parts[0]._sign == "/":
-            value, parts = Value("", "call", parts[0]._parts, name="ceil_div"), parts[0]._parts
-        name, texts = value._name, (self._written(one, same) for one in parts)
-        if sign == "negative":
-            return f"(-{next(texts)})"
-        if sign == "not":
-            return f"(not {next(texts)})"
-        if sign == "if":
-            return "({1} if {0} else {2})".format(*texts)
-        if sign == "tuple":
-            return f"({','.join(texts)},)"
-        if sign in _OPERATORS:
-            return f"({f' {sign} '.join(texts)})"
-        if sign == "call" and name == "sqrt":
-            return f"({next(texts)} ** 0.5)"
-        if sign == "call" and name in ("int", "bool") and not _has_fraction(parts[0]):
-            return next(texts)
-        if sign == "call" and name in _FUNCTIONS and (len(parts) > 1 or name not in ("min", "max")):
-            return f"{name}({', '.join(texts)})"
-        raise NotKnown(value._line, f"{value._said()} has no expression of spec.yaml")
+        form = value._name if sign == "call" else sign
+        if form == "ceil" and parts[0]._sign == "/":
+            form, parts = "ceil_div", parts[0]._parts
+        texts = (self._written(one, same) for one in parts)
+        if form in ("min", "max", "tuple") and len(parts) > 1:
+            return f"{form.removeprefix('tuple')}({', '.join(texts)})"
+        if form not in _FORMS or (form in ("int", "bool") and _has_fraction(parts[0])):
+            raise NotKnown(value._line, f"{value._said()} has no expression of spec.yaml")
+        return _FORMS[form].format(*texts)
 
     def _stands_for(self, value: Value) -> str | None:
         """What a symbol stands for; None where nothing says it."""

@@ -6,7 +6,7 @@ import inspect
 import operator
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,9 +86,9 @@ RUNS: list[Run] = [Run()]  # That of the file, whose conditions must be known; t
 TRACES: list[Any] = []  # The kernel that runs, last; empty while host code runs
 
 
-def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
-    """Run a function once per combination of conditions; yields the run with its result or error.
-    If ``is_covering``, once per outcome of each condition is enough."""
+def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[Run]:
+    """Run a function once per combination of conditions, to its end or an error. If
+    ``is_covering``, once per outcome of each condition is enough."""
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
     for _ in range(MOST_RUNS):
@@ -97,9 +97,8 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
         run = Run(pending.pop(), symbols={**RUNS[0].symbols})
         RUNS.append(run)
         try:
-            result = function()
-        except (Exception, SystemExit, Launched) as error:
-            result = error
+            with suppress(Exception, SystemExit, Launched):
+                function()
         finally:
             RUNS.pop()
         outcomes = tuple(outcome for _, outcome in run.taken)
@@ -108,7 +107,7 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
             if not is_covering or other not in seen:
                 seen.add(other)
                 pending.append((*outcomes[:place], not outcomes[place]))
-        yield run, result
+        yield run
 
 
 # Values
