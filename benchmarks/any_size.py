@@ -25,12 +25,13 @@ from harness.projects import ROOT, own_experiment
 from launchwise.base.storage import write_json
 from launchwise.experiment.method import Confirmation, Contests, write_contests
 from launchwise.exporting.table import answer_of, read_answer_table
+from launchwise.learning.answers import Answer
 from launchwise.learning.blind import LISTED, read_frozen, whole
 from launchwise.learning.contests import configurations_in, contest_of, contests_of_blind
 from launchwise.learning.features import read_domain
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
-from launchwise.learning.splits import Case, cases_in
+from launchwise.learning.splits import cases_in
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.tables.times import judged_times
@@ -51,8 +52,10 @@ def judged(path: Path, final: Final) -> pd.DataFrame:
     return rows[final.domain.is_candidate(rows)].reset_index(drop=True)
 
 
-def contests_again(path: Path, final: Final, times: pd.DataFrame, today: Sequence[Any]) -> Contests:
-    """What a blind test compared in pairs, the first five suggestions of ``today``'s answers, and
+def contests_again(
+    path: Path, final: Final, times: pd.DataFrame, answers: Sequence[Answer]
+) -> Contests:
+    """What a blind test compared in pairs, the first five suggestions of ``answers``, and
     of each problem the fastest by judged times."""
     spec, frozen = final.spec, read_frozen(path.with_name(_frozen(path)))
     names = [*spec.key_columns, "status", "time_ms"]
@@ -60,7 +63,7 @@ def contests_again(path: Path, final: Final, times: pd.DataFrame, today: Sequenc
     how = own_experiment().settings.confirm or Confirmation()
     suggested = {
         tuple(one.problem.values()): [whole(each.configuration, spec) for each in one.suggestions]
-        for one in today
+        for one in answers
     }
     fastest = times.sort_values("time_ms").drop_duplicates(spec.problem_columns)
     found = []
@@ -78,49 +81,53 @@ def _frozen(path: Path) -> str:
     return path.name.replace(".sweep.parquet", ".frozen.json")
 
 
-def scored(
-    study: str,
-    path: Path,
-    folder: Path,
-    asked: Mapping[str, Any],
-    gpus: list[str],
-    contests: Path | None,
-) -> Any:
+def today(study: str, path: Path) -> tuple[Final, pd.DataFrame, list[Answer]]:
+    """A study's product, judged times of a test's candidates, and today's answers to it."""
+    experiment = own_experiment()
+    asked = experiment.studies[study]
+    folder, gpus = experiment.folders[asked.workload], experiment.gpus_of(study)
+    profiles = [Path(f"results/gpus/{gpu}.json") for gpu in gpus]
+    final = read_final(
+        Path("results/final", study), read_domain(folder, gpus, profiles, asked.asked)
+    )
+    table = read_answer_table(Path(f"results/lookup/{study}.json"), final.domain)
+    times = judged(path, final)
+    cases = cases_in(times, final.spec)
+    return final, times, [answer_of(table, final, case, LISTED, None) for case in cases]
+
+
+def scored(study: str, path: Path, contests: Path | None) -> pd.DataFrame:
     """A row per problem: time of the fastest over that of the answer and over the best of five
     suggestions, and time of the answer over the usual choice's; the answers frozen before as
     well."""
-    profiles = [Path(f"results/gpus/{gpu}.json") for gpu in gpus]
-    final = read_final(Path("results/final", study), read_domain(folder, gpus, profiles, asked))
-    table = read_answer_table(Path(f"results/lookup/{study}.json"), final.domain)
-    times, spec = judged(path, final), final.spec
+    final, times, answers = today(study, path)
+    spec = final.spec
     keys = times[spec.key_columns].itertuples(index=False, name=None)
     known = dict(zip(keys, times["time_ms"].tolist(), strict=True))
     frozen = read_frozen(path.with_name(_frozen(path)))
     before = {tuple(sorted(one["problem"].items())): one for one in frozen.answers}
 
-    def time_ms(case: Case, configuration: Mapping[str, Any]) -> float:
-        names = {**case.problem, **whole(configuration, spec), "gpu": case.gpu}
+    def time_ms(found: Answer, configuration: Mapping[str, Any]) -> float:
+        names = {**found.problem, **whole(configuration, spec), "gpu": found.gpu}
         return known.get(tuple(names[name] for name in spec.key_columns), np.inf)
 
-    rows, today = [], []
-    for case in cases_in(times, spec):
-        own = times[(times[list(case.problem)] == pd.Series(case.problem)).all(axis=1)]
-        found = answer_of(table, final, case, LISTED, None)
-        today.append(found)
-        listed = [time_ms(case, one.configuration) for one in found.suggestions]
-        (earlier, *_) = before[tuple(sorted(case.problem.items()))]["suggestions"]
-        best, usual = own["time_ms"].min(), time_ms(case, found.usual)
+    rows = []
+    for found in answers:
+        own = times[(times[list(found.problem)] == pd.Series(found.problem)).all(axis=1)]
+        listed = [time_ms(found, one.configuration) for one in found.suggestions]
+        (earlier, *_) = before[tuple(sorted(found.problem.items()))]["suggestions"]
+        best, usual = own["time_ms"].min(), time_ms(found, found.usual)
         rows.append(
             {
                 "study": study,
                 "fraction": best / listed[0],
                 "best_of_5": best / min(listed[:5]),
                 "slower": bool(listed[0] > usual * (1 + HARM_PERCENT / 100)),
-                "frozen": best / time_ms(case, earlier["configuration"]),
+                "frozen": best / time_ms(found, earlier["configuration"]),
             }
         )
     if contests is not None:
-        asked_again = contests_again(path, final, times, today)
+        asked_again = contests_again(path, final, times, answers)
         write_contests(contests / f"{study}.contests.json", asked_again)
     return pd.DataFrame(rows)
 
@@ -141,16 +148,12 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--contests", type=Path, help="folder for contests of today's answers")
     given = parser.parse_args()
-    experiment, found = own_experiment(), []
+    found = []
     for path in sorted(ROOT.glob(f"{DRAWN}/*.sweep.parquet")):
         study = path.name.partition(".")[0]
         if given.smallest and study != SMALLEST:
             continue
-        asked = experiment.studies[study]
-        folder = experiment.folders[asked.workload]
-        found.append(
-            scored(study, path, folder, asked.asked, experiment.gpus_of(study), given.contests)
-        )
+        found.append(scored(study, path, given.contests))
     rows = pd.concat(found, ignore_index=True)
     studies = [{"study": name, **figures(own)} for name, own in rows.groupby("study")]
     for each in [*studies, {"study": "all", **figures(rows)}]:

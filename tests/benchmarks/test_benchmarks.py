@@ -14,7 +14,7 @@ from launchwise.learning.evaluation import HEURISTICS
 
 def test_every_benchmark_is_started_by_a_test():
     # Two are held against a finished run, the budget in test_budget.py.
-    known = {*ANYWHERE, *ON_GPU, *WITH_JAVA, "any_size", "budget"}
+    known = {*ANYWHERE, *ON_GPU, *WITH_JAVA, "any_size", "routings", "budget"}
     assert {path.stem for path in FOLDER.glob("*.py")} == known
 
 
