@@ -47,7 +47,7 @@ def judged(path: Path, final: Final) -> pd.DataFrame:
     sweep = read_table(path, measurement_schema(spec))
     beside = path.with_name(path.name.replace(".sweep.", ".pairs."))
     pairs = read_table(beside, pairs_schema(spec)) if beside.is_file() else None
-    rows = judged_times(sweep, pairs, spec, blind=True)
+    rows = judged_times(sweep, [] if pairs is None else [pairs], spec, blind=True)
     rows = rows[rows["status"].isin(MEASURED)].reset_index(drop=True)
     return rows[final.domain.is_candidate(rows)].reset_index(drop=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -156,8 +157,11 @@ def _answer(
         table.rounded(place, [shown[name] for name in names], times, 12)
     for name, other in (("gain", beside), ("improvement", baseline)):
         ends = (f"{name}_low", f"{name}_high")
-        limits = [None, None] if first is other else [first[end] for end in ends]
         ratio = None if other is None else other["time_ms"] / first["time_ms"]
+        limits: list[float | None] = [None, None]
+        if other and ratio and first is not other and first["basis"] == other["basis"] == "pairs":
+            reach = math.exp(1.96 * first["ratio_error"])
+            limits = [ratio / reach, ratio * reach]
         shown_ratio = [answer[each] for each in (name, *ends)]
         table.rounded(f"{place}, {name}", shown_ratio, [ratio, *limits], 12)
     paired = [answer["paired"], answer["blind"]]

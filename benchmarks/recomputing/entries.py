@@ -87,10 +87,8 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
         pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
         if pairs is None:
             continue
-        limits = one.judged.loc[~one.judged["blind"], [*one.spec.key_columns, *LIMITS]]
-        judged = pairs[one.spec.key_columns].merge(limits, on=one.spec.key_columns, how="left")
-        pairs = pairs.assign(**{name: judged[name].fillna(pairs[name]) for name in LIMITS})
-        known = pairs[pairs["gain"].notna()]
+        known = with_limits(one, pairs)
+        known = known[known["gain"].notna()]
         roles = known["roles"].str.split("+")
         usual = known.loc[roles.map(lambda each: "usual" in each), one.case]
         named = known.merge(one.best[one.spec.key_columns])[one.case]
@@ -103,6 +101,19 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
             if case in both:
                 found[case] = row
     return found
+
+
+def with_limits(one: Material, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs with 95 % intervals of gains that hold another visit: at least 1.96 errors of judged
+    ratios; of the usual choice over itself there are none."""
+    errors = one.judged.loc[~one.judged["blind"], [*one.spec.key_columns, "ratio_error"]]
+    both = pairs[one.spec.key_columns].merge(errors, on=one.spec.key_columns, how="left")
+    factors = np.exp(1.96 * both["ratio_error"].to_numpy()) ** (pairs["gain"] != 1)
+    low, high = LIMITS
+    wide = {low: pairs["gain"] / factors, high: pairs["gain"] * factors}
+    return pairs.assign(
+        **{low: np.fmin(pairs[low], wide[low]), high: np.fmax(pairs[high], wide[high])}
+    )
 
 
 def least_ms(one: Material, row: dict[str, Any]) -> float:

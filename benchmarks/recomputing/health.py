@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from recomputing.comparing import Cell, Cells, Ledger, Wanted
+from recomputing.entries import LIMITS, with_limits
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage, read_script
 from recomputing.sweeps import HUNG, Sweep
@@ -166,7 +167,9 @@ def _of_pairs(one: Material, pairs: pd.DataFrame) -> Iterator[int]:
     yield int(((low > value * (1 + SLACK)) | (value > high * (1 + SLACK))).sum())
     keys = one.spec.key_columns
     judged = one.timed.loc[one.timed["basis"] == "pairs", [*keys, "time_ms"]]
-    both = pairs.loc[value.notna(), [*keys, "gain"]].merge(judged, on=keys)
-    usual = both["time_ms"] * both["gain"]
-    level = usual.groupby([both[name] for name in one.problem]).transform("median")
-    yield int(((usual / level - 1).abs() > 1e-6).sum())
+    limits = with_limits(one, pairs)
+    both = limits[[*keys, "gain", *LIMITS]].merge(judged, on=keys)
+    usual = both["time_ms"].where(both["gain"] == 1).groupby([both[name] for name in one.problem])
+    ratio = usual.transform("first") / both["time_ms"]
+    low, high = (both[name] for name in LIMITS)
+    yield int(((low > ratio * (1 + SLACK)) | (ratio > high * (1 + SLACK))).sum())

@@ -33,7 +33,7 @@ from launchwise.tables.measurements import (
     peers_schema,
     with_role,
 )
-from launchwise.tables.times import GAIN_LIMITS, PAIRS
+from launchwise.tables.times import PAIRS, with_judged_limits
 from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
@@ -213,9 +213,9 @@ def revisited() -> dict[str, Any]:
     for study, (spec, pairs) in _pairs("h200").items():
         if pairs["earlier_gain"].isna().all():
             continue
-        keys = [*spec.problem_columns, *spec.tunable_columns]
-        both = pairs.merge(
-            _times("h200", study)[[*keys, *GAIN_LIMITS]], on=keys, suffixes=("", "_judged")
+        judged = with_judged_limits(pairs, _times("h200", study), spec)
+        both = pairs.assign(
+            **{f"{name}_judged": judged[name] for name in ("gain_low", "gain_high")}
         )
         both = both[both["earlier_gain"].notna() & (both["gain"] != 1)]
         earlier = both["earlier_gain"]

@@ -137,5 +137,5 @@ def _with(final: Final, sweep: Path, case: Case) -> Final:
     """The product, with what was measured of one case in place of all that it measured."""
     rows = read_table(sweep, measurement_schema(final.spec))
     own = rows[among(rows, [case], final.spec)].reset_index(drop=True)
-    times = judged_times(own, None, final.spec)
+    times = judged_times(own, (), final.spec)
     return replace(final, fastest=fastest_measured({case.gpu: times}, final.domain))

@@ -27,7 +27,7 @@ from launchwise.learning.final import CALIBRATED, Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import Z95, row_numbers
 from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, plain, used
@@ -274,18 +274,22 @@ def _measured_one(
     def over(other: Mapping[str, Any] | None) -> float | None:
         return None if other is None else float(other["time_ms"] / row["time_ms"])
 
+    def limits(other: Mapping[str, Any] | None) -> Interval | None:
+        # What is beside itself has no error; what was in no pairs has no ratio.
+        if other is None or other is row or other["basis"] != PAIRS:
+            return None
+        ratio, reach = float(other["time_ms"] / row["time_ms"]), math.exp(Z95 * row["ratio_error"])
+        return _interval(ratio / reach, ratio * reach)
+
     return Suggestion(
         rank=rank,
         configuration=own,
         expected_ms=float(row["time_ms"]),
         interval_ms=_interval(row["time_low_ms"], row["time_high_ms"]),
         gain=over(usual),
-        # What is beside itself has no error.
-        gain_interval=None if row is usual else _interval(row["gain_low"], row["gain_high"]),
+        gain_interval=limits(usual),
         improvement=over(baseline_row),
-        improvement_interval=None
-        if row is baseline_row
-        else _interval(row["improvement_low"], row["improvement_high"]),
+        improvement_interval=limits(baseline_row),
         is_usual=own == default,
         paired=row["basis"] == PAIRS,
     )

@@ -48,7 +48,7 @@ from launchwise.learning.training_rows import clean
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.times import GAIN_LIMITS, JUDGED
+from launchwise.tables.times import JUDGED
 from launchwise.workloads.metrics import MEASURED
 
 RANKED = 10  # Measured configurations of each case that a product holds, the fastest first
@@ -60,7 +60,7 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     order, of each the fastest (:func:`launchwise.tables.rows.fastest_rows`), then the others by
     ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
-    columns = [*JUDGED, *GAIN_LIMITS, "status", "blind"]
+    columns = [*JUDGED, "ratio_error", "status", "blind"]
     rows = pd.concat(
         [table[[*spec.key_columns, *columns]] for table in times.values()], ignore_index=True
     )

@@ -25,7 +25,7 @@ from launchwise.tables.schema import (
     value_column,
     whole_column,
 )
-from launchwise.tables.times import GAIN_LIMITS, PAIRS, SWEEP
+from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.metrics import MEASURED, named
 from launchwise.workloads.spec import Spec
 
@@ -199,7 +199,7 @@ def fastest_measured_schema(spec: Spec) -> Schema:
             "error": real_column(at_least(0)),
             "alike": whole_column(1),
             "basis": text_column(one_of([PAIRS, SWEEP])),
-            **dict.fromkeys(GAIN_LIMITS, limit),
+            "ratio_error": real_column(at_least(0), nullable=True),
             "is_usual": Column("bool"),
             "is_baseline": Column("bool"),
             "blind": Column("bool"),

@@ -41,10 +41,6 @@ SWEEP = ONCE  # Basis of a time that stands as the sweep measured it
 JUDGED = ("time_ms", "time_low_ms", "time_high_ms", *OF_ROUNDS, "error", "sweep_ms", "basis")
 """Columns of a judged time."""
 
-GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
-"""Columns of the limits of what was measured in pairs: time of the usual choice, and of the
-baseline, over that of the row."""
-
 JUDGED_FROM = (
     *("workload", "status", "time_ms", "relative_error", "sm_clock_mhz", "card"),
     *BACK_TO_BACK,
@@ -62,14 +58,13 @@ def times_schema(spec: Spec) -> Schema:
     are the same but for ``level`` where ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms``
     has the ratios that the pairs found, at the level of the sweep; ``level`` is the factor of the
     sweep's times beside those of pairs, 1 but at problems that several studies compared (see
-    :func:`judged_together`). ``paired_ms`` is what pairs measured, ``visits_apart`` the logarithm
+    :func:`judged_times`). ``paired_ms`` is what pairs measured, ``visits_apart`` the logarithm
     of the paired ratio over that of an earlier visit of pairs, where there was one.
     ``rounds_low_ms`` and ``rounds_high_ms`` have the least and the largest ratio to the fastest of
     its pairs in one round, at the time of that one. Between ``time_low_ms`` and ``time_high_ms``
     lie 95 % of what another visit measures. ``error`` is the standard error between visits of the
-    logarithm of ``time_ms``, compared with others of its problem. The columns of
-    :data:`GAIN_LIMITS` are the limits of the 95 % intervals of its paired ratios, to the usual
-    choice and to the baseline, between visits; empty where it ran in no pairs of the study.
+    logarithm of ``time_ms``, compared with others of its problem; ``ratio_error`` that of its
+    paired ratio to another of its problem, empty where ``basis`` is ``sweep``.
 
     ``energy_j`` and ``sustained_ms`` are those of pairs, ``energy_j_apart`` and
     ``sustained_ms_apart`` the logarithms of these over what the sweep found, where both ran back to
@@ -116,7 +111,8 @@ def times_schema(spec: Spec) -> Schema:
             "level": real_column(POSITIVE),
             "paired_ms": limit,
             "visits_apart": real_column(nullable=True),
-            **dict.fromkeys((*GAIN_LIMITS, *BACK_TO_BACK), limit),
+            "ratio_error": real_column(at_least(0), nullable=True),
+            **dict.fromkeys(BACK_TO_BACK, limit),
             **dict.fromkeys(APART, real_column(nullable=True)),
             "blind": Column("bool"),
             "sm_clock_mhz": real_column(at_least(0), nullable=True),
@@ -129,22 +125,6 @@ def times_schema(spec: Spec) -> Schema:
 
 
 def judged_times(
-    sweep: pd.DataFrame,
-    pairs: pd.DataFrame | None,
-    spec: Spec,
-    *,
-    blind: bool = False,
-    others: Sequence[pd.DataFrame] = (),
-) -> pd.DataFrame:
-    """Judged times of one study on one GPU; ``pairs``: its own, None without any. For the others
-    see :func:`judged_together`. Returns a table as :func:`times_schema` declares it."""
-    contests = [] if pairs is None else [pairs]
-    return with_own_limits(
-        judged_together(sweep, contests, spec, blind=blind, others=others), pairs, spec
-    )
-
-
-def judged_together(
     sweep: pd.DataFrame,
     contests: Sequence[pd.DataFrame],
     spec: Spec,
@@ -173,8 +153,7 @@ def judged_together(
     ``contests``: pairs of the same GPU, a table of each study that has any.
     ``blind``: whether it is the sweep of a blind test.
     ``others``: judged times of other GPUs.
-    Returns a table as :func:`times_schema` declares it, without :data:`GAIN_LIMITS`, with
-    ``ratio_error``: the standard error between visits of the logarithm of a paired ratio.
+    Returns a table as :func:`times_schema` declares it.
     """
     swept_ms, disturbed = sweep["time_ms"].to_numpy(dtype=float), _disturbed(sweep)
     ran = pd.concat(contests, ignore_index=True) if contests else None
@@ -243,12 +222,15 @@ def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec
     joined = rows.merge(pd.concat(known, ignore_index=True), on=_keys(spec), how="inner")
     numbers = row_numbers(times, spec.problem_columns)
     problems = numbers[joined["row"].to_numpy()]
-    joined["speed"], joined["scale"] = joined["gain"], 1.0
+    joined["speed"], joined["scale"], joined["between"] = joined["gain"], 1.0, 0.0
     several = joined.groupby(problems)["contest"].transform("nunique") > 1
     for problem, own in joined[several].groupby(problems[several]):
         speeds, scales = _on_one_scale(own)
-        joined.loc[own.index, "speed"], joined.loc[own.index, "scale"] = speeds, scales
-        own = own.assign(speed=speeds, gain=own["gain"] * scales)
+        own = own.assign(speed=speeds, scale=scales, gain=own["gain"] * scales)
+        # Two rows may each lie this far from what another contest found.
+        own["between"] = 2 * np.log(own["gain"] / speeds).abs().max()
+        taken = ["speed", "scale", "between"]
+        joined.loc[own.index, taken] = own[taken]
         whole = _level(own["time_ms"], own["speed"])
         parts = [one for _, one in own.groupby("contest")]
         levels = np.array([whole / _level(one["time_ms"], one["gain"]) for one in parts])
@@ -274,7 +256,8 @@ def _ratios(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """What one study's pairs say of each configuration that ran in turn with others: its gain, how
     far visits lie apart, :func:`launchwise.tables.visits.by_rounds`."""
     compared = in_turn(pairs).reset_index(drop=True)
-    known = compared[[*_keys(spec), "gain", "gain_low", "gain_high"]]
+    ratios = [f"{name}_{end}" for name in RATIOS for end in ("low", "high")]
+    known = compared[[*_keys(spec), "gain", *ratios]]
     apart = np.log(compared["gain"] / compared["earlier_gain"])
     known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
     return pd.concat([known, by_rounds(compared, spec)], axis=1)
@@ -307,27 +290,6 @@ def _on_one_scale(own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def _level(times_ms: pd.Series, speeds: pd.Series) -> float:
     """Median time of the usual choice by the fastest of a problem (:data:`CLOSE`), ms."""
     return float((times_ms * speeds)[speeds * CLOSE >= speeds.max()].median())
-
-
-def with_own_limits(times: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec) -> pd.DataFrame:
-    """Judged times with the limits between visits of the ratios that a study's own pairs found.
-
-    ``times``: rows of :func:`judged_together`. ``pairs``: None without any. Returns a table as
-    :func:`times_schema` declares it.
-    """
-    found = times.drop(columns="ratio_error").reset_index(drop=True)
-    found[[*GAIN_LIMITS]] = np.nan
-    if pairs is not None:
-        ran, timed = in_turn(pairs), times["time_ms"].notna().to_numpy()
-        own = times.reset_index(drop=True).loc[timed, [*_keys(spec), "ratio_error"]]
-        own = own.reset_index(names="row").merge(ran, on=_keys(spec), how="inner")
-        for name in RATIOS:
-            value, low, high = (own[f"{name}{end}"].to_numpy() for end in ("", "_low", "_high"))
-            # Nothing differs from itself.
-            reach = np.where(value == 1, 1.0, np.exp(Z95 * own["ratio_error"]))
-            found.loc[own["row"], f"{name}_low"] = np.fmin(low, value / reach)
-            found.loc[own["row"], f"{name}_high"] = np.fmax(high, value * reach)
-    return found[[*times_schema(spec).columns]]
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
@@ -370,11 +332,16 @@ def with_judged_times(
 
 
 def with_judged_limits(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Pairs with the intervals of their ratios that judged times of the same GPU hold."""
-    own = times.loc[~times["blind"], [*_keys(spec), *GAIN_LIMITS]]
+    """Pairs with intervals of ratios that hold another visit, by judged times of their GPU."""
+    own = times.loc[~times["blind"], [*_keys(spec), "ratio_error"]]
     known = pairs[_keys(spec)].merge(own, on=_keys(spec), how="left", validate="one_to_one")
-    known = known[[*GAIN_LIMITS]].set_axis(pairs.index)
-    return pairs.assign(**{name: known[name].fillna(pairs[name]) for name in GAIN_LIMITS})
+    reach, found = np.exp(Z95 * known["ratio_error"].to_numpy()), pairs.copy()
+    for name in RATIOS:
+        # Nothing differs from itself.
+        value, wide = pairs[name], np.where(pairs[name] == 1, 1.0, reach)
+        found[f"{name}_low"] = np.fmin(pairs[f"{name}_low"], value / wide)
+        found[f"{name}_high"] = np.fmax(pairs[f"{name}_high"], value * wide)
+    return found
 
 
 def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:

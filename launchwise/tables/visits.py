@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.robust import EQUAL, LEAST_ROUNDS
+from launchwise.tables.measurements import RATIOS
 from launchwise.tables.rows import DEFAULT_ERROR, ONCE, Z95, row_numbers
 from launchwise.workloads.spec import Spec
 
@@ -151,8 +152,8 @@ def say_errors(
 ) -> None:
     """Give all rows with a time their error, in place of that of their repeats, and intervals.
 
-    ``compared``: of configurations that ran in pairs: ``row`` in ``times``, ``gain`` and its limits
-        and ``halves``; they get a ``ratio_error``.
+    ``compared``: of configurations that ran in pairs: ``row`` in ``times``, limits of ratios,
+        ``halves``, and how far ratios lie apart ``between`` contests of the problem.
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
     siblings = twice.drop(columns=["gap", "least"]).sort_values("log")
@@ -182,12 +183,17 @@ def say_errors(
     least = errors_near(own[own["apart"].notna()], own, "apart") / np.sqrt(2)
     ratio = np.fmax(least, _visit_errors(own, visits, "apart"))
     ratio = np.where(np.isnan(ratio), one[at] * np.sqrt(2), ratio)
-    spans = np.log((compared["gain_high"] / compared["gain_low"]).to_numpy()) / 2 / Z95
+    gain, improvement = (
+        np.log(np.asarray(compared[f"{name}_high"] / compared[f"{name}_low"])) / 2 / Z95
+        for name in RATIOS
+    )
     # Two rows share the error of a ratio.
-    shared = np.fmax(np.where(np.isnan(least), ratio, least), spans) / np.sqrt(2)
+    shared = np.fmax(np.where(np.isnan(least), ratio, least), gain) / np.sqrt(2)
     among = np.fmin(_visit_errors(own, visits, "among"), ratio / np.sqrt(2))
-    times.loc[at, "error"] = _digits(np.fmax(shared, among), 3)
-    times.loc[at, "ratio_error"] = ratio
+    disputed = compared["between"].to_numpy() / Z95
+    times.loc[at, "error"] = np.fmax(_digits(np.fmax(shared, among), 3), disputed / np.sqrt(2))
+    ratio = np.fmax(np.fmax(ratio, gain), improvement)
+    times.loc[at, "ratio_error"] = np.fmax(_digits(ratio, 3), disputed)
 
 
 def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:

@@ -28,10 +28,9 @@ from launchwise.tables.files import columns_of, read_facts, read_table, write_ta
 from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.tables.times import (
     JUDGED_FROM,
-    judged_together,
+    judged_times,
     not_in_sweep,
     times_schema,
-    with_own_limits,
 )
 from launchwise.workflow.contests import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
@@ -135,7 +134,7 @@ def judged_of_studies(
 
     ``sweep``: of the GPU.
     ``pairs``, ``blind``: study to its pairs, and to sweep and pairs of its recorded blind test.
-    ``others``: of each other GPU, study to its judged times, see :func:`judged_together`.
+    ``others``: of each other GPU, study to its judged times, see :func:`judged_times`.
     """
     asked = {name: asked_about(study, sweep) for name, study in studies.items()}
     found: dict[str, pd.DataFrame] = {}
@@ -150,20 +149,19 @@ def judged_of_studies(
             tests[name] = measured, compared
         of_gpus = ([each[name] for name in names if name in each] for each in others)
         known = [_of_any(each, spec) for each in of_gpus if each]
-        times = judged_together(rows, [*contests.values()], spec, others=known)
+        times = judged_times(rows, [*contests.values()], spec, others=known)
         for name in names:
-            own = times[asked[name][times["sweep_row"]]]
-            found[name] = with_own_limits(own, contests.get(name), spec)
+            found[name] = times[asked[name][times["sweep_row"]]].reset_index(drop=True)
         if tests:
             measured = _of_any([each for each, _ in tests.values()], spec)
             ran, known = [each for _, each in tests.values()], [times, *known]
-            tested = judged_together(measured, ran, spec, blind=True, others=known)
-            for name, (measured, compared) in tests.items():
+            tested = judged_times(measured, ran, spec, blind=True, others=known)
+            for name, (measured, _) in tests.items():
                 of_all, its = (
                     pd.MultiIndex.from_frame(each[spec.key_columns]) for each in (tested, measured)
                 )
-                own = with_own_limits(tested[of_all.isin(its)], compared, spec)
-                found[name] = pd.concat([found[name], own], ignore_index=True)
+                tables = [found[name], tested[of_all.isin(its)]]
+                found[name] = pd.concat(tables, ignore_index=True)
         for name, ran_there in contests.items():
             lost = not_in_sweep(ran_there, times, spec)[spec.key_columns]
             for row in lost.to_dict("records"):

@@ -24,7 +24,7 @@ SEED = 7
 def test_every_form_gives_the_same_answer(name, tmp_path):
     material = material_of(name)
     domain, sweeps, folder = material.domain(), material.sweeps, tmp_path / name
-    times = {gpu: judged_times(rows, None, material.spec) for gpu, rows in sweeps.items()}
+    times = {gpu: judged_times(rows, (), material.spec) for gpu, rows in sweeps.items()}
     entry = ModelEntry(kind="knn", title="kNN")
     fit_final(material.study, "knn", entry, domain, sweeps, times, [], SEED, folder)
     table = asked_about(folder, domain)

@@ -79,7 +79,7 @@ def test_what_cannot_be_told_apart_is_answered_by_what_is_usual(final, sweeps):
         near = (usual_ms.transform("max") / 1.005).where(~usual, rows["time_ms"])
         return rows.assign(time_ms=near.where(rows["time_ms"].notna()))
 
-    times = {gpu: judged_times(flat(rows), None, final.spec) for gpu, rows in sweeps.items()}
+    times = {gpu: judged_times(flat(rows), (), final.spec) for gpu, rows in sweeps.items()}
     equal = replace(final, fastest=fastest_measured(times, domain))
     narrow = replace(domain, candidates={"bx": [32]})
     assert narrow.is_candidate(fastest_measured(times, narrow)).all()

@@ -33,9 +33,9 @@ def sweeps(stencil_spec):
 @pytest.fixture(scope="module")
 def times(stencil_spec, sweeps):
     """Judged times of both cards; those of one of them with its blind test."""
-    found = {gpu: judged_times(rows, None, stencil_spec) for gpu, rows in sweeps.items()}
+    found = {gpu: judged_times(rows, (), stencil_spec) for gpu, rows in sweeps.items()}
     blind = sweep(stencil_spec, [n for n in TESTED if n not in SWEPT], GPU)
-    tested = judged_times(blind, None, stencil_spec, blind=True)
+    tested = judged_times(blind, (), stencil_spec, blind=True)
     return {**found, GPU: pd.concat([found[GPU], tested], ignore_index=True)}
 
 

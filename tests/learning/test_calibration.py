@@ -38,8 +38,8 @@ def swept(stencil_spec):
 def times(stencil_spec, swept):
     """Judged times with a blind test."""
     blind = sweep(stencil_spec, DRAWN, GPU)
-    judged = [judged_times(swept, None, stencil_spec)]
-    judged.append(judged_times(blind, None, stencil_spec, blind=True))
+    judged = [judged_times(swept, (), stencil_spec)]
+    judged.append(judged_times(blind, (), stencil_spec, blind=True))
     return pd.concat(judged, ignore_index=True)
 
 

@@ -23,7 +23,7 @@ from launchwise.learning.product import fastest_measured
 from launchwise.learning.recommenders import recommender_class
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import fastest_measured_schema
-from launchwise.tables.times import GAIN_LIMITS, JUDGED
+from launchwise.tables.times import JUDGED
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from tests.support.samples import measurements, profile
@@ -144,7 +144,7 @@ def measured(tmp_path_factory):
     }
     write_sealed_json(folder / FACTS_FILE, facts)
     told = {"status": "ok", "basis": "sweep", "blind": False, "error": 0.005}
-    unknown = dict.fromkeys({*JUDGED, *GAIN_LIMITS} - {*table, *told}, np.nan)
+    unknown = dict.fromkeys({*JUDGED, "ratio_error"} - {*table, *told}, np.nan)
     judged = table.assign(**told, **unknown)
     fastest = fastest_measured({GPU: judged}, domain)
     write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))

@@ -58,7 +58,7 @@ def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(domain, 
     fit(domain, sweep, other, k=1)
     shutil.rmtree(one / MODEL_FOLDER)
     shutil.copytree(other / MODEL_FOLDER, one / MODEL_FOLDER)
-    times = {GPU: judged_times(sweep, None, domain.spec)}
+    times = {GPU: judged_times(sweep, (), domain.spec)}
     with pytest.raises(UserError, match="one: is damaged: delete it"):
         write_product(one, tmp_path / "product", times, [], {}, domain)
     fit(domain, sweep, one)

@@ -1,5 +1,6 @@
 """What an answer states as sure, by hand: a made-up model ranks the candidates."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from launchwise.learning.final import Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms
 from launchwise.learning.splits import Case
+from launchwise.tables.rows import Z95
 from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.space import configurations, used
 from tests.support.samples import profile
@@ -47,7 +49,7 @@ def final(stencil_spec, tmp_path):
         return Ranking(order, rank, np.where(rank == 1, 1e-9, 1.0), gains)
 
     told = {"gpu": "known", "alike": 1, "blind": False, "time_low_ms": 0.9, "time_high_ms": 1.1}
-    told |= {"gain_low": 1.15, "gain_high": 1.25, "improvement_low": 1.4, "improvement_high": 1.6}
+    told |= {"ratio_error": math.log(1.05) / Z95}
     swept = [
         {**PROBLEM, **told, **one, "n": n, "rank": rank, "time_ms": ms, "basis": basis,
          "is_usual": rank == 2, "is_baseline": rank == 3}
@@ -126,8 +128,9 @@ def test_what_cannot_be_told_apart_is_not_called_the_fastest(final):
 def test_what_was_measured_is_beside_its_own_references(final):
     found = first(final, n=96)
     assert (found.expected_ms, found.interval_ms) == (1.0, (0.9, 1.1))
-    assert (found.gain, found.gain_interval) == (1.2, (1.15, 1.25))
-    assert (found.improvement, found.improvement_interval) == (1.5, (1.4, 1.6))
+    assert (found.gain, found.improvement) == (1.2, 1.5)
+    assert found.gain_interval == pytest.approx((1.2 / 1.05, 1.2 * 1.05))
+    assert found.improvement_interval == pytest.approx((1.5 / 1.05, 1.5 * 1.05))
     assert not found.paired
     assert not found.is_usual
     usual = first(final, n=96, least_gain=1.3)

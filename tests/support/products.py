@@ -59,7 +59,7 @@ def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData
     sweeps = {
         gpu: rows[selected(rows, only)].reset_index(drop=True) for gpu, rows in made.sweeps.items()
     }
-    times = {gpu: judged_times(rows, None, spec) for gpu, rows in sweeps.items()}
+    times = {gpu: judged_times(rows, (), spec) for gpu, rows in sweeps.items()}
     model = ModelEntry(kind="committee", title="chosen", parameters={"members": MEMBERS})
     fit_final(made.study, "chosen", model, domain, sweeps, times, [], 1, folder)
     study = StudyData(
@@ -101,7 +101,7 @@ def stencil_project(root: Path, members: str, more: str = "") -> Path:
     asked = {**yaml.safe_load(study.read_text()), "models": ["chosen"]}
     study.write_text(yaml.safe_dump(asked))
     domain = Domain(spec, {gpu: slice_of_card(gpu) for gpu in GPUS})
-    times = {gpu: judged_times(rows, None, spec) for gpu, rows in sweeps.items()}
+    times = {gpu: judged_times(rows, (), spec) for gpu, rows in sweeps.items()}
     product = root / "results" / "final" / STUDY
     fit_final(
         Study(workload="stencil", **asked), "chosen", entry, domain, sweeps, times, [], 1, product

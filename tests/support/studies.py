@@ -82,7 +82,7 @@ def fit_product(
     """The product of a :func:`study` that one model answers, written to ``folder``. ``times`` are
     those of the sweeps where none are given."""
     if times is None:
-        times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
+        times = {gpu: judged_times(rows, (), domain.spec) for gpu, rows in sweeps.items()}
     known = (domain, sweeps, times, (), seed, folder)
     return fit_final(study(model.title, **asked), model.title, model, *known)
 

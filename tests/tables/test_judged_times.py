@@ -133,7 +133,7 @@ def recorded(request, stencil_spec):
         # Problems without pairs would take most of the time.
         compared = pairs[spec.problem_columns].drop_duplicates()
         sweep = sweep.merge(compared, on=spec.problem_columns)
-    return Recorded(spec, sweep, pairs, judged_times(sweep, pairs, spec))
+    return Recorded(spec, sweep, pairs, judged_times(sweep, [pairs], spec))
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
@@ -189,7 +189,7 @@ def test_a_row_of_several_studies_has_one_time(stencil_spec):
     alone = [judged_of_studies({name: asked[name]}, sweep, pairs, {}, spec)[name] for name in asked]
     times = [rows.set_index(spec.key_columns).loc[shared, "time_ms"] for rows in alone]
     assert (abs(times[0] / times[1] - 1) > 0.05).sum() == 2  # the usual choice of both
-    # Each study's own ratios stand.
+    # Each study's own ratios stand: but for the usual choice they share nothing.
     for name, rows in together.items():
         joined = pairs[name].merge(rows, on=spec.key_columns, suffixes=("", "_now"))
         usual = joined["time_ms_now"].where(joined["gain"] == 1).groupby(joined["n"])
@@ -197,16 +197,33 @@ def test_a_row_of_several_studies_has_one_time(stencil_spec):
         assert np.allclose(ratios, joined["gain"], rtol=1e-9)
 
 
+def test_ratios_that_contests_dispute_lie_between_them_and_within_their_intervals(stencil_spec):
+    spec, (sweep, asked, pairs) = stencil_spec, of_two(stencil_spec)
+    ran = pairs["a"][pairs["a"]["n"] > 200].reset_index(drop=True)
+    others = {
+        f"gain{end}": ran[f"gain{end}"].where(ran["gain"] == 1, 1.2 * ran[f"gain{end}"])
+        for end in ("", "_low", "_high")
+    }
+    pairs["b"] = ran.assign(**others)
+    for name, rows in judged_of_studies(asked, sweep, pairs, {}, spec).items():
+        own = with_judged_limits(pairs[name], rows, spec).merge(rows, on=spec.key_columns)
+        own = own[own["n"] > 200]
+        usual_ms = own["time_ms_y"].where(own["gain"] == 1).groupby(own["n"]).transform("max")
+        ratio = usual_ms / own["time_ms_y"]
+        assert ratio.between(own["gain_low"] * 0.9999, own["gain_high"] * 1.0001).all()
+        away = np.log(ratio / own["gain"]).abs()[own["gain"] != 1]
+        assert away.to_numpy() == pytest.approx(np.log(1.2) / 2)
+
+
 def test_what_was_not_compared_is_at_the_level_of_the_nearest_contest(stencil_spec):
     sweep, asked, pairs = of_two(stencil_spec)
     found = judged_of_studies(asked, sweep, pairs, {}, stencil_spec)["b"]
-    alone = found[(found["basis"] == "sweep") & found["n"].isin([256, 300])]
-    ratios = alone["time_ms"] / alone["sweep_ms"]
-    best = alone["sweep_ms"].groupby(alone["n"]).transform("min")
-    assert ratios[alone["sweep_ms"] < 1.05 * best].sub(1).abs().max() < 0.02
-    assert ratios[alone["sweep_ms"] > 1.5 * best].max() < 0.98
-    once = found[found["n"] == 345]
-    assert (once["level"] == 1).all()
+    once = found[(found["basis"] == "sweep") & found["n"].isin([256, 300])]
+    ratios = once["time_ms"] / once["sweep_ms"]
+    best = once["sweep_ms"].groupby(once["n"]).transform("min")
+    assert ratios[once["sweep_ms"] < 1.05 * best].sub(1).abs().max() < 0.02
+    assert ratios[once["sweep_ms"] > 1.5 * best].max() < 0.98
+    assert (found.loc[found["n"] == 345, "level"] == 1).all()
 
 
 def test_contests_that_share_nothing_stand_as_the_sweep_says(stencil_spec):
@@ -226,7 +243,7 @@ def test_studies_of_other_problems_are_judged_as_alone(stencil_spec):
     every = pd.concat([sweep, more], ignore_index=True)
     pairs["c"] = made_pairs(stencil_spec, more)
     found = judged_of_studies(asked, every, pairs, {}, stencil_spec)["c"]
-    alone = judged_times(more, pairs["c"], stencil_spec)
+    alone = judged_times(more, [pairs["c"]], stencil_spec)
     pd.testing.assert_frame_equal(found.drop(columns="sweep_row"), alone.drop(columns="sweep_row"))
 
 
@@ -288,9 +305,9 @@ def test_what_ran_alone_is_in_no_pair(recorded):
     kept = pairs[pairs["gain"] == 1].drop_duplicates(spec.problem_columns)
     alone = kept.assign(rounds=0, time_ms=np.nan)
     assert len(alone) > 5
-    times = judged_times(recorded.sweep, alone, spec)
+    times = judged_times(recorded.sweep, [alone], spec)
     assert set(times["basis"]) <= {"sweep", ""}
-    assert times[GAINS].isna().all(axis=None)
+    assert times["ratio_error"].isna().all()
     assert not_in_sweep(alone, times.iloc[:0], spec).empty
 
 
@@ -306,7 +323,7 @@ def test_a_row_whose_repeats_disagree_yields_to_the_one_that_chose_the_pairs(ste
         (0.12, earlier_ms),
     ):
         sweep.loc[row, "relative_error"] = error
-        times = judged_times(sweep, pairs, stencil_spec).set_axis(sweep.index)
+        times = judged_times(sweep, [pairs], stencil_spec).set_axis(sweep.index)
         assert times.loc[row, "sweep_ms"].item() == held_ms
 
 
@@ -319,7 +336,7 @@ def test_a_row_whose_repeats_disagree_and_has_no_earlier_one_tells_nothing(stenc
     # Far from what the sweep's others have, though below what any row may have.
     for error, tells in ((sweep["relative_error"].median(), True), (0.09, False)):
         sweep.loc[row, "relative_error"] = error
-        times = judged_times(sweep, pairs, stencil_spec).set_axis(sweep.index)
+        times = judged_times(sweep, [pairs], stencil_spec).set_axis(sweep.index)
         assert (times.loc[row, "error"] < UNTOLD) == tells
         assert (times["error"].drop(index=row).dropna() < UNTOLD).all()
         groups = np.zeros(2, dtype=np.int64)
@@ -330,7 +347,7 @@ def test_a_row_whose_repeats_disagree_and_has_no_earlier_one_tells_nothing(stenc
 def test_what_ran_back_to_back_is_that_of_the_pairs(recorded):
     spec = recorded.spec
     pairs = recorded.pairs.assign(energy_j=0.3, sustained_ms=recorded.pairs["time_ms"] * 1.2)
-    found = judged_times(recorded.sweep.assign(energy_j=0.2), pairs, spec)
+    found = judged_times(recorded.sweep.assign(energy_j=0.2), [pairs], spec)
     ran = found[found["energy_j"].notna()]
     assert len(ran) == len(recorded.pairs.merge(found[spec.key_columns]))
     assert (ran["energy_j_apart"].dropna() == np.log(0.3 / 0.2)).all()
@@ -377,7 +394,7 @@ def test_slow_configurations_that_moved_do_not_move_the_fast_ones(recorded):
     slow = pairs["gain"] < most / 1.5
     gains = [name for name in pairs if name.startswith("gain")]
     pairs.loc[~slow, gains] *= 0.8
-    moved = judged_times(recorded.sweep, pairs, spec)
+    moved = judged_times(recorded.sweep, [pairs], spec)
     keys = pd.MultiIndex.from_frame(moved[spec.key_columns])
     fast = keys.isin(
         pd.MultiIndex.from_frame(pairs.loc[pairs["gain"].notna() & ~slow, spec.key_columns])
@@ -404,7 +421,7 @@ def test_stored_and_beside_the_sweep_they_are_the_same(recorded, tmp_path):
 def test_what_was_not_asked_about_keeps_its_time(recorded):
     spec, sweep = recorded.spec, recorded.sweep
     asked = sweep["time_ms"].notna() & (np.arange(len(sweep)) % 3 == 0)
-    few = judged_times(sweep[asked], recorded.pairs, spec)
+    few = judged_times(sweep[asked], [recorded.pairs], spec)
     found = with_judged_times(sweep, few, spec)
     assert found.loc[~asked, "time_ms"].equals(sweep.loc[~asked, "time_ms"])
     assert found.loc[~asked, "time_low_ms"].isna().all()
@@ -452,7 +469,7 @@ def test_what_cannot_be_is_not_written(recorded, tmp_path, column, value, said):
 
 def test_a_gpu_that_measured_nothing_of_a_study_has_no_times(recorded, tmp_path):
     spec = recorded.spec
-    none = judged_times(recorded.sweep.iloc[:0], None, spec)
+    none = judged_times(recorded.sweep.iloc[:0], (), spec)
     write_table(tmp_path / "times.parquet", none, times_schema(spec))
     assert read_table(tmp_path / "times.parquet", times_schema(spec)).empty
 
@@ -482,7 +499,7 @@ def planted(spec, seed):
     pairs = made_pairs(spec, sweep, generator)
     levels = generator.choice(LEVELS, len(sweep)) + generator.normal(0, 0.01, len(sweep))
     sweep["time_ms"] = true_ms * np.exp(levels)
-    times = judged_times(sweep, pairs, spec)
+    times = judged_times(sweep, [pairs], spec)
     level = (times["time_ms"] / true_ms).where(times["basis"] == "pairs")
     problems = [sweep[name] for name in spec.problem_columns]
     return times, (true_ms * level.groupby(problems).transform("median")).to_numpy()
@@ -573,9 +590,9 @@ def test_errors_and_limits_are_those_of_their_definition(stencil_spec, sizes, vi
         pairs["gain_high"] *= dice.choice([1.0, 1.1], len(pairs))
         sweep["time_ms"] *= np.exp(dice.normal(0, 0.03, len(sweep)))
         sides.append((sweep, pairs))
-    other = judged_times(*sides[0], spec)
+    other = judged_times(sides[0][0], [sides[0][1]], spec)
     sweep, pairs = sides[1]
-    found = judged_times(sweep, pairs, spec, others=[other])
+    found = judged_times(sweep, [pairs], spec, others=[other])
     own, others = (seen(each, spec) for each in (found, other))
     few = own.loc[own["apart"].notna(), "problem"].nunique() < 19
     gpus = [own, others] if few else [own]
@@ -608,23 +625,21 @@ def test_errors_and_limits_are_those_of_their_definition(stencil_spec, sizes, vi
             among = np.fmin(near(known["among"], asked, "among"), ratio / np.sqrt(2))
             shared = max(least, span) / np.sqrt(2)
             assert row["error"] == pytest.approx(np.fmax(shared, among), rel=6e-3)
-            reach = 1 if pair["gain"] == 1 else np.exp(Z95 * ratio)
-            limits = min(pair["gain_low"], pair["gain"] / reach), pair["gain"] * reach
-            assert row["gain_low"] == pytest.approx(limits[0])
-            assert row["gain_high"] == pytest.approx(max(pair["gain_high"], limits[1]))
+            other_span = np.log(pair["improvement_high"] / pair["improvement_low"]) / 2 / Z95
+            assert row["ratio_error"] == pytest.approx(max(ratio, span, other_span), rel=6e-3)
             ends = [level[asked.Index] * each for each in rounds[paired[asked.Index]][1:]]
             assert [row["rounds_low_ms"], row["rounds_high_ms"]] == pytest.approx(ends)
 
 
 def test_without_a_second_measurement_the_error_is_that_of_others_or_stated(recorded):
     spec, sweep = recorded.spec, recorded.sweep
-    alone = judged_times(sweep, None, spec)
+    alone = judged_times(sweep, (), spec)
     known = alone["time_ms"].notna()
     repeats = np.hypot(DEFAULT_ERROR, sweep["relative_error"].fillna(0.0).to_numpy())[known]
     told = alone.loc[known, "error"] < UNTOLD
     assert told.mean() > 0.97
     assert np.allclose(alone.loc[known, "error"][told], repeats[told])
-    beside = judged_times(sweep, None, spec, others=[recorded.times])
+    beside = judged_times(sweep, (), spec, others=[recorded.times])
     assert (beside.loc[known, "error"] > 0).all()
     assert not np.allclose(beside.loc[known, "error"], alone.loc[known, "error"])
 
@@ -635,7 +650,7 @@ def test_a_live_gpu_that_compared_nothing_has_the_errors_of_recorded_ones(tmp_pa
     spec = load_spec(folder)
     sweep = read_table(RECORDED / "granger.parquet", measurement_schema(spec))
     pairs = read_table(RECORDED / "granger_time.pairs.parquet", pairs_schema(spec))
-    known = judged_times(sweep, pairs, spec)
+    known = judged_times(sweep, [pairs], spec)
     write_table(tmp_path / "granger_time.parquet", known, times_schema(spec))
     entry = yaml.safe_load((folder / "studies" / "granger_time" / "study.yaml").read_text())
     main = runpy.run_path(str(ROOT / "scripts" / "times.py"))["main"]

@@ -6,7 +6,7 @@ import pytest
 
 from launchwise.learning.features import Domain
 from launchwise.tables.rows import Z95, answers, fastest_rows, is_baseline, row_numbers
-from launchwise.tables.times import GAIN_LIMITS, with_judged_limits
+from launchwise.tables.times import with_judged_limits
 from launchwise.workloads.space import baseline
 from tests.support.samples import measurements
 
@@ -117,13 +117,12 @@ def test_one_launch_is_nobodys_answer(saxpy_spec):
     assert found.statuses == {"slow": len(rows)}
 
 
-SURE, WIDE = [1.09, 1.11, 1.9, 2.1], [1.0, 1.2, 1.5, 2.5]
-"""Limits of a gain and of an improvement."""
+SURE = {"gain_low": 1.09, "gain_high": 1.11, "improvement_low": 1.9, "improvement_high": 2.1}
 
 
 def test_pairs_are_as_sure_as_they_were_judged_and_no_surer(saxpy_spec):
     rows = measurements(saxpy_spec, [{"n": [64], "dtype": ["float32"]}])
-    pairs = rows.head(2).assign(gain=1.1, **dict(zip(GAIN_LIMITS, SURE, strict=True)))
-    judged = rows.head(1).assign(blind=False, **dict(zip(GAIN_LIMITS, WIDE, strict=True)))
-    found = with_judged_limits(pairs, judged, saxpy_spec)[[*GAIN_LIMITS]]
-    assert found.to_numpy().tolist() == [WIDE, SURE]
+    pairs = rows.head(2).assign(gain=1.1, improvement=2.0, **SURE)
+    judged = rows.head(1).assign(blind=False, ratio_error=np.log(1.1) / Z95)
+    found = with_judged_limits(pairs, judged, saxpy_spec)[[*SURE]].to_numpy()
+    assert np.allclose(found, [[1.0, 1.21, 2 / 1.1, 2.2], [*SURE.values()]])

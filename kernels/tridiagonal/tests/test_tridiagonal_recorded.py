@@ -164,7 +164,7 @@ def test_what_did_not_run_beside_the_usual_choice_is_judged_by_the_sweep(recorde
     assert not is_usual(found).any()
     assert found["improvement"].notna().all()
     sweep = pd.read_parquet(RECORDED / "tridiagonal.parquet")
-    judged = judged_times(rows_of(sweep, **ANOTHER), found, spec)
+    judged = judged_times(rows_of(sweep, **ANOTHER), [found], spec)
     assert set(judged["basis"]) == {"sweep"}
 
 

@@ -71,21 +71,21 @@ def _curves(study: StudyData) -> Iterator[Violation]:
 
 
 def _pairs(study: StudyData) -> Iterator[Violation]:
-    """A ratio lies in its interval, and a judged time has the ratio of its pairs."""
+    """A ratio lies in its interval, and so does that of the times that are judged by it."""
     keys = study.spec.key_columns
     for gpu, pairs in study.pairs.items():
-        low, value, high = (pairs[f"gain{end}"] for end in ("_low", "", "_high"))
-        for row in records(pairs[(low > value * (1 + ROUNDING)) | (value > high * (1 + ROUNDING))]):
-            yield _violation(study, "a gain lies in its interval", f"gain {row['gain']}", row)
-        sweep = study.sweeps.get(gpu)
-        if sweep is None or "basis" not in sweep:
-            continue
-        judged = sweep.loc[sweep["basis"] == PAIRS, [*keys, "time_ms"]]
-        both = pairs.loc[value.notna(), [*keys, "gain"]].merge(judged, on=keys)
-        usual_ms = both["time_ms"] * both["gain"]
-        level = usual_ms.groupby([both[name] for name in study.problem_columns]).transform("median")
-        for row in records(both[(usual_ms / level - 1).abs() > 1e-6]):
-            yield _violation(study, "a judged time has the ratio of its pairs", "", row)
+        ratios, sweep = [pairs["gain"]], study.sweeps.get(gpu)
+        if sweep is not None and "basis" in sweep:
+            judged = sweep.loc[sweep["basis"] == PAIRS, [*keys, "time_ms"]]
+            times = pairs[keys].merge(judged, on=keys, how="left").set_index(pairs.index)["time_ms"]
+            problems = [pairs[name] for name in study.problem_columns]
+            usual_ms = times.where(pairs["gain"] == 1).groupby(problems).transform("first")
+            ratios.append(usual_ms / times)
+        low, high = pairs["gain_low"], pairs["gain_high"]
+        for ratio in ratios:
+            away = (low > ratio * (1 + ROUNDING)) | (ratio > high * (1 + ROUNDING))
+            for row in records(pairs.assign(ratio=ratio)[away]):
+                yield _violation(study, "a gain lies in its interval", f"gain {row['ratio']}", row)
 
 
 def _answers(study: StudyData) -> Iterator[Violation]:
