@@ -27,7 +27,7 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.report.answer.in_pairs import relative, saved_by_energy
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import (
-    gains_known,
+    fastest_of_sweep,
     measurement_schema,
     pairs_schema,
     peers_schema,
@@ -38,6 +38,7 @@ from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 
+NARROW = 0.01  # Half the width of a gain's interval, relative to the gain, at which pairs end
 EXPERTS = "expert_product_tile"  # A study whose figures stand apart
 
 
@@ -287,8 +288,8 @@ def paired_h100() -> dict[str, Any]:
 def _paired(gpu: str) -> dict[str, Any]:
     """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
     Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
-    ``contests`` problems, whose fastest is not the usual choice, the share where its gain over that
-    is known (:func:`launchwise.tables.measurements.gains_known`)."""
+    ``contests`` problems, whose fastest is not the usual choice, the share where half the interval
+    of its gain over that is at most 1 % wide, as pairs end."""
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
@@ -302,7 +303,9 @@ def _paired(gpu: str) -> dict[str, Any]:
             on=spec.problem_columns,
             suffixes=("", "_baseline"),
         )
-        known = gains_known(pairs)
+        fastest = fastest_of_sweep(pairs)
+        fastest = fastest[~with_role(fastest, "usual")]
+        known = (fastest["gain_high"] - fastest["gain_low"]) / (2 * fastest["gain"]) <= NARROW
         ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
         found[name] = {
             "problems": len(ratio),

@@ -153,10 +153,6 @@ RATIOS = ("gain", "improvement")
 """Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""
 
 
-NARROW = 0.01
-"""Half the width of a gain's 95 % interval, relative to the gain, up to which a gain is known."""
-
-
 def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
     return pairs["roles"].isin(
         [text for text in pairs["roles"].unique() if role in text.split("+")]
@@ -173,16 +169,6 @@ def fastest_of_sweep(pairs: pd.DataFrame) -> pd.DataFrame:
     """The row of each problem's fastest of the sweep, which chose before the pairs ran: what rounds
     choose themselves is never slower in them, and faster by chance."""
     return pairs[with_role(pairs, "best") & pairs["gain"].notna()]
-
-
-def gains_known(pairs: pd.DataFrame) -> pd.Series:
-    """Whether the sweep's fastest of each problem has a gain known to :data:`NARROW`: bool, by its
-    row. As :attr:`launchwise.base.robust.Ratio.half_width`, by which pairs end. Problems whose
-    fastest is the usual choice are left out: its gain over itself is 1."""
-    best = fastest_of_sweep(pairs)
-    other = best[~with_role(best, "usual")]
-    # NaN without an interval.
-    return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW
 
 
 ROUNDS = {
