@@ -1,7 +1,7 @@
 """A Python file of kernels, run in a child process with stand-ins for Triton, PyTorch and CuPy.
 
 ``reading`` starts the child, and writes. In it ``running`` runs the file within limits:
-``values`` stand for what only a GPU would know, ``tensors`` and ``stand_ins`` for modules.
-``device`` runs a kernel, ``host`` the functions that launch it, ``texts`` writes their
-expressions. ``facts`` are what the child says. ``draft`` decides, ``excerpt`` copies.
+``values`` stand for what only a GPU would know, ``tensors``, ``kernels`` and ``stand_ins`` for
+modules. ``device`` runs a kernel, ``host`` the functions that launch it, or a launch that is made
+up; ``texts`` writes their expressions. ``draft`` decides, ``excerpt`` copies, ``facts`` go back.
 """

@@ -73,7 +73,6 @@ class Trace:
         self.steps: list[set[str]] = []  # and what it is multiplied by.
         self.held: dict[str, set[str]] = {}  # Blocks that nothing steps by, to bounds of elements.
         self.has_dot = self.has_tiles = self.has_loop = False  # A tile is a pointer of two ranges.
-        self.notes: dict[str, int] = {}  # What no launch here can do, to its line.
         self._compares: list[tuple[Value, Value]] = []
         self._accesses: list[tuple[str, Value]] = []
         self._operands: set[str] = set()
@@ -102,7 +101,6 @@ class Trace:
         return [one for one in given if one in self.bounding]
 
     def compared(self, sign: str, left: Value, right: Value) -> None:
-        """An operator with two sides."""
         self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
         if sign in (*COMPARISONS, "%", "//"):
             self.bounding |= right._names()
@@ -156,16 +154,15 @@ class Trace:
         return Value(UNKNOWN)
 
     def _descriptor(self, owner: Any, *given: Any, **named: Any) -> Value:
-        self.notes.setdefault(_OF_THE_DEVICE, line_now())
+        self._kernel.note(line_now(), _OF_THE_DEVICE)
         return self.other("make_tensor_descriptor", owner, given, named)
 
     def _access(self, way: str, owner: Value, *given: Any, **named: Any) -> Value:
-        """A load, a store or an atomic operation."""
         pointer = given[0] if given else named.get("pointer")
         if owner._bases:  # A method of a descriptor.
             pointer = owner
             if owner._sign == "parameter":
-                self.notes.setdefault(_OF_THE_HOST, line_now())
+                self._kernel.note(line_now(), _OF_THE_HOST)
         if not isinstance(pointer, Value):
             return Value(UNKNOWN)
         value = named.get("value", named.get("val", given[1] if len(given) > 1 else None))

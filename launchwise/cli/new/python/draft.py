@@ -48,9 +48,6 @@ class Decisions:
         self.tunables: dict[str, Line] = {}
         self.starts: dict[str, Any] = {}  # Tunables to their first choice.
         self.macros: dict[str, Line] = {}
-        # What a person must do, with lines.
-        self.notes = [f"line {line}: {note}" for note, line in trace.notes.items()]
-        self.notes += [*host.notes, *kernel.notes]
         self.values: dict[str, str] = {}  # Arguments to expressions.
         self.choices: dict[str, list[str]] = {}  # Problem parameters that are texts.
         self.arguments = [
@@ -63,7 +60,6 @@ class Decisions:
         self.grid = [self._over_sizes(text) for text in host.grid]
 
     def draft(self) -> facts.Draft:
-        """All of it, as lines of a spec."""
         name = self.kernel.__name__
         variant = [
             *(Line("kernel", name), Line("tunables", [*self.tunables])),
@@ -74,7 +70,8 @@ class Decisions:
             said = "what the grid leaves out, no block computes"
             variant.append(Line("constraints", whole, said))
         parts = (self._problem(), [*self.tunables.values()], [*self.macros.values()])
-        return facts.Draft(name, *parts, self.arguments, variant, self.starts, self.notes)
+        notes = [f"line {line}: {said}" for said, line in self.kernel.notes.items()]
+        return facts.Draft(name, *parts, self.arguments, variant, self.starts, notes)
 
     # Arguments
 
@@ -128,7 +125,9 @@ class Decisions:
         real = isinstance(given.literal, float) or bool(_REAL.search(name.lower()))
         kind = "float32" if real else "int32"
         is_said = name in self.sizes or given.literal is not None or not given.is_own
-        text, question = given.text, f"value: {given.problem}" if given.problem else ""
+        text, question = given.text, ""
+        if given.problem:
+            question = f"value: line {given.problem.line}: {given.problem}"
         if given.guessed:
             question = f"stride: the file does not say all sizes of {given.guessed}"
         if text is None or not is_said:
@@ -204,8 +203,8 @@ class Decisions:
         if given.is_own and given.is_choice and _TUNED.search(name):
             return None
         if given.problem:
-            problem = given.problem.replace(": ", f": {name} is ", 1)
-            self.notes.append(f"{problem}: write it under macros, or as a tunable")
+            said = f"{name} is {given.problem}: write it under macros, or as a tunable"
+            self.kernel.note(given.problem.line, said)
         return given.text
 
     def _macro(self, name: str, text: str, question: str = "") -> None:

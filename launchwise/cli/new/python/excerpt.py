@@ -111,7 +111,6 @@ def _is_triton(module: str) -> bool:
 
 
 def is_jit(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
-    """Whether a statement is a function of Triton."""
     return isinstance(node, ast.FunctionDef) and any(
         last_name(one) == "jit" for one in node.decorator_list
     )

@@ -18,7 +18,6 @@ from launchwise.cli.new.python.tensors import (
     Shape,
     Tensor,
     is_tensor,
-    literal,
     shape_of,
     symbol,
     tensor_of,
@@ -45,7 +44,7 @@ class Given:
     """What a launch gives for a parameter."""
 
     text: str | None = None  # Expression over problem parameters,
-    problem: str = ""  # or why there is none, with the line.
+    problem: NotKnown | None = None  # or why there is none.
     literal: Literal = None
     is_own: bool = False  # A parameter of the host's function;
     is_choice: bool = False  # or an expression that reads one, in no size.
@@ -87,7 +86,7 @@ def _arguments(function: FunctionType, count: int) -> Iterator[tuple[str, Value]
         if one.default is one.empty or one.default is None:
             yield one.name, symbol(one.name, "free")
         elif type(one.default) is int:
-            yield one.name, literal(one.name, one.default)
+            yield one.name, Value(f"{one.name}={one.default}", "literal", known=one.default)
 
 
 def _launches(kernel: Kernel, space: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
@@ -139,17 +138,13 @@ class Host:
         self.is_there = bool(self._found)
         self._found = self._found or _made_up(kernel, trace)
         run, launch = self._found[0]
-        for other, _ in self._found[1:]:
-            for name, found in other.symbols.items():
-                known = run.symbols.setdefault(name, found)
-                known.called = known.called or found.called
         RUNS.append(run)  # What is asked from now on belongs to it.
         self._given = {
             name: value_of(one) if is_tensor(one) else self._merged(lambda each: each.given[name])  # noqa: B023
             for name, one in launch.given.items()
         }
         self.tensors = {**dict(self._tensors())}
-        self._texts = Texts(run, {*taken, *kernel.constexprs}, kernel.constexprs)
+        self._texts = Texts(run, {*taken, *kernel.constexprs})
         self._unify()
         for name, value in self._given.items():
             if name not in self.tensors:
@@ -162,7 +157,6 @@ class Host:
         shapes = {name: one.shape for name, one in self.tensors.items()}
         self._texts.complete(shapes, self.is_there)
         self.given = {name: self._array(tensor) for name, tensor in self.tensors.items()}
-        self.notes = launch.notes
         self.grid, self.question = self._grid(launch)
         sizes = [*self.grid, *(one for each in self.given.values() for one in each.shape)]
         self._sizes = {name for one in sizes for name in names_in(one)}
@@ -216,8 +210,8 @@ class Host:
         # Sizes that follow from a number that is a constexpr of the launch, too.
         own = {one._text: name for name, one in self._given.items() if name not in self.tensors}
         sizes = [size for size in tensor.shape.known() if size is not None]
-        symbols = [pair for size in sizes for pair in self._texts.reads(size)]
-        read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
+        named = [one for size in sizes for one in size._walk() if one._sign == "literal"]
+        read = {own[one._text] for one in named if one._text in own}
         if read and not asked:
             asked = f"shape: for the {', '.join(sorted(read))} of this launch alone"
         return Given(shape=shape, kind=tensor.kind.name, question=asked)
@@ -233,9 +227,9 @@ class Host:
         try:
             found.text = texts.text(value)
         except NotKnown as error:
-            found.problem = "" if value._text == "None" else f"line {error.line}: {error}"
+            found.problem = None if value._text == "None" else error
             return found
-        is_free = any(one.kind == "free" for _, one in texts.reads(value))
+        is_free = any(one.kind == "free" for one in texts.reads(value))
         found.is_choice = is_free and not names_in(found.text) <= self._sizes
         found.question = "" if names_in(found.text) else _IS_GIVEN
         return found
@@ -244,13 +238,11 @@ class Host:
         """Whether a constexpr stands for what it is given in the grid: the kernel steps by it along
         an axis, or it is a number that the host names, or no size."""
         given = self._given[name]
-        found = self._texts.symbol(given)
         is_step = axis < len(self._trace.steps) and name in self._trace.steps[axis]
-        is_named = given._known is None if found is None else found.kind == "literal"
-        return given._known != 1 and (is_step or is_named)
+        is_size = self._texts.symbol(given) is not None or given._sign == "constant"
+        return given._known != 1 and (is_step or not is_size)
 
     def _grid(self, launch: Launch) -> tuple[list[str], str]:
-        """Program instances per axis, and a question."""
         problem, grid = launch.problem, []
         own = [name for name in self._kernel.constexprs if name in self._given]
         try:

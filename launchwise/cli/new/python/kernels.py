@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import Any
 
 from launchwise.cli.new.python.facts import TYPES, Literal
-from launchwise.cli.new.python.tensors import symbol
 from launchwise.cli.new.python.values import RUNS, Base, Launched, NotKnown, Value, line_now
 from launchwise.workloads.sources import NO_LIMIT
 
@@ -54,7 +53,6 @@ class Launch:
         self.kernel, self.line = kernel, line_now()
         self.given = dict(zip(kernel.parameters, given, strict=False)) | named
         self.derived: dict[str, Any] = {}  # Constexprs of heuristics.
-        self.notes: list[str] = []
         for name, rule in kernel.rules.items():
             try:
                 own = {name: self.given[name]} if name in self.given else {}
@@ -62,7 +60,7 @@ class Launch:
             except (Exception, SystemExit) as error:
                 line = getattr(error, "line", 0) or rule.__code__.co_firstlineno
                 why = f"the heuristic of {name}: {error or type(error).__name__}"
-                self.notes.append(f"line {line}: {why}: write it under macros")
+                kernel.note(line, f"{why}: write it under macros")
         self.given |= self.derived
         self.grid: list[Any] = []
         self.problem: NotKnown | None = None
@@ -76,7 +74,7 @@ class Launch:
     def _meta(self) -> dict[str, Any]:
         """What a grid and heuristics are given: names in the place of constexprs."""
         names = (*self.kernel.parameters, *CONFIG_OPTIONS)
-        free = {name: symbol(name, "param") for name in names}
+        free = {name: Value(name, "param") for name in names}
         return free | {name: self.given[name] for name in self.kernel.given if name in self.given}
 
 
@@ -101,7 +99,10 @@ class Kernel(Base):
         self.key: list[str] = []  # Arguments whose change asks to tune anew,
         self.zeroed: list[str] = []  # that are set to zero before each run,
         self.restored: list[str] = []  # or put back.
-        self.notes: list[str] = []  # What a person must do, each with a line.
+        self.notes: dict[str, int] = {}  # What a person must do, to lines.
+
+    def note(self, line: int, said: str) -> None:
+        self.notes.setdefault(said, line)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*given: Any, **named: Any) -> None:
@@ -147,14 +148,14 @@ class Kernel(Base):
                 own += map(str, _checked(places.get(key)) or [])
         for key, said in _CODE.items():
             if places.get(key) is not None:
-                self.notes.append(f"line {line}: {key} {said}")
+                self.note(line, f"{key} {said}")
 
     @contextmanager
     def _noting(self, what: str, left: str) -> Iterator[None]:
         try:
             yield
         except NotKnown as error:
-            self.notes.append(f"line {error.line}: {what}: {error}: {left}")
+            self.note(error.line, f"{what}: {error}: {left}")
 
     def _taken(self, given: Any, line: int) -> list[dict[str, int | str]]:
         """Configurations that give constexprs of the function, all the same ones. Raises NotKnown
@@ -180,7 +181,7 @@ class Kernel(Base):
             if len({type(each[name]) for each in found}) > 1:
                 raise NotKnown(configs[0].line, f"the values of {name} mix numbers and texts")
         if hooks := [each for each in configs if each.pre_hook is not None]:
-            self.notes.append(f"line {hooks[0].line}: pre_hook {_HOOK}")
+            self.note(hooks[0].line, f"pre_hook {_HOOK}")
         return found
 
 

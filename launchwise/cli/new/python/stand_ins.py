@@ -12,7 +12,7 @@ from typing import Any
 
 from launchwise.cli.new.python.facts import Code
 from launchwise.cli.new.python.kernels import Config, Kernel
-from launchwise.cli.new.python.tensors import CALLS, Places, literal, shape_of
+from launchwise.cli.new.python.tensors import CALLS, Places, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     MADE_OF,
@@ -194,7 +194,7 @@ def _named(value: Any, names: str | tuple[str, ...]) -> Any:
         is_plain = len(value) == len(names)
         return [*map(_named, value, names)] if is_plain else value
     if type(value) is int and not TRACES:
-        return literal(names, value)
+        return Value(f"{names}={value}", "literal", known=value)
     if isinstance(value, Value) and not TRACES:
         found = RUNS[-1].symbols.get(value._text)
         if found is not None and found.kind in ("size", "length"):

@@ -25,14 +25,12 @@ _USUAL_BYTES = 4  # Of an element whose type the file does not say
 
 @dataclass
 class Symbol:
-    """What a name in an expression stands for. ``size``, ``stride`` or ``length`` of a shape, a
-    ``free`` parameter of the host, a ``literal`` that the host names, or a parameter of the kernel
-    in its ``meta``."""
+    """What a name in an expression stands for: ``size``, ``stride`` or ``length`` of a shape, or a
+    ``free`` parameter of the host."""
 
     kind: str
     shape: Shape | None = None
     place: int = 0
-    known: Any = None
     called: str = ""  # The name that the host gives it, or that it gets for a problem parameter,
     is_guess: bool = False  # where nothing says it.
     same: Value | None = None  # What it stands for.
@@ -42,12 +40,6 @@ def symbol(name: str, kind: str, shape: Shape | None = None, place: int = 0) -> 
     """A value with this name in the run that goes on."""
     RUNS[-1].symbols.setdefault(name, Symbol(kind, shape, place))
     return Value(name)
-
-
-def literal(name: str, known: int) -> Value:
-    """A number that the host gives a name."""
-    RUNS[-1].symbols.setdefault(f"{name}={known}", Symbol("literal", known=known))
-    return Value(f"{name}={known}", known=known)
 
 
 class Shape:
@@ -84,7 +76,6 @@ class Shape:
         return self.length
 
     def of_rank(self, rank: int) -> list[Value]:
-        """All sizes."""
         self.rank, self.is_whole = rank, True
         self.sizes = {one % rank if one < 0 else one: size for one, size in self.sizes.items()}
         return [self.size(place) for place in range(rank)]
@@ -137,7 +128,6 @@ def is_tensor(value: Any) -> bool:
 
 
 def shape_of(value: Value) -> Shape:
-    """The sizes of the tensor that a value is."""
     return tensor_of(value).shape
 
 

@@ -22,15 +22,13 @@ _FORMS = {
 class Texts:
     """Names for sizes, and expressions over them."""
 
-    def __init__(self, run: Run, taken: Iterable[str], own: Iterable[str] = ()) -> None:
+    def __init__(self, run: Run, taken: Iterable[str]) -> None:
         self._symbols, self._tensors = run.symbols, run.tensors
         self._taken = {*taken}  # Names that no problem parameter may have.
-        self._own = {*own}  # Names that stand for themselves: constexprs.
         self._open: set[str] = set()  # Symbols that are just looked up.
         self.questions: dict[str, str] = {}  # Of shapes, by their keys.
 
     def symbol(self, value: Any) -> Symbol | None:
-        """What a value is, if it is a symbol."""
         found: Symbol | None = self._symbols.get(getattr(value, "_text", ""))
         return found
 
@@ -69,19 +67,15 @@ class Texts:
             found.same = value
 
     def _named(self, name: str) -> str:
-        """Problem parameter for a name of the host."""
         found = name.strip("_") or "n"
         return f"{found}_size" if found in self._taken else found
 
-    def reads(self, value: Value) -> Iterator[tuple[str, Symbol]]:
-        """Symbols that a value reads, with their names."""
-        for one in value._walk():
-            if one._text in self._symbols:
-                yield one._text, self._symbols[one._text]
+    def reads(self, value: Value) -> Iterator[Symbol]:
+        yield from filter(None, map(self.symbol, value._walk()))
 
     def guessed(self, value: Value) -> str:
         """A tensor whose sizes are guessed, and which a value reads; '' for none."""
-        for _, found in self.reads(value):
+        for found in self.reads(value):
             key = found.shape.key if found.shape is not None else ""
             if found.is_guess or (found.kind == "stride" and key in self.questions):
                 return key
@@ -106,8 +100,10 @@ class Texts:
         sign, parts, known = value._sign, value._parts, value._known
         if value._text in same:
             return same[value._text]
-        if sign == "constant" and known is not None:
+        if sign in ("constant", "literal") and known is not None:
             return repr(int(known) if isinstance(known, bool) else known)
+        if sign == "param":
+            return value._text
         if sign == "name" and (found := self._stands_for(value)) is not None:
             return f"({found})"
         form = value._name if sign == "call" else sign
@@ -135,9 +131,7 @@ class Texts:
     def _resolved(self, name: str) -> str | None:
         found = self._symbols.get(name)
         if found is None:
-            return name if name in self._own else None
-        if found.kind in ("literal", "param"):
-            return name if found.kind == "param" else repr(found.known)
+            return None
         if found.kind == "free":
             return None if name in self._tensors else self._named(name)
         if (found.called and found.kind == "size") or found.is_guess:

@@ -67,7 +67,7 @@ class Run:
     prefix: Sequence[bool] = ()  # Outcomes that are decided beforehand.
     taken: list[tuple[Value, bool]] = field(default_factory=list)  # Conditions, their outcomes,
     places: list[int] = field(default_factory=list)  # and the lines at which they were asked.
-    symbols: dict[str, Any] = field(default_factory=dict)  # What names in expressions stand for
+    symbols: dict[str, Any] = field(default_factory=dict)  # Names in expressions, of all its runs
     tensors: dict[str, Any] = field(default_factory=dict)  # In the order of their making
     launches: list[Any] = field(default_factory=list)
 
@@ -91,10 +91,11 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[Run]:
     ``is_covering``, once per outcome of each condition is enough."""
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
+    symbols = {**RUNS[0].symbols}
     for _ in range(MOST_RUNS):
         if not pending:
             return
-        run = Run(pending.pop(), symbols={**RUNS[0].symbols})
+        run = Run(pending.pop(), symbols=symbols)
         RUNS.append(run)
         try:
             with suppress(Exception, SystemExit, Launched):
