@@ -89,12 +89,17 @@ def _with_macros(code: Code) -> Code:
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
     """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file."""
     said = f"Function {draft.kernel} of {file}. Every value is a draft of a run with stand-ins."
+    reference = reference_lines()
+    every = {line.value["type"] for line in draft.arguments}
+    written = {line.value["type"] for line in draft.arguments if "role" in line.value}
+    if "float32" in written and every & {"float16", "bfloat16"}:
+        reference.append(Line("tolerance", {"float32": 1e-3}, "float32 of what has 16 bits"))
     parts: dict[str, tuple[Sequence[Line], str]] = {
         "problem": (draft.problem, ""),
         "tunables": (draft.tunables, "constexprs, and options of Triton's compiler"),
         "macros": (draft.macros, "constexprs that follow from others"),
         "arguments": (draft.arguments, "in the order of the function's parameters"),
-        "reference": (reference_lines(), ""),
+        "reference": (reference, ""),
     }
     others = [name for name in draft.kernels if name != draft.kernel]
     notes = head(said, others, [f"{file}: {note}" for note in draft.notes])
