@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from recomputing.comparing import Ledger, Table
-from recomputing.material import TIMED, Material, records
+from recomputing.material import TIMED, Material, ratio_ends, records
 from recomputing.pages import read_script
 
 DIGITS = 5  # significant digits of times and gains in the data scripts
@@ -70,7 +69,7 @@ def _entry(
     one: Material,
     table: Table,
 ) -> None:
-    _, _, basis, chosen, usual, *numbers, paired, blind, others, scale, alike = entry
+    _, _, basis, chosen, usual, *numbers, paired, blind, others, scale, alike, unsure = entry
     known = "datasheet" if answer["gpu"] in one.described else answer["basis"]
     begins = BASES[known]
     table.same(f"{place}, basis", head["bases"][basis][: len(begins)], begins)
@@ -81,10 +80,13 @@ def _entry(
     table.rounded(place, numbers, [answer[name] for name in names], DIGITS)
     table.same(f"{place}, in pairs", [paired, blind], [answer["paired"], answer["blind"]])
     table.same(f"{place}, scale, alike", [scale, alike], [answer["scale"], answer["alike"]])
+    table.rounded(f"{place}, unsure", [unsure], [answer["unsure"]], DIGITS)
     table.same(f"{place}, others", len(others), len(answer["others"]))
     for (at, *times), other in zip(others, answer["others"], strict=False):
         table.same(f"{place}, other", configurations[at], _used(one, other["configuration"]))
-        limits = [other[name] for name in names[:3]]
+        measured = other["slower_low"] is not None
+        ends = ["slower_low", "slower_high"] if measured else names[1:3]
+        limits = [other[name] for name in ("time_ms", *ends)]
         table.rounded(f"{place}, other", times, limits[: max(1, len(times))], DIGITS)
 
 
@@ -141,11 +143,13 @@ def _answer(
     baseline = next((row for row in rows if row["is_baseline"]), None)
     beside = next((row for key, row in zip(named, rows, strict=True) if key == usual), baseline)
     fastest = one.named(tuple(rows[0][name] for name in one.case), rows)
-    table.same(f"{place}, alike", answer["alike"], fastest.pop("alike"))
     first = next(row for row in rows if row["sweep_row"] == fastest["sweep_row"])
     if beside is not None and least_gain is not None:
         gain = beside["time_ms"] / first["time_ms"]
-        first = first if gain >= least_gain else beside
+        if gain < least_gain:
+            first, fastest = beside, {**fastest, "alike": 1, "unsure": 1.0}
+    table.same(f"{place}, alike", answer["alike"], fastest["alike"])
+    table.rounded(f"{place}, unsure", [answer["unsure"]], [fastest["unsure"]], 12)
     others = [row for row in rows if row is not first][: SUGGESTIONS - 1]
     chosen = [_used(one, {name: row[name] for name in one.spec.tunable_columns}) for row in
               (first, *others)]  # fmt: skip
@@ -155,13 +159,14 @@ def _answer(
         times = [row["time_ms"], row["time_low_ms"], row["time_high_ms"]]
         names = ("time_ms", "time_low_ms", "time_high_ms")
         table.rounded(place, [shown[name] for name in names], times, 12)
+        if row is not first:
+            given = [shown["slower_low"], shown["slower_high"]]
+            table.rounded(f"{place}, slower", given, list(ratio_ends(row, first)), 12)
     for name, other in (("gain", beside), ("improvement", baseline)):
         ends = (f"{name}_low", f"{name}_high")
+        apart = None if other is None or first is other else ratio_ends(other, first)
         ratio = None if other is None else other["time_ms"] / first["time_ms"]
-        limits: list[float | None] = [None, None]
-        if other and ratio and first is not other and first["basis"] == other["basis"] == "pairs":
-            reach = math.exp(1.96 * first["ratio_error"])
-            limits = [ratio / reach, ratio * reach]
+        limits = list(apart or (None, None))
         shown_ratio = [answer[each] for each in (name, *ends)]
         table.rounded(f"{place}, {name}", shown_ratio, [ratio, *limits], 12)
     paired = [answer["paired"], answer["blind"]]

@@ -36,6 +36,24 @@ def unbeaten(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in found if not row["error"] >= 1] or found
 
 
+def ratio_ends(one: dict[str, Any], other: dict[str, Any]) -> tuple[float, float]:
+    """Ends of the interval of the ratio of two rows' times. The error is that of the ratio of a row
+    in pairs beside another in pairs that is the usual choice or the baseline (``beside``); else
+    that of both times."""
+    error = math.hypot(one["error"], other["error"])
+    if one["ratio_error"] > 0 and other["ratio_error"] > 0:
+        for row, reference in ((other, one), (one, other)):
+            error = row["ratio_error"] if reference["beside"] else error
+    reach, ratio = math.exp(1.96 * error), one["time_ms"] / other["time_ms"]
+    return ratio / reach, ratio * reach
+
+
+def holds_one(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether :func:`ratio_ends` do not tell two rows apart."""
+    low, high = ratio_ends(one, other)
+    return low <= 1 <= high
+
+
 @dataclass(frozen=True)
 class Material:
     """A study of the settings and its files below ``results``.
@@ -157,7 +175,7 @@ class Material:
         """What counts as the fastest of a problem's rows.
 
         Of those that nothing beat (:func:`unbeaten`), beside the row whose time and 1.96 errors are
-        the least, those that differ from it by no more than 1.96 errors of both. Of these the usual
+        the least, those that :func:`holds_one`, at most 1.02 times as long. Of these the usual
         choice; one of pairs; the one with the fewest tunables unlike the usual choice, or the
         baseline where that has no row; the least shared memory; the first in the order of tunables.
         """
@@ -169,8 +187,10 @@ class Material:
                                          self.baseline)  # fmt: skip
         known = usual in map(configuration, rows)
         reference = usual if known else self.whole_configuration(self.baseline)
-        rows = unbeaten(rows)
-        surest = min(rows, key=lambda row: math.log(row["time_ms"]) + 1.96 * row["error"])
+        for row in rows:
+            row["beside"] = row["is_baseline"] or configuration(row) == usual
+        unbeaten_ = unbeaten(rows)
+        surest = min(unbeaten_, key=lambda row: math.log(row["time_ms"]) + 1.96 * row["error"])
 
         def unlike(row: dict[str, Any]) -> tuple[Any, ...]:
             own = configuration(row)
@@ -180,14 +200,16 @@ class Material:
             shared = self.spec.formulas.value(str(stated), names) if stated else 0
             return own != usual, row["basis"] != "pairs", differing, shared, own
 
-        near = [
-            row
-            for row in rows
-            if math.log(row["time_ms"] / surest["time_ms"])
-            <= 1.96 * math.hypot(row["error"], surest["error"])
-        ]
+        near = [row for row in unbeaten_ if holds_one(row, surest)]
         close = [row for row in near if row["time_ms"] <= 1.02 * surest["time_ms"]]
-        return min(close or [surest], key=unlike) | {"alike": max(len(near), 1)}
+        first = min(close or [surest], key=unlike)
+        times = [
+            row["time_ms"] / first["time_ms"]
+            for row in rows
+            if row is first or (row["error"] < 1 and holds_one(row, first))
+        ]
+        unsure = max(1.0, *(each if each > 1.1 else 1.0 for each in times))
+        return first | {"alike": sum(each <= 1.1 for each in times), "unsure": unsure}
 
     @cached_property
     def best(self) -> pd.DataFrame:
@@ -221,7 +243,10 @@ class Material:
             return {f"{of}_low{unit}": low, f"{of}_high{unit}": high}
 
         return {
-            **{name: entry[name] for name in ("basis", "paired", "blind", "scale", "alike")},
+            **{
+                name: entry[name]
+                for name in ("basis", "paired", "blind", "scale", "alike", "unsure")
+            },
             **{name: entry[name] for name in ("time_ms", "gain", "improvement")},
             "gpu": table["devices"][entry["device"]]["name"],
             "problem": dict(zip(table["parameters"], entry["problem"], strict=True)),
@@ -232,7 +257,8 @@ class Material:
             **ends(entry["improvement_interval"], "", "improvement"),
             "others": [
                 {"configuration": chosen[place], "time_ms": time_ms, **ends(limits, "_ms", "time")}
-                for place, time_ms, limits in entry["others"]
+                | ends(slower, "", "slower")
+                for place, time_ms, limits, slower in entry["others"]
             ],
         }
 

@@ -70,12 +70,13 @@ class Entry:
     improvement_interval: Interval | None = None
     paired: bool = False  # whether the gains were measured in pairs
     blind: bool = False  # whether a blind test alone measured it
-    # Measured configurations that cannot be told apart from it, itself among them.
-    alike: int | None = None
+    alike: int | None = None  # see :class:`launchwise.learning.answers.Answer`
+    unsure: Positive | None = None  # likewise
     why: str = ""  # one sentence
     faster: str = ""  # which libraries beat the fastest measured configuration, in words
-    # What to try next, in order: configuration, its time and limits.
-    others: tuple[tuple[int, Positive | None, Interval | None], ...] = ()
+    # What to try next, in order: configuration, its time and limits, and those of its ratio to
+    # this.
+    others: tuple[tuple[int, Positive | None, Interval | None, Interval | None], ...] = ()
     # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
     # is scaled for another problem; 0: it is not.
     scale: int = 0
@@ -91,6 +92,7 @@ class Entry:
             time_ms=time_ms,
             why=why,
             alike=None,
+            unsure=None,
             gain_interval=None,
             improvement_interval=None,
             interval_ms=limits and (limits[0] * factor, limits[1] * factor),
@@ -220,12 +222,13 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
     """Entries with names, for the report.
 
     Returns ``gpu``, ``problem``, ``basis`` (a key of :data:`launchwise.learning.answers.BASES`),
-    ``blind`` (a blind test alone measured it), ``alike`` (measured configurations that cannot be
-    told apart from it, itself among them); ``configuration`` (the variant and the tunables that
-    it has), ``is_usual``, ``usual`` (that of the usual choice); ``time_ms``, ``gain`` over the
-    usual choice and ``improvement`` over the baseline, each with ``_low`` and ``_high``, None where
-    nothing is known; ``paired`` (the gains were measured in pairs); ``others``: configurations to
-    try next, in order, with their times; ``scale`` as in the entry.
+    ``blind`` (a blind test alone measured it), ``alike`` and ``unsure`` as in the entry;
+    ``configuration`` (the variant and the tunables that it has), ``is_usual``, ``usual`` (that of
+    the usual choice); ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the
+    baseline, each with ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains
+    were measured in pairs); ``others``: configurations to try next, in order, with their times and
+    the limits of their ratio to this one (``slower_low``, ``slower_high``); ``scale`` as in the
+    entry.
     """
     configurations = stored.configurations
 
@@ -241,7 +244,10 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
         {
             "gpu": stored.devices[one.device].name,
             "problem": dict(zip(stored.parameters, one.problem, strict=True)),
-            **{name: getattr(one, name) for name in ("basis", "blind", "alike", "paired", "scale")},
+            **{
+                name: getattr(one, name)
+                for name in ("basis", "blind", "alike", "unsure", "paired", "scale")
+            },
             "configuration": configurations[one.choice],
             "usual": configurations[one.usual],
             "is_usual": one.choice == one.usual,
@@ -249,8 +255,12 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
             **limited(one.gain, one.gain_interval, *gains),
             **limited(one.improvement, one.improvement_interval, *improvements),
             "others": [
-                {"configuration": configurations[place], **limited(time_ms, limits, *times)}
-                for place, time_ms, limits in one.others
+                {
+                    "configuration": configurations[place],
+                    **limited(time_ms, limits, *times),
+                    **dict(zip(("slower_low", "slower_high"), slower or (None, None), strict=True)),
+                }
+                for place, time_ms, limits, slower in one.others
             ],
         }
         for one in stored.entries

@@ -77,7 +77,7 @@ def _where_measured(
         if entry is None or entry.time_ms is None:
             continue
         measured[row], best_ms[row] = entry.basis == MEASURED, entry.time_ms
-        own = {at: ms for at, ms, _ in entry.others if ms} | {entry.choice: entry.time_ms}
+        own = {at: ms for at, ms, *_ in entry.others if ms} | {entry.choice: entry.time_ms}
         if shape in known:
             own |= known[shape]
             ms[row] = math.inf

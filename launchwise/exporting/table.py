@@ -275,6 +275,7 @@ class AnswerTable:
             why=entry.why,
             blind=entry.blind,
             alike=entry.alike,
+            unsure=entry.unsure,
             answered_for=problem,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -27,7 +27,7 @@ from launchwise.learning.final import CALIBRATED, Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms, records_of
 from launchwise.learning.splits import Case, case_columns
-from launchwise.tables.rows import Z95, row_numbers
+from launchwise.tables.rows import ratio_limits, row_numbers
 from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, plain, used
@@ -236,6 +236,7 @@ def _of_measured(
     baseline_row = next((row for row in rows if row["is_baseline"]), None)
     first, reference = rows[0], usual or baseline_row
     why, others = "the fastest of the measured configurations", int(first["alike"]) - 1
+    unsure = float(first["unsure"])
     if first is usual and others:
         why = f"the usual choice: {others} measured ones cannot be told apart from it"
     elif others:
@@ -243,56 +244,70 @@ def _of_measured(
     shorter = 1 - min(row["time_ms"] for row in rows) / first["time_ms"]
     if others and shorter > EQUAL:
         why += f", of which one was measured {100 * shorter:.1f} % shorter"
+    if unsure > 1:
+        slower = f"{100 * (unsure - 1):.0f} % slower"
+        why += f"; others, measured up to {slower}, are not known well enough to tell"
     if first["basis"] == SWEEP:
         why += "; its time rests on one row of the sweep"
     other = reference if reference is not first else None
     if other and least_gain and other["time_ms"] / first["time_ms"] < least_gain:
-        first = other
+        first, others, unsure = other, 0, 1.0
         why = f"no measured configuration is {least_gain:g} times as fast as the usual choice"
     if first["blind"]:
         why += ", in a blind test of answers to this problem"
     listed = [first, *(row for row in rows if row is not first)][:top]
     suggestions = [
-        _measured_one(rank, row, reference, baseline_row, default, spec)
+        _measured_one(rank, row, first, reference, baseline_row, default, spec)
         for rank, row in enumerate(listed, start=1)
     ]
     found = Answer(case.gpu, dict(case.problem), MEASURED, suggestions, default, why)
-    return replace(found, blind=bool(first["blind"]), alike=int(first["alike"]))
+    return replace(found, blind=bool(first["blind"]), alike=others + 1, unsure=unsure)
 
 
 def _measured_one(
     rank: int,
     row: Mapping[str, Any],
+    first: Mapping[str, Any],
     usual: Mapping[str, Any] | None,
     baseline_row: Mapping[str, Any] | None,
     default: dict[str, Value],
     spec: Spec,
 ) -> Suggestion:
-    """A measured row as a suggestion; ``usual`` and ``baseline_row`` are None without a time."""
+    """A measured row as a suggestion beside the ``first`` one; ``usual`` and ``baseline_row`` are
+    None without a time."""
     own = used(plain(row, spec.tunable_columns), spec)
 
     def over(other: Mapping[str, Any] | None) -> float | None:
         return None if other is None else float(other["time_ms"] / row["time_ms"])
 
-    def limits(other: Mapping[str, Any] | None) -> Interval | None:
-        # What is beside itself has no error; what was in no pairs has no ratio.
-        if other is None or other is row or other["basis"] != PAIRS:
-            return None
-        ratio, reach = float(other["time_ms"] / row["time_ms"]), math.exp(Z95 * row["ratio_error"])
-        return _interval(ratio / reach, ratio * reach)
-
+    beside = (usual, baseline_row)
     return Suggestion(
         rank=rank,
         configuration=own,
         expected_ms=float(row["time_ms"]),
         interval_ms=_interval(row["time_low_ms"], row["time_high_ms"]),
         gain=over(usual),
-        gain_interval=limits(usual),
+        gain_interval=_ratio(usual, row, beside),
         improvement=over(baseline_row),
-        improvement_interval=limits(baseline_row),
+        improvement_interval=_ratio(baseline_row, row, beside),
         is_usual=own == default,
         paired=row["basis"] == PAIRS,
+        slower=_ratio(row, first, beside),
     )
+
+
+def _ratio(
+    row: Mapping[str, Any] | None, other: Mapping[str, Any], beside: Sequence[Any]
+) -> Interval | None:
+    """Limits of a row's time over another's; None of itself, which has no error. ``beside``: rows
+    that pairs compare others with."""
+    if row is None or row is other:
+        return None
+    names = ("time_ms", "error", "ratio_error")
+    both = {name: np.array([row[name], other[name]]) for name in names}
+    compared = np.array([any(one is each for each in beside) for one in (row, other)])
+    low, high = ratio_limits(both, np.array([1, 1]), compared)
+    return float(low[0]), float(high[0])
 
 
 def _of_model(

@@ -169,6 +169,9 @@ class Suggestion:
     improvement_interval: Interval | None
     is_usual: bool  # whether it is the usual choice
     paired: bool = False  # whether it was measured in pairs with the usual choice and the baseline
+    # Limits of its time over that of the first; None of that, and where the problem is not
+    # measured.
+    slower: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -182,8 +185,10 @@ class Answer:
     usual: dict[str, Value]  # configuration that an experienced engineer takes without measuring
     why: str  # one sentence
     blind: bool = False  # whether a blind test alone measured the problem
-    # Measured configurations that cannot be told apart from the first, itself among them.
+    # Measured configurations that are as good as the first by all that is known, itself among them,
+    # and how many times its time the slowest takes of all that cannot be told apart from it.
     alike: int | None = None
+    unsure: float | None = None
     # Problem of the table whose answer this is: what was asked where that has one of its own.
     answered_for: dict[str, Value] = field(default_factory=dict)
     # How far what was asked lies outside of the measured sizes: the product of ratios, 1 within.

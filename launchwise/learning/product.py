@@ -60,7 +60,7 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     order, of each the fastest (:func:`launchwise.tables.rows.fastest_rows`), then the others by
     ascending time. ``times``: GPU to judged times."""
     spec = domain.spec
-    columns = [*JUDGED, "ratio_error", "status", "blind"]
+    columns = [*JUDGED, "status", "blind"]
     rows = pd.concat(
         [table[[*spec.key_columns, *columns]] for table in times.values()], ignore_index=True
     )
@@ -70,8 +70,9 @@ def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Da
     rows["is_usual"], rows["is_baseline"] = domain.is_usual(rows), domain.is_baseline(rows)
     cases = row_numbers(rows, keys, ordered=True)
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
-    named = fastest_rows(rows, keys, spec)["alike"]
-    rows["alike"] = named.groupby(cases[named.index]).first().to_numpy()[cases]
+    named = fastest_rows(rows, keys, spec)
+    for name in ("alike", "unsure"):
+        rows[name] = named[name].groupby(cases[named.index]).first().to_numpy()[cases]
     order = np.lexsort(
         (configurations, rows["time_ms"].to_numpy(), ~rows.index.isin(named.index), cases)
     )

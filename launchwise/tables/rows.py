@@ -79,6 +79,10 @@ fastest, and nothing is lost by it that can be told."""
 OF_ROUNDS = ("rounds_low_ms", "rounds_high_ms")
 """Columns of what single rounds of pairs say of a time."""
 
+FAR = 1.1
+"""Times of a configuration from which another counts as unsure where errors cannot tell them
+apart, and no more as one that is as good."""
+
 
 def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
     """The fastest row of each combination of ``columns``: every part names the fastest by this.
@@ -86,14 +90,13 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     Rows without ``error``: the row of least ``time_ms``, among equal times the first configuration
     in the order of its columns, whatever the order of ``rows``.
 
-    Rows with it (see :func:`launchwise.tables.times.times_schema`): the fastest are those which
-    cannot be told apart (:func:`indistinct`); their number is ``alike``. Of those that take at most
-    :data:`launchwise.base.robust.EQUAL` more than the one most surely fast, the usual choice is
-    taken; without it, one that was measured in pairs before one that rests on one row of a sweep,
-    then the one that differs in the fewest tunables from the usual choice, so that problems share
-    builds, then the one of least shared memory, then the first in the order of its columns. Where
-    errors are large, more cannot be told apart, some of them far slower by all that is known. What
-    is not judged has :data:`DEFAULT_ERROR`.
+    Rows with it (see :func:`launchwise.tables.times.times_schema`): of those that tie with the one
+    most surely fast (:func:`tied`) and take at most :data:`launchwise.base.robust.EQUAL` more, the
+    usual choice is taken; without it, one that was measured in pairs before one that rests on one
+    row of a sweep, then the one that differs in the fewest tunables from the usual choice, so that
+    problems share builds, then the one of least shared memory, then the first in the order of its
+    columns. What is not judged has :data:`DEFAULT_ERROR`. ``alike`` and ``unsure`` say what cannot
+    be told apart from it (:func:`alike`).
 
     ``rows``: configurations with ``time_ms``, none of them NaN, and, if they have ``error``,
     ``basis`` and ``is_usual``; where that is missing, the baseline is usual. Returns rows of
@@ -104,11 +107,12 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
         rows = rows[times == least_by(groups, times)[groups]]
         return _by_time(rows, spec).drop_duplicates(list(columns))
     usual = rows["is_usual"].to_numpy() if "is_usual" in rows else is_baseline(rows, spec)
-    near, sure = _beside_the_surest(rows, groups)
-    named = near & (times <= (1 + EQUAL) * times[sure][groups])
+    sure, beside = surest(rows, groups), usual | is_baseline(rows, spec)
+    named = indistinct(rows, groups, sure, beside) & ~lost(rows, groups)
+    named &= times <= (1 + EQUAL) * times[sure][groups]
     found = rows[named]
     found = found.assign(
-        alike=np.bincount(groups[near])[groups[named]],
+        _at=np.flatnonzero(named),
         _other=~usual[named],
         _once=found["basis"] == ONCE,
         _differs=_differing(rows, groups, usual, spec)[named],
@@ -117,44 +121,92 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     )
     marks = ["_other", "_once", "_differs", "_shared", "_place"]
     found = found.sort_values(marks, kind="stable").drop_duplicates(list(columns))
-    return found.drop(columns=marks).sort_values("time_ms", kind="stable")
+    at = found["_at"].to_numpy()
+    own = groups[at]
+    counts, farthest = (each[own] for each in alike(rows, groups, at[np.argsort(own)], beside))
+    found = found.drop(columns=["_at", *marks]).assign(alike=counts, unsure=farthest)
+    return found.sort_values("time_ms", kind="stable")
 
 
-def indistinct(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
-    """Whether each row cannot be told apart from the fastest of its group: bool, shape (rows,).
+def ratio_limits(
+    rows: pd.DataFrame | Mapping[str, np.ndarray],
+    reference: np.ndarray,
+    beside: np.ndarray | bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of the 95 % interval of each row's time over that of another row of its problem.
 
-    The fastest is the row that is most surely fast (:func:`surest`). A row that is slower than it
-    by more than :data:`Z95` errors of their difference is not, nor one that :func:`lost`, nor one
-    that tells nothing (:data:`UNTOLD`) beside others.
+    Beside the usual choice and the baseline pairs measure ratios: where both rows were in pairs,
+    ``ratio_error`` is the error of that of the other. Of any two others :data:`Z95` errors of both
+    times say it: errors are without what the configurations of a problem have in common.
 
-    ``rows``: ``time_ms``, ``error`` and, if known, :data:`OF_ROUNDS`. ``groups``: int64 from 0,
-        shape (rows,).
+    ``rows``: ``time_ms``, ``error`` and, if known, ``ratio_error``. ``reference``: place of the row
+        that each is compared with, int64, shape (rows,). ``beside``: which rows are the usual
+        choice or the baseline, bool, shape (rows,).
+    Returns float64, both of shape (rows,).
     """
-    return _beside_the_surest(rows, groups)[0]
+    times, errors = (np.asarray(rows[name], dtype=float) for name in ("time_ms", "error"))
+    errors = np.where(np.isnan(errors), DEFAULT_ERROR, errors)
+    error = np.hypot(errors, errors[reference])
+    if "ratio_error" in rows:
+        own = np.asarray(rows["ratio_error"], dtype=float)
+        known, known_beside = ~np.isnan(own + own[reference]), np.broadcast_to(beside, own.shape)
+        of_pairs = np.where(known_beside[reference], own, own[reference])
+        error = np.where(known & (known_beside | known_beside[reference]), of_pairs, error)
+    ratio, reach = times / times[reference], np.exp(Z95 * error)
+    return ratio / reach, ratio * reach
+
+
+def indistinct(
+    rows: pd.DataFrame,
+    groups: np.ndarray,
+    reference: np.ndarray,
+    beside: np.ndarray | bool = False,
+) -> np.ndarray:
+    """Whether each row tells something (:data:`UNTOLD`), and cannot be told apart from one row of
+    its group: the interval of their ratio (:func:`ratio_limits`) holds 1. bool, shape (rows,).
+
+    ``groups``: int64 from 0, shape (rows,). ``reference``: place of that row, which is always
+        among them, int64, shape (groups,). ``beside``: see :func:`ratio_limits`.
+    """
+    low, high = ratio_limits(rows, reference[groups], beside)
+    holds = (low <= 1) & (high >= 1) & ~(rows["error"].to_numpy(dtype=float) >= UNTOLD)
+    return np.asarray(holds | (np.arange(len(rows)) == reference[groups]))
+
+
+def alike(
+    rows: pd.DataFrame, groups: np.ndarray, reference: np.ndarray, beside: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each group, how many rows cannot be told apart from one of it and take at most
+    :data:`FAR` of its time, itself among them; and how many times its time the slowest takes of
+    those that take more, 1 where all do not. int64 and float64, shape (groups,). Arguments: see
+    :func:`indistinct`."""
+    times = rows["time_ms"].to_numpy(dtype=float)
+    ratio, near = times / times[reference][groups], indistinct(rows, groups, reference, beside)
+    far, farthest = near & (ratio > FAR), np.ones(len(reference))
+    np.maximum.at(farthest, groups[far], ratio[far])
+    return np.bincount(groups[near & ~far], minlength=len(reference)), farthest
+
+
+def tied(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
+    """Whether each row may be the fastest of its group: it cannot be told apart from the row that
+    is most surely fast (:func:`surest`), nor did it lose (:func:`lost`). bool, shape (rows,).
+    ``rows`` have :data:`OF_ROUNDS`, too, if known; see :func:`indistinct`."""
+    return indistinct(rows, groups, surest(rows, groups)) & ~lost(rows, groups)
 
 
 def surest(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """The place of the row of each group that is most surely fast: of the least upper limit of its
-    95 % interval, of those that did not lose. int64, shape (groups,). Arguments: see
-    :func:`indistinct`."""
-    return _beside_the_surest(rows, groups)[1]
-
-
-def _beside_the_surest(rows: pd.DataFrame, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What :func:`indistinct` and :func:`surest` return."""
+    time by its error, of those that did not lose. int64, shape (groups,). Arguments: see
+    :func:`tied`."""
     errors = rows["error"].fillna(DEFAULT_ERROR).to_numpy(dtype=float)
-    logs, beaten = np.log(rows["time_ms"].to_numpy(dtype=float)), lost(rows, groups)
-    sure = _place_of_least(np.where(beaten, np.inf, logs + Z95 * errors), groups)
-    reference = sure[groups]
-    near = logs - logs[reference] <= Z95 * np.hypot(errors, errors[reference])
-    tells = (errors < UNTOLD) | (np.arange(len(rows)) == reference)
-    return np.asarray(near & tells & ~beaten), sure
+    logs = np.log(rows["time_ms"].to_numpy(dtype=float))
+    return _place_of_least(np.where(lost(rows, groups), np.inf, logs + Z95 * errors), groups)
 
 
 def lost(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:
     """Whether each row was slower than one other of its group in every round of their pairs, and by
     more than :data:`launchwise.base.robust.EQUAL`: whatever errors say of their ratios to a third
-    row, it is not the fastest. bool, shape (rows,). Arguments: see :func:`indistinct`."""
+    row, it is not the fastest. bool, shape (rows,). Arguments: see :func:`tied`."""
     if not {*OF_ROUNDS} <= {*rows}:
         return np.zeros(len(rows), dtype=bool)
     low, high, times = (rows[name].to_numpy(dtype=float) for name in (*OF_ROUNDS, "time_ms"))
@@ -354,7 +406,7 @@ def _answer(problem: dict[str, Value], rows: pd.DataFrame, spec: Spec) -> Answer
         time_ms=float(best["time_ms"]),
         relative_error=_number(best["relative_error"]),
         baseline_ms=baseline_ms,
-        tied=int(indistinct(timed.assign(error=timed["relative_error"]), one_group).sum()) - 1,
+        tied=int(tied(timed.assign(error=timed["relative_error"]), one_group).sum()) - 1,
         bandwidth_gbs=_number(best["bandwidth_gbs"]),
         block=block,
         grid=grid,

@@ -38,7 +38,10 @@ from launchwise.workloads.spec import Spec
 PAIRS = "pairs"  # Basis of a time whose ratio to the usual choice was measured in pairs
 SWEEP = ONCE  # Basis of a time that stands as the sweep measured it
 
-JUDGED = ("time_ms", "time_low_ms", "time_high_ms", *OF_ROUNDS, "error", "sweep_ms", "basis")
+SAID = ("time_low_ms", "time_high_ms", *OF_ROUNDS, "error", "ratio_error")
+"""Columns that say how sure a judged time is."""
+
+JUDGED = ("time_ms", *SAID, "sweep_ms", "basis")
 """Columns of a judged time."""
 
 JUDGED_FROM = (
@@ -321,7 +324,7 @@ def with_judged_times(
     basis = np.where(sweep["time_ms"].isna(), "", SWEEP)
     found = sweep.assign(
         sweep_ms=sweep["time_ms"],
-        **dict.fromkeys(("time_low_ms", "time_high_ms", *OF_ROUNDS, "error"), np.nan),
+        **dict.fromkeys(SAID, np.nan),
         # Changing the type of the column later would store every column apart.
         basis=pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype),
     )
@@ -356,7 +359,7 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     if "sweep_ms" not in rows:
         return rows
     factor = rows["sweep_ms"] / rows["time_ms"]
-    unsaid = dict.fromkeys(OF_ROUNDS, np.nan)
+    unsaid = dict.fromkeys((*OF_ROUNDS, "ratio_error"), np.nan)
     limits = {name: rows[name] * factor for name in ("time_low_ms", "time_high_ms")}
     of_one = np.log(rows["time_high_ms"] / rows["time_low_ms"]) / (2 * Z95)
     return rows.assign(

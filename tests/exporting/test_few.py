@@ -100,7 +100,7 @@ def test_the_first_of_few_builds_is_the_one_for_all_problems(weighed):
 
 def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
     entry = next(one for one in table.entries if one.basis == MEASURED)
-    own = {entry.choice, *(at for at, ms, _ in entry.others if ms)}
+    own = {entry.choice, *(at for at, ms, *_ in entry.others if ms)}
     for known in ({}, {entry.problem: {entry.choice: entry.time_ms}}):
         ms = times_of(table, entry.device, [entry.problem], known).ms[0]
         assert (own == {*np.flatnonzero(np.isfinite(ms)).tolist()}) is bool(known)

@@ -144,7 +144,7 @@ def measured(tmp_path_factory):
     }
     write_sealed_json(folder / FACTS_FILE, facts)
     told = {"status": "ok", "basis": "sweep", "blind": False, "error": 0.005}
-    unknown = dict.fromkeys({*JUDGED, "ratio_error"} - {*table, *told}, np.nan)
+    unknown = dict.fromkeys({*JUDGED} - {*table, *told}, np.nan)
     judged = table.assign(**told, **unknown)
     fastest = fastest_measured({GPU: judged}, domain)
     write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))

@@ -48,8 +48,8 @@ def final(stencil_spec, tmp_path):
         gains = np.column_stack([expected, np.full(len(rows), 0.19)])
         return Ranking(order, rank, np.where(rank == 1, 1e-9, 1.0), gains)
 
-    told = {"gpu": "known", "alike": 1, "blind": False, "time_low_ms": 0.9, "time_high_ms": 1.1}
-    told |= {"ratio_error": math.log(1.05) / Z95}
+    told = {"gpu": "known", "alike": 1, "unsure": 1.0, "error": 0.01, "blind": False}
+    told |= {"time_low_ms": 0.9, "time_high_ms": 1.1, "ratio_error": math.log(1.05) / Z95}
     swept = [
         {**PROBLEM, **told, **one, "n": n, "rank": rank, "time_ms": ms, "basis": basis,
          "is_usual": rank == 2, "is_baseline": rank == 3}

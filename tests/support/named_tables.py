@@ -55,7 +55,14 @@ def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str
                 paired=each.get("paired", False),
                 blind=each.get("blind", False),
                 alike=each.get("alike"),
-                others=tuple((place(one["configuration"]), *times(one)) for one in others),
+                unsure=each.get("unsure"),
+                others=tuple(
+                    (
+                        *(place(one["configuration"]), *times(one)),
+                        ends(one, "slower_low", "slower_high"),
+                    )
+                    for one in others
+                ),
             )
         )
     stored = Stored(

@@ -210,10 +210,13 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
                 best_ms = min(times)
                 answer |= {"gain": times[0] / best_ms, "improvement": times[0] / best_ms}
                 answer |= {"time_low_ms": 0.998 * best_ms, "time_high_ms": 1.002 * best_ms}
+                answer |= {"alike": 2, "unsure": 1.6}
                 if gpu == "big":
                     other: dict[str, Any] = {
                         "time_low_ms": 0.999 * times[2],
                         "time_high_ms": 1.001 * times[2],
+                        "slower_low": 0.98,
+                        "slower_high": 2.62,
                     }
                     other |= {"configuration": used(wide, spec), "time_ms": times[2]}
                     answer["others"] = [other]

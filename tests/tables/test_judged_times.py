@@ -25,8 +25,8 @@ from launchwise.tables.rows import (
     UNTOLD,
     Z95,
     fastest_rows,
-    indistinct,
     row_numbers,
+    tied,
 )
 from launchwise.tables.times import (
     JUDGED,
@@ -341,7 +341,7 @@ def test_a_row_whose_repeats_disagree_and_has_no_earlier_one_tells_nothing(stenc
         assert (times["error"].drop(index=row).dropna() < UNTOLD).all()
         groups = np.zeros(2, dtype=np.int64)
         twice = times.loc[[row, row]].assign(error=[times.loc[row, "error"], 0.01])
-        assert indistinct(twice, groups).tolist() == [tells, True]
+        assert tied(twice, groups).tolist() == [tells, True]
 
 
 def test_what_ran_back_to_back_is_that_of_the_pairs(recorded):
@@ -371,8 +371,8 @@ def test_what_lost_every_round_is_never_named(recorded):
     losers = set(ran.loc[lost, key].itertuples(index=False, name=None))
     named = fastest_rows(timed, spec.problem_columns, spec)
     assert losers.isdisjoint(named[key].itertuples(index=False, name=None))
-    # Nor is it said to be as fast.
-    near = timed[indistinct(timed, row_numbers(timed, spec.problem_columns))]
+    # Nor does it tie.
+    near = timed[tied(timed, row_numbers(timed, spec.problem_columns))]
     assert losers.isdisjoint(near[key].itertuples(index=False, name=None))
 
 

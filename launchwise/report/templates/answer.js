@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE } = window.launchwiseLookup;
+  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE } = window.launchwiseLookup;
   const value = window.launchwiseValue;
   const EQUAL = window.launchwiseEqual;
   const outcome = window.launchwiseOutcome;
@@ -153,21 +153,21 @@
     if (entry[TIME] === null) return [];
     const words = (choice) => data.configurations[choice].words;
     const rows = [[entry[CHOICE], entry[TIME], entry[LOW], entry[HIGH]], ...entry[OTHERS].filter((one) => one[1] !== null)];
+    const measured = entry[BASIS] === data.measured;
     const more = [[entry[USUAL], GAIN], [data.baseline, BASELINE]];
     for (const [choice, place] of more) {
       if (entry[place] !== null && !rows.some((row) => row[0] === choice)) {
-        rows.push([choice, entry[TIME] * entry[place], null, null]);
+        rows.push([choice, entry[TIME] * entry[place], ...(measured ? entry.slice(place + 1, place + 3) : [])]);
       }
     }
     if (rows.length < 2) return [];
     const percent = data.percents[entry[BASIS]];
-    const measured = entry[BASIS] === data.measured;
     const table = element("table", "", "ranked");
     const caption = element("caption");
     caption.append(element("span", measured ? "Measured: this answer, and what comes next" : "Expected: this answer, and what to try next"));
     const head = element("thead");
     const titles = element("tr");
-    for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", "%"]]) {
+    for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", measured ? `%, ${percent} %` : "%"]]) {
       const cell = element("th", title, unit ? "number" : "");
       cell.scope = "col";
       if (unit) cell.append(" ", element("span", unit, "unit"));
@@ -182,11 +182,13 @@
       const kinds = [choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
       const took = element("td", number(ms, 4));
-      if (low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
+      // Limits of a measured time are those of its ratio to the first: what both have in common is none of them.
+      const beside = measured && place;
+      if (!beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
-      if (place && low !== null && entry[LOW] !== null) {
-        const said = outcome(entry[LOW] / high, entry[HIGH] / low);
-        if (said) slower.append(element("span", said, "detail"));
+      if (beside && low !== null) {
+        const said = outcome(low, high);
+        slower.append(element("span", `${number(100 * (low - 1), 2)} to ${number(100 * (high - 1), 2)}${said && `, ${said}`}`, "detail"));
       }
       line.append(name, took, slower);
       body.append(line);
@@ -196,8 +198,6 @@
     region.setAttribute("role", "region");
     region.setAttribute("aria-label", "Configurations by time");
     region.append(table);
-    const alone = measured && rows.some(([choice, , low]) => low === undefined && choice !== entry[USUAL] && choice !== data.baseline);
-    if (alone) return [region, element("p", "A time without limits is a single row of the sweep.", "note"), ...order(data, entry)];
     return [region, ...order(data, entry)];
   };
 
@@ -268,6 +268,7 @@
     made.push(element("p", `${time(data, entry, found.far)} ${speed(data, entry, context)}`));
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
+    const unsure = entry[UNSURE] > 1 ? `; others, measured up to ${number(100 * (entry[UNSURE] - 1), 2)} % slower, are not known well enough to tell` : "";
     const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
     const reached = data.rule.reached[entry[GPU]];
     const [factors] = data.rule.between[entry[GPU]];
@@ -278,7 +279,7 @@
       : `${found.far > 1 ? "; no time is stated so far outside" : ""}; the nearest with an answer is ${nearest}`;
     const scaled = listed ? "" : `${named}${found.far === 1 && reached ? `; ${reached}` : ""}`;
     const why = data.why[data.entries.indexOf(entry)] ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
-    made.push(element("p", `${basis}${alike}${outside}${scaled}${why}.`));
+    made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
     made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));

@@ -3,7 +3,7 @@
   // Which answer a problem gets: the rule of launchwise/exporting/lookup.py, the same at every door.
   // Places in an entry of a study's answers, see launchwise/report/front/finder.py.
   const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, GAIN_LOW, GAIN_HIGH, BASELINE] = [...Array(12).keys()];
-  const [PAIRED, BLIND, OTHERS, SCALE, ALIKE] = [14, 15, 16, 17, 18];
+  const [PAIRED, BLIND, OTHERS, SCALE, ALIKE, UNSURE] = [14, 15, 16, 17, 18, 19];
 
   // Expressions of a workload as nested lists: an operator and its operands.
   const operators = {
@@ -182,5 +182,5 @@
   };
 
   window.launchwiseValue = value;
-  window.launchwiseLookup = { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, look, distance, problemOf };
+  window.launchwiseLookup = { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE, look, distance, problemOf };
 })();
