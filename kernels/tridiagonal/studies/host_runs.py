@@ -19,7 +19,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import OF_ROUNDS, fastest_rows, indistinct
+from launchwise.tables.rows import OF_ROUNDS, fastest_rows, ratio_limits, tied
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -34,7 +34,7 @@ LEVELS = ("m", "m1", "m2", "m3", "m4")
 
 READ = (
     *("status", "time_ms", "sweep_ms", "time_low_ms", "time_high_ms", "error", "basis"),
-    *("card", "occupancy", "relative_error", "repeats", *OF_ROUNDS),
+    *("card", "occupancy", "relative_error", "repeats", *OF_ROUNDS, "ratio_error"),
 )
 """Columns of a sweep that the sections read beside keys and stages."""
 
@@ -123,21 +123,29 @@ def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str
 
 
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
-    """Choices per size that cannot be told apart from the fastest.
+    """Choices per size that may be the fastest.
 
     ``best``: one row per size and choice, with ``time_ms`` and ``error`` between visits.
-    Returns a dictionary: size -> ascending choices, see :func:`launchwise.tables.rows.indistinct`.
+    Returns a dictionary: size -> ascending choices, see :func:`launchwise.tables.rows.tied`.
     """
     sizes = best.groupby(size, sort=True)
-    near = best[indistinct(best, sizes.ngroup().to_numpy())]
+    near = best[tied(best, sizes.ngroup().to_numpy())]
     return {int(str(value)): sorted(map(int, own[choice])) for value, own in near.groupby(size)}
 
 
 def levelled(best: pd.DataFrame, size: str) -> pd.DataFrame:
     """``best`` with times by which choices that tie with the fastest of a size cost nothing."""
     sizes = best.groupby(size, sort=True)
-    near = indistinct(best, sizes.ngroup().to_numpy())
+    near = tied(best, sizes.ngroup().to_numpy())
     return best.assign(time_ms=best["time_ms"].mask(near, sizes["time_ms"].transform("min")))
+
+
+def slower(best: pd.DataFrame, size: str) -> pd.Series:
+    """Whether each row is slower beyond error than that of least time of its size: the interval of
+    their ratio (:func:`launchwise.tables.rows.ratio_limits`) lies above 1."""
+    sizes = best.reset_index(drop=True).groupby(size)
+    low, _ = ratio_limits(best, sizes["time_ms"].transform("idxmin").to_numpy())
+    return pd.Series(low > 1, best.index)
 
 
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.fits import (
 )
 from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
 from kernels.tridiagonal.studies.tridiagonal_streams.section import (
+    optimum_claim,
     overlap_at,
     prediction_claim,
     published_shares,
@@ -355,6 +357,9 @@ def test_the_papers_claims_hold_on_times_made_from_its_laws(published):
     slow = verdicts(study_of(sweep("one", sizes, serial=6.0)), published)
     # 32 streams tie with others, which decides nothing.
     assert slow == [one, "undecided", prediction, creation]
+    gains = pd.DataFrame({"n": [1, 2], "well_measured": True, "tied": [(8, 32), (8,)]})
+    theirs = pd.DataFrame({"n": [1, 2], "theirs_measured": 32})
+    assert optimum_claim(SimpleNamespace(gains=gains), theirs, 32).detail == "holds in part"
 
 
 def test_what_rests_on_single_launches_is_judged_not_measured_well_enough(published):

@@ -19,13 +19,13 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
-from launchwise.tables.rows import OF_ROUNDS, indistinct
+from launchwise.tables.rows import ratio_limits
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
 from ...learning.optima import corrected_optima, with_a_choice
 from ...learning.series import by_nearness
-from ..host_runs import LEVELS
+from ..host_runs import LEVELS, slower
 from .gains import by_cause
 from .series import (
     ADDED,
@@ -101,7 +101,7 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
     why there is no time), ``loss_percent`` against the fastest row of the size, NaN unless the
     choice's row has repeats, and ``told``: whether it is slower beyond error."""
-    kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis", *OF_ROUNDS]
+    kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis"]
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case).filter(items=kept))
@@ -122,10 +122,10 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
     table = pd.DataFrame(found, columns=names)
     if pairs:
         both = pd.DataFrame(pairs)
-        tied = indistinct(both, np.arange(len(both)) // 2)[1::2]
+        low, _ = ratio_limits(both, np.arange(len(both)) // 2 * 2)
         losses = 100 * (both["time_ms"].to_numpy()[1::2] / both["time_ms"].to_numpy()[::2] - 1)
         timed = table["state"] == ""
-        table.loc[timed, "loss_percent"], table.loc[timed, "told"] = losses, ~tied
+        table.loc[timed, "loss_percent"], table.loc[timed, "told"] = losses, low[1::2] > 1
     return table
 
 
@@ -217,7 +217,8 @@ def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
     limit = int(facts.get("recursions_that_pay_most", 3))
     depths = case.least
     deep = [int(size) for size in depths.index[depths > limit]]
-    alone = [size for size in deep if min(case.ties[size]) > limit]
+    others = case.best[(case.best[CHOICE] > limit) | ~slower(case.best, SIZE)]
+    alone = {*deep} - {*others.loc[others[CHOICE] <= limit, SIZE]}
     return (
         f"More than {limit} recursions are never the fastest",
         "at no size",

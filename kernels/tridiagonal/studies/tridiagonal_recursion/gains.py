@@ -17,48 +17,48 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Text
 from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
-from launchwise.tables.rows import DEFAULT_ERROR, Z95
-from launchwise.tables.times import by_sweep
+from launchwise.tables.rows import ratio_limits
 
 from ..host_runs import ANY_VARIANT
 from .series import CHOICE, SIZE, SOLVERS, RecursionSeries, said_levels
 
 
 def by_cause(case: RecursionSeries) -> pd.DataFrame:
-    """Times of the sweep with and without recursion at the sizes that are compared.
+    """Judged times with and without recursion at the sizes that are compared.
 
     Returns a DataFrame: ``n``; of ``flat`` (no recursion) and ``deep``, by gtsv with the published
     streams, ``<which>_ms``; of the fastest with any number of streams (without recursion also by
-    Thomas), ``best_<which>_ms``, ``_error``, ``_streams``, ``_solver`` and ``<which>_levels``;
-    ``designed`` and ``gain``, the speed-up of recursion in the paper's design and over the best
-    without it; ``verdict`` on the latter: 95 % by the errors of both times. Without other streams
-    or Thomas at several m nothing beside the design was tried: no ``gain``, and an empty verdict.
+    Thomas), ``best_<which>_ms``, ``_streams``, ``_solver`` and ``<which>_levels``; ``designed`` and
+    ``gain``, the speed-up of recursion in the paper's design and over the best without it;
+    ``verdict`` on the latter: 95 %. Without other streams or Thomas at several m nothing beside the
+    design was tried: no ``gain``, and an empty verdict.
     """
     alike = case.comparable
-    design, free = by_sweep(alike.rows), by_sweep(case.others)
+    design, free = alike.rows, case.others
     free = free[free[SIZE].isin(design[SIZE].unique())]
     deep = (free[CHOICE] > 0) & (free["stage2"] == "host")
     found = pd.DataFrame(index=pd.Index(sorted(design[SIZE].unique()), name=SIZE))
+    fastest = []
     for which, own, best in (
         ("flat", design[CHOICE] == 0, free[CHOICE] == 0),
         ("deep", design[CHOICE] > 0, deep),
     ):
         found[f"{which}_ms"] = design[own].groupby(SIZE)["time_ms"].min()
         least = free[best].sort_values("time_ms").drop_duplicates(SIZE).set_index(SIZE)
-        for name, column in (("ms", "time_ms"), ("error", "error"), ("streams", "streams")):
+        fastest.append(least.reindex(found.index))
+        for name, column in (("ms", "time_ms"), ("streams", "streams")):
             found[f"best_{which}_{name}"] = least[column]
         found[f"best_{which}_solver"] = least["stage2"].map(SOLVERS)
         found[f"{which}_levels"] = pd.Series(list(map(said_levels, records(least))), least.index)
     found["designed"] = found["flat_ms"] / found["deep_ms"]
     found["gain"] = found["best_flat_ms"] / found["best_deep_ms"]
-    errors = found[["best_flat_error", "best_deep_error"]].fillna(DEFAULT_ERROR).to_numpy(float)
+    low, high = ratio_limits(pd.concat(fastest), np.tile(np.arange(len(found)) + len(found), 2))
     streams = design.drop_duplicates(SIZE).set_index(SIZE)["streams"]
     beside = free[(free[CHOICE] == 0) & (free["m"] > 0)]
     beside = beside[(beside["stage2"] != "host") | (beside["streams"] != beside[SIZE].map(streams))]
     tried = beside.groupby(SIZE)["m"].nunique().reindex(found.index, fill_value=0)
     found["gain"] = found["gain"].where(tried > 1)
-    beyond = np.abs(np.log(found["gain"])) > Z95 * np.hypot(*errors.T)
-    said = np.where(~beyond, UNDECIDED, np.where(found["gain"] > 1, FASTER, SLOWER))
+    said = np.select([low > 1, high < 1], [FASTER, SLOWER], UNDECIDED)[: len(found)]
     found["verdict"] = np.where(found["gain"].isna(), "", said)
     return found.dropna(subset=["designed"]).reset_index()
 

@@ -25,7 +25,6 @@ from launchwise.report.fields import field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
-from launchwise.tables.times import by_sweep
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
@@ -172,9 +171,8 @@ class RecursionSeries(KindOnGpu):
         return replace(self, rows=of(self.rows), timed=of(self.timed)) if self.unlike else self
 
     def speed_up(self) -> pd.DataFrame:
-        """Time without recursion / least time at each depth, of one visit: comparable sizes by
-        depths. Only runs with recursion were in pairs."""
-        best = least(by_sweep(self.comparable.rows), [SIZE, CHOICE])
+        """Time without recursion / least time at each depth: comparable sizes by depths."""
+        best = least(self.comparable.rows, [SIZE, CHOICE])
         times = best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
         return times.rdiv(times[0], axis=0)
 

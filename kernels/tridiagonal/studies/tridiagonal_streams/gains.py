@@ -12,7 +12,7 @@ from launchwise.report.blocks import MISSING, Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import DEFAULT_ERROR, indistinct
+from launchwise.tables.rows import Z95, ratio_limits, tied
 from launchwise.tables.times import PAIRS, by_sweep
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
@@ -36,7 +36,6 @@ def of_one_kind(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([swept, runs[in_turns & paired].assign(status=REPEATED)])
 
 
-STANDARD_ERRORS = 2.0  # standard errors by which a gain must exceed its bound before it is flagged
 BOUND_DRAWN = 1.5  # largest bound that is drawn: at small sizes it lies far above every gain
 NOT_WELL = "not measured well enough"
 """Words for a size whose time with one stream, or shortest time, is of a single launch."""
@@ -44,7 +43,7 @@ NOT_WELL = "not measured well enough"
 
 GAIN_COLUMNS = (
     *("alone_ms", "sum_ms", "best_streams", "best_ms"),
-    *("saved_ms", "gain", "gain_error", "bound"),
+    *("saved_ms", "gain", "gain_low", "gain_error", "bound"),
 )
 """Columns of :func:`gain_table` that a size has only if it is measured well enough."""
 
@@ -63,14 +62,14 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
 
     ``runs``: judged times with ``streams`` and ``status``, the times of the stages
     (:data:`~choice.STAGES`, ms) of runs with one stream; one row for each size and number of
-    streams.
-    Returns a DataFrame: one row for each size with several numbers of streams, ascending: ``rows``
-    and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and ``sum_ms``;
-    ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative standard error); these
-    eight are NaN where the size is not well measured. ``tied``: numbers of
-    streams that the errors of their times do not tell apart from the fastest, ascending; ``basis``
-    of the times. ``bound`` is NaN where the stages, timed one after the other, take no less than a
-    run; ``above_bound``: by more than :data:`STANDARD_ERRORS` errors.
+    streams. Returns a DataFrame: one row for each size with several numbers of streams, ascending:
+    ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and
+    ``sum_ms``; ``best_streams``, ``best_ms``, ``gain``, ``gain_low`` (lower limit of its 95 %
+    interval) and ``gain_error`` (relative standard error); these nine are NaN where the size is not
+    well measured. ``tied``: numbers of streams that may be the fastest
+    (:func:`launchwise.tables.rows.tied`), ascending; ``basis`` of the times. ``bound`` is NaN where
+    the stages, timed one after the other, take no less than a run; ``above_bound``: so is all of
+    the interval.
     """
     found = []
     alike = dict(iter(of_one_kind(runs).groupby(SIZE)))
@@ -85,7 +84,7 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gain(rows: pd.DataFrame) -> dict[str, object]:
-    read = [CHOICE, "status", "time_ms", "error", "basis", *STAGES]
+    read = [CHOICE, "status", "time_ms", "error", "basis", "ratio_error", *STAGES]
     ordered = records(rows.sort_values(CHOICE).filter(items=read))
     timed = [row for row in ordered if row["status"] == REPEATED]
     alone = next((row for row in timed if row[CHOICE] == 1), None)
@@ -102,11 +101,11 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
     sum_ms = sum(alone[name] for name in STAGES)
     gain = alone_ms / best_ms
-    errors = [0.0, 0.0]
+    low = high = 1.0
     if shortest is not alone:
-        errors = [row["error"] for row in (alone, shortest)]
-    # What was not judged, such as a batch, has an error as well.
-    gain_error = float(np.hypot(*np.nan_to_num(errors, nan=DEFAULT_ERROR)))
+        both = pd.DataFrame([alone, shortest])
+        limits = ratio_limits(both, np.array([1, 1]), np.array([True, False]))
+        low, high = (float(each[0]) for each in limits)
     bound = alone_ms / (alone_ms - sum_ms) if sum_ms < alone_ms else float("nan")
     return {
         "well_measured": True,
@@ -116,16 +115,17 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
         "best_ms": best_ms,
         "saved_ms": alone_ms - best_ms,
         "gain": gain,
-        "gain_error": gain_error,
+        "gain_low": low,
+        "gain_error": np.log(high / low) / (2 * Z95),
         "bound": bound,
-        "above_bound": gain * (1 - STANDARD_ERRORS * gain_error) > bound,
+        "above_bound": low > bound,
         "tied": _tied(rows[rows["status"] == REPEATED]),
         "basis": shortest["basis"],
     }
 
 
 def _tied(rows: pd.DataFrame) -> tuple[int, ...]:
-    near = indistinct(rows, np.zeros(len(rows), dtype=np.int64))
+    near = tied(rows, np.zeros(len(rows), dtype=np.int64))
     return tuple(sorted(map(int, rows.loc[near, CHOICE])))
 
 
@@ -137,8 +137,8 @@ def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
 
 
 def faster_sizes(gains: pd.DataFrame) -> pd.DataFrame:
-    """Rows where one stream is not among those that tie."""
-    return gains[gains["tied"].map(lambda tied: 1 not in tied) & gains["well_measured"]]
+    """Rows where several streams are faster than one beyond error."""
+    return gains[gains["gain_low"] > 1]
 
 
 def gain_figure(

@@ -31,7 +31,6 @@ from .gains import (
     FIELDS,
     NOT_WELL,
     SIZE,
-    STANDARD_ERRORS,
     faster_sizes,
     gain_figure,
     largest_gain,
@@ -92,7 +91,8 @@ def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> C
     same = sum(streams in each for each in tied)
     alone = sum(each == (streams,) for each in tied)
     text = f"{same} of {len(tied)}, alone at {alone}"
-    return Cell(text, detail=of_all(same, len(tied)) if alone or not same else UNDECIDED)
+    told = alone or same < len(tied)
+    return Cell(text, detail=of_all(same, len(tied)) if told else UNDECIDED)
 
 
 def creation_claim(series: StreamSeries) -> Cell:
@@ -231,8 +231,8 @@ def _gain(
     yield table_of(f"Largest speed-up of streams that overlap can explain, {kind}", GAINS, rows)
     at = wording.listed(map(wording.count, shares)) or MISSING
     yield Text(
-        f"Bound: T / (T - sum); beyond it: {STANDARD_ERRORS:g} standard errors. Faster beyond "
-        "error: one stream is not among those that tie. Can overlap, and "
+        "Bound: T / (T - sum). Beyond it, and faster beyond error: the speed-up's 95 % interval "
+        "lies above it, and above 1. Can overlap, and "
         f"stage 2 of all stages: the most of n = {at}; the paper's share follows from its laws.",
         "note",
     )
@@ -273,5 +273,5 @@ NO_GAIN = dict.fromkeys(str(one.value) for one in GAINS) | {"above": MISSING}
 
 NOTE = (
     f"{JUDGED} Tie: streams that errors of times of one kind (pairs, or sweep) do not tell from "
-    "the fastest. Other GPUs: the lookup."
+    "the fastest, and that did not lose every round to it. Other GPUs: the lookup."
 )

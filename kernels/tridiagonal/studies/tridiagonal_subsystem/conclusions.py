@@ -13,6 +13,7 @@ from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.study import StudyData
 
+from ..host_runs import slower
 from .borrowed import CARDS, lost, precisions, transfers
 from .resources import block_losses, chosen_by_occupancy
 from .series import CHOICE, SIZE, SubsystemSeries
@@ -189,8 +190,9 @@ def _fewer_blocks(every: Sequence[SubsystemSeries]) -> Conclusion:
     """Optima above the smallest m measured, beyond error: fewer blocks than possible."""
     larger, sizes, held = 0, 0, 0
     for case in every:
-        smallest = case.rows.groupby(SIZE)[CHOICE].min()
-        own = sum(smallest[size] not in choices for size, choices in case.ties.items())
+        told = case.best.assign(slower=slower(case.best, SIZE))
+        smallest = told.sort_values(CHOICE).groupby(SIZE)["slower"].first()
+        own = int(smallest.sum())
         larger, sizes = larger + own, sizes + len(smallest)
         held += own > len(smallest) / 2
     return (

@@ -29,6 +29,7 @@ from ..host_runs import (
     levelled,
     one_launch,
     repeated,
+    slower,
     ties,
 )
 
@@ -113,7 +114,8 @@ class SubsystemSeries(KindOnGpu):
         found = found.merge(self.best[columns], on=[SIZE, CHOICE], how="left")
         stopped = set(zip(self.stopped[SIZE], self.stopped[CHOICE], strict=True))
         keys = list(zip(found[SIZE], found[CHOICE], strict=True))
-        found["tied"] = [m in self.ties[n] for n, m in keys]
+        near = self.best[~slower(self.best, SIZE)]
+        found["tied"] = [key in {*zip(near[SIZE], near[CHOICE], strict=True)} for key in keys]
         paired = (found["basis"] == PAIRS) & (found["_best"] == PAIRS)
         found["state"] = np.select(
             [

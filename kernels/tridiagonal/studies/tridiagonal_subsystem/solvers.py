@@ -19,7 +19,7 @@ from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
 
-from ..host_runs import ANY_VARIANT, host_runs, least, ties
+from ..host_runs import ANY_VARIANT, host_runs, least, slower
 from .series import CHOICE, SIZE
 
 SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
@@ -51,7 +51,7 @@ def _of_one(study: StudyData, rows: pd.DataFrame, solver: str) -> pd.DataFrame:
     best = least(rows, [SIZE, CHOICE])
     known = Columns(study.spec.derived, arrays(best, study.spec))
     first = least(best, [SIZE]).set_index(SIZE)
-    tied = ties(best, SIZE, CHOICE)
+    best["_tied"] = ~slower(best, SIZE)
     paper = best[(best[CHOICE] == known.value("published_m"))]
     paper = paper[paper[SIZE].isin(best[SIZE].value_counts().loc[lambda count: count > 1].index)]
     of_size = first.loc[paper[SIZE]]
@@ -64,9 +64,7 @@ def _of_one(study: StudyData, rows: pd.DataFrame, solver: str) -> pd.DataFrame:
             f"{solver}_best_ms": of_size["time_ms"].to_numpy(),
             f"{solver}_loss": 100
             * (paper["time_ms"].to_numpy() / of_size["time_ms"].to_numpy() - 1),
-            f"{solver}_tied": [
-                m in tied[n] for n, m in zip(paper[SIZE], paper[CHOICE], strict=True)
-            ],
+            f"{solver}_tied": paper["_tied"].to_numpy(),
         }
     )
 
