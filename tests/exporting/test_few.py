@@ -117,7 +117,7 @@ def test_what_few_builds_reach_is_the_mean_of_devices_over_known_problems(table,
         assert (one.best_ms[known] <= one.ms[known].min(axis=1)).all()
         listed = {each.problem: each for each in table.entries if each.device == at}
         for row, shape in enumerate(one.shapes):
-            own = {place for place, ms, _ in listed[shape].others if ms} if shape in listed else {}
+            own = {place for place, ms, *_ in listed[shape].others if ms} if shape in listed else {}
             ran = [place for place in range(one.ms.shape[1]) if place not in own]
             assert shape in weighed.known[at] or (one.ms[row, ran] >= one.best_ms[row]).all()
         spent = np.minimum(least[known], LOST * one.best_ms[known])
