@@ -102,10 +102,11 @@ class Trace:
 
     def compared(self, sign: str, left: Value, right: Value) -> None:
         self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
-        if sign in (*COMPARISONS, "%", "//"):
-            self.bounding |= right._names()
+        if sign in ("%", "//"):
+            self.count(right)
         if sign not in COMPARISONS:
             return
+        self.bounding |= right._names()
         self._compares.append((left, right))
         for one, other in ((left, right), (right, left)):
             parts = other._parts if other._sign == "tuple" else [other]
@@ -116,7 +117,7 @@ class Trace:
             self.counted |= right._names()
 
     def count(self, *values: Value) -> None:
-        """Ends of loops, and what is divided for them."""
+        """Ends of loops, what is divided for them, and divisors."""
         for names in (one._names() for one in values):
             self.bounding |= names
             self.counted |= names
