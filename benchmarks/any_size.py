@@ -13,7 +13,7 @@ candidate was measured, on an H200. Nothing learns from them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,11 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT, own_experiment
 
 from launchwise.base.storage import write_json
-from launchwise.experiment.method import Confirmation, Contests, write_contests
+from launchwise.experiment.method import Contests, write_contests
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.answers import Answer
 from launchwise.learning.blind import LISTED, read_frozen, whole
-from launchwise.learning.contests import configurations_in, contest_of, contests_of_blind
+from launchwise.learning.contests import Listed, configurations_in, contest_of
 from launchwise.learning.features import read_domain
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
@@ -39,6 +39,7 @@ from launchwise.workloads.metrics import MEASURED
 
 DRAWN = "data/recorded/*/blind/drawn"
 SMALLEST = "granger_time"
+FIRST = 5  # Suggestions that are compared
 
 
 def judged(path: Path, final: Final) -> pd.DataFrame:
@@ -50,35 +51,6 @@ def judged(path: Path, final: Final) -> pd.DataFrame:
     rows = judged_times(sweep, [] if pairs is None else [pairs], spec, blind=True)
     rows = rows[rows["status"].isin(MEASURED)].reset_index(drop=True)
     return rows[final.domain.is_candidate(rows)].reset_index(drop=True)
-
-
-def contests_again(
-    path: Path, final: Final, times: pd.DataFrame, answers: Sequence[Answer]
-) -> Contests:
-    """What a blind test compared in pairs, the first five suggestions of ``answers``, and
-    of each problem the fastest by judged times."""
-    spec, frozen = final.spec, read_frozen(path.with_name(_frozen(path)))
-    names = [*spec.key_columns, "status", "time_ms"]
-    sweep = read_table(path, measurement_schema(spec), names)
-    how = own_experiment().settings.confirm or Confirmation()
-    suggested = {
-        tuple(one.problem.values()): [whole(each.configuration, spec) for each in one.suggestions]
-        for one in answers
-    }
-    fastest = times.sort_values("time_ms").drop_duplicates(spec.problem_columns)
-    found = []
-    for each in contests_of_blind(frozen, final.domain, sweep, how):
-        own = (fastest[list(each.problem)] == pd.Series(each.problem)).all(axis=1)
-        first, *others = suggested[tuple(each.problem.values())][:5]
-        roles = [(role, [one.configuration]) for one in each.entrants for role in one.roles]
-        more = [*others, *configurations_in(fastest[own], final.domain)]
-        listed = [*roles, ("recommended", [first]), ("near", more)]
-        found.append(contest_of(each.problem, listed, 2 * how.most))
-    return Contests(study=frozen.study, workload=spec.workload, gpu=frozen.gpu, contests=found)
-
-
-def _frozen(path: Path) -> str:
-    return path.name.replace(".sweep.parquet", ".frozen.json")
 
 
 def today(study: str, path: Path) -> tuple[Final, pd.DataFrame, list[Answer]]:
@@ -96,39 +68,70 @@ def today(study: str, path: Path) -> tuple[Final, pd.DataFrame, list[Answer]]:
     return final, times, [answer_of(table, final, case, LISTED, None) for case in cases]
 
 
-def scored(study: str, path: Path, contests: Path | None) -> pd.DataFrame:
+def of_problem(times: pd.DataFrame, answer: Answer) -> pd.DataFrame:
+    """Rows of an answer's problem, the fastest first."""
+    own = times[(times[list(answer.problem)] == pd.Series(answer.problem)).all(axis=1)]
+    return own.sort_values("time_ms")
+
+
+def contests(study: str, path: Path, most: int) -> Contests:
+    """Contests of the problems of a test: what was frozen before, today's first suggestions and the
+    fastest by judged times, ``most`` of each, beside baseline and usual choice."""
+    final, times, answers = today(study, path)
+    domain, spec, before, found = final.domain, final.spec, frozen(path), []
+    for answer in answers:
+        own = of_problem(times, answer)
+        first, *others = [whole(each.configuration, spec) for each in answer.suggestions[:most]]
+        fastest = configurations_in(own[:most], domain)
+        earlier = whole(before[_key(answer.problem)], spec)
+        roles: Listed = [
+            ("baseline", configurations_in(own[domain.is_baseline(own)], domain)),
+            ("usual", [whole(answer.usual, spec)]),
+            ("best", fastest[:1]),
+            ("recommended", [first, earlier]),
+            ("near", [*others, *fastest]),
+        ]
+        found.append(contest_of(answer.problem, roles, 4 * most))
+    return Contests(study=study, workload=spec.workload, gpu=answers[0].gpu, contests=found)
+
+
+def frozen(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Problems to the configurations that were answered before they were measured."""
+    answers = read_frozen(
+        path.with_name(path.name.replace(".sweep.parquet", ".frozen.json"))
+    ).answers
+    return {_key(one["problem"]): one["suggestions"][0]["configuration"] for one in answers}
+
+
+def _key(problem: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(problem.items()))
+
+
+def scored(study: str, path: Path) -> pd.DataFrame:
     """A row per problem: time of the fastest over that of the answer and over the best of five
     suggestions, and time of the answer over the usual choice's; the answers frozen before as
     well."""
     final, times, answers = today(study, path)
-    spec = final.spec
+    spec, before, rows = final.spec, frozen(path), []
     keys = times[spec.key_columns].itertuples(index=False, name=None)
     known = dict(zip(keys, times["time_ms"].tolist(), strict=True))
-    frozen = read_frozen(path.with_name(_frozen(path)))
-    before = {tuple(sorted(one["problem"].items())): one for one in frozen.answers}
 
     def time_ms(found: Answer, configuration: Mapping[str, Any]) -> float:
         names = {**found.problem, **whole(configuration, spec), "gpu": found.gpu}
         return known.get(tuple(names[name] for name in spec.key_columns), np.inf)
 
-    rows = []
     for found in answers:
-        own = times[(times[list(found.problem)] == pd.Series(found.problem)).all(axis=1)]
         listed = [time_ms(found, one.configuration) for one in found.suggestions]
-        (earlier, *_) = before[tuple(sorted(found.problem.items()))]["suggestions"]
-        best, usual = own["time_ms"].min(), time_ms(found, found.usual)
+        best, usual = of_problem(times, found)["time_ms"].min(), time_ms(found, found.usual)
         rows.append(
             {
                 "study": study,
                 "fraction": best / listed[0],
-                "best_of_5": best / min(listed[:5]),
+                "best_of_5": best / min(listed[:FIRST]),
                 "slower": bool(listed[0] > usual * (1 + HARM_PERCENT / 100)),
-                "frozen": best / time_ms(found, earlier["configuration"]),
+                "frozen": best / time_ms(found, before[_key(found.problem)]),
             }
         )
-    if contests is not None:
-        asked_again = contests_again(path, final, times, answers)
-        write_contests(contests / f"{study}.contests.json", asked_again)
     return pd.DataFrame(rows)
 
 
@@ -153,7 +156,9 @@ def main() -> None:
         study = path.name.partition(".")[0]
         if given.smallest and study != SMALLEST:
             continue
-        found.append(scored(study, path, given.contests))
+        if given.contests is not None:
+            write_contests(given.contests / f"{study}.contests.json", contests(study, path, FIRST))
+        found.append(scored(study, path))
     rows = pd.concat(found, ignore_index=True)
     studies = [{"study": name, **figures(own)} for name, own in rows.groupby("study")]
     for each in [*studies, {"study": "all", **figures(rows)}]:

@@ -17,67 +17,35 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from any_size import DRAWN, today
+from any_size import DRAWN, contests
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT
+from harness.projects import ROOT, own_experiment
 
 from launchwise.base.storage import write_json
-from launchwise.experiment.method import Contests, write_contests
-from launchwise.learning.blind import whole
-from launchwise.learning.contests import Listed, configurations_in, contest_of
+from launchwise.experiment.method import write_contests
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import pairs_schema
+from launchwise.workloads.spec import Spec, load_spec
 
 STUDY = "expert_product_tile"
 MEASURED = "data/recorded/*/blind/routings/*.pairs.parquet"
 ENTRANTS = 8  # Suggestions, and configurations of the sweep, that take part
 
 
-def contests() -> Contests:
-    """Contests of the blind problems, each under its own draw of routings later."""
-    (path,) = ROOT.glob(f"{DRAWN}/{STUDY}.sweep.parquet")
-    final, times, found = today(STUDY, path)
-    spec = final.spec
-    listed = []
-    for answer in found:
-        own = times[(times[list(answer.problem)] == pd.Series(answer.problem)).all(axis=1)]
-        first, *others = [whole(one.configuration, spec) for one in answer.suggestions[:ENTRANTS]]
-        fastest = configurations_in(own.sort_values("time_ms")[:ENTRANTS], final.domain)
-        roles: Listed = [
-            ("usual", [whole(answer.usual, spec)]),
-            ("best", fastest[:1]),
-            ("recommended", [first]),
-            ("near", [*others, *fastest]),
-        ]
-        listed.append(contest_of(answer.problem, roles, 3 * ENTRANTS))
-    return Contests(study=STUDY, workload=spec.workload, gpu=found[0].gpu, contests=listed)
-
-
-def compared() -> list[dict[str, Any]]:
+def compared(spec: Spec) -> list[dict[str, Any]]:
     """A row per problem: the answer's share of the fastest in each draw, and over all draws."""
-    (path,) = ROOT.glob(f"{DRAWN}/{STUDY}.sweep.parquet")
-    spec = today(STUDY, path)[0].spec
     tables = [read_table(each, pairs_schema(spec)) for each in sorted(ROOT.glob(MEASURED))]
     rows = pd.concat([each.assign(draw=draw) for draw, each in enumerate(tables)])
     found = []
     for problem, own in rows.groupby(spec.problem_columns, sort=False):
         times = own.pivot_table(index=spec.tunable_columns, columns="draw", values="time_ms")
-        times = times.dropna()
+        logs = times.dropna().apply(np.log)
         answer = own[own["roles"].str.contains("recommended")].iloc[0]
-        key = tuple(answer[name] for name in spec.tunable_columns)
-        if key not in times.index or times.shape[1] < len(tables):
-            continue
-        logs = times.apply(np.log)
-        mean = logs.mean(axis=1)
-        found.append(
-            {
-                "problem": list(problem),
-                "each": np.exp(logs.min() - logs.loc[key]).tolist(),
-                "all": float(np.exp(mean.min() - mean.loc[key])),
-                "others": len(times),
-            }
-        )
+        own_logs = logs.loc[tuple(answer[name] for name in spec.tunable_columns)]
+        mean = logs.mean(axis=1).min() - own_logs.mean()
+        each = np.exp(logs.min() - own_logs).tolist()
+        found.append({"problem": list(problem), "each": each, "all": float(np.exp(mean))})
     return found
 
 
@@ -86,10 +54,11 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--contests", type=Path, help="folder for contests; nothing is compared")
     given = parser.parse_args()
+    (path,) = ROOT.glob(f"{DRAWN}/{STUDY}.sweep.parquet")
     if given.contests is not None:
-        write_contests(given.contests / f"{STUDY}.contests.json", contests())
+        write_contests(given.contests / f"{STUDY}.contests.json", contests(STUDY, path, ENTRANTS))
         return
-    rows = compared()
+    rows = compared(load_spec(own_experiment().folders["expert_product"]))
     each = np.array([row["each"] for row in rows])
     figures = {
         "problems": len(rows),
