@@ -10,6 +10,7 @@ from compared import SPEC, made_up, with_times, write_sweep
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.comparing import sides
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import compared
@@ -123,7 +124,7 @@ def test_commits_are_sides_and_the_working_tree_is_not_touched(repository):
     assert git(repository, "status", "--porcelain") == ""
 
 
-def test_wrong_commits_are_one_line(repository, tmp_path):
+def test_wrong_commits_are_one_line(repository, tmp_path, monkeypatch):
     assert refusal("git:nothing", repository) == (
         "git:nothing: the repository has no commit 'nothing'"
     )
@@ -138,6 +139,8 @@ def test_wrong_commits_are_one_line(repository, tmp_path):
         f"git:HEAD:other: {GPU}/x.parquet: is not a complete Parquet file"
     )
     assert "is not in a git repository" in refusal("git:HEAD", tmp_path)
+    monkeypatch.setattr(sides, "MOST_BYTES", 9)
+    assert refusal("git:HEAD", repository).endswith("is longer than 9 bytes")
 
 
 def test_without_git_a_commit_is_one_line(monkeypatch, tmp_path):

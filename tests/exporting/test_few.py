@@ -107,33 +107,28 @@ def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
         assert ms[entry.choice] == entry.time_ms
 
 
-def test_what_few_builds_reach_is_the_mean_of_devices_over_known_problems(table, weighed):
-    (step,), reached = weighed.steps([2]), []
+def test_what_few_builds_reach_is_the_mean_of_devices(table, weighed):
+    dice, drawn_weights, best = np.random.default_rng(1), {}, {}
     for at, one in weighed.times.items():
-        weights, least = weighed.weights[at], one.of(step.places)
-        known = np.isfinite(one.best_ms) & np.isfinite(one.ms).any(axis=1)
-        assert (weights[~known] == 0).all()
-        assert weights[known] @ one.best_ms[known] == pytest.approx(1)
-        assert (one.best_ms[known] <= one.ms[known].min(axis=1)).all()
-        listed = {each.problem: each for each in table.entries if each.device == at}
-        for row, shape in enumerate(one.shapes):
-            own = {place for place, ms, *_ in listed[shape].others if ms} if shape in listed else {}
-            ran = [place for place in range(one.ms.shape[1]) if place not in own]
-            assert shape in weighed.known[at] or (one.ms[row, ran] >= one.best_ms[row]).all()
-        spent = np.minimum(least[known], LOST * one.best_ms[known])
-        reached.append(1 / (weights[known] @ spent))
+        best[at] = np.nan_to_num(one.best_ms)
+        assert weighed.weights[at] @ best[at] == pytest.approx(1)
+        assert (one.best_ms <= one.ms.min(axis=1)).all()
+        drawn_weights[at] = weighed.weights[at] * dice.random(len(best[at])) ** 9
+    weighed = replace(weighed, weights=drawn_weights)
+    (step,) = weighed.steps([1])
+    reached = [
+        drawn_weights[at] @ best[at] / (drawn_weights[at] @ np.minimum(least, LOST * best[at]))
+        for at, least in ((at, one.of(step.places)) for at, one in weighed.times.items())
+    ]
     assert step.tested is None
     assert step.reached == pytest.approx(np.mean(reached))
+    assert np.ptp(reached) > 1e-4
     made = limited(weighed, step)
     assert made.default == made.configurations[0]
     for entry in made.entries:
-        ms = times_of(
-            table,
-            [*weighed.times][entry.device],
-            [entry.problem],
-            weighed.known[[*weighed.times][entry.device]],
-        )
-        assert entry.gain == pytest.approx(ms.ms[0, step.places[0]] / entry.time_ms)
+        at = [*weighed.times][entry.device]
+        ms = times_of(table, at, [entry.problem], weighed.known[at]).ms[0]
+        assert entry.gain == pytest.approx(ms[step.places[0]] / entry.time_ms)
 
 
 def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):

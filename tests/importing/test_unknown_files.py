@@ -60,11 +60,7 @@ REFUSED = {
     **read_yaml(ROOT / "tests/importing/data/damaged.yaml"),
     "zip": ("a.zip", zipped(a="{}")[:-30], "is not a complete zip"),
     "gzip": ("a.gz", gzip.compress(b"x" * 100)[:-9], "is not a complete gzip"),
-    "corrupt gzip": (
-        "b.gz",
-        gzip.compress(b"x" * 100)[:12] + b"\xff" * 20,
-        "is not a complete gzip",
-    ),
+    "corrupt gzip": ("b.gz", gzip.compress(b"x")[:12] + b"\xff" * 20, "is not a complete gzip"),
     "bzip2": ("a.bz2", b"BZh91AY&SYx", "is not a complete bzip2"),
     "xz": ("a.xz", b"\xfd7zXZ\x00\x00", "is not a complete xz"),
     "bytes": ("a.json", b'{"a": "\xff"}', "is not UTF-8 text"),

@@ -48,6 +48,15 @@ def test_the_table_says_up_to_which_size_a_choice_costs_little():
         assert (most.text, most.detail, up_to.text) == ("60", f"at n={worst}", last)
 
 
+def test_what_is_faster_than_the_named_one_by_luck_loses_nothing():
+    made = study()
+    # The baseline is named at the smaller size: .2 % is no difference.
+    rows = made.sweeps["big"].assign(time_ms=[1.002, 1.0, 1.6, 8.0, 5.0, 4.0, None])
+    lines = lines_of(dataclasses.replace(made, sweeps={**made.sweeps, "big": rows}, _known={}))
+    assert lines["baseline"] == [0, 100]
+    assert min(min(each) for each in lines.values()) == 0
+
+
 @pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])
 def test_pages_say_which_gpus_they_leave_out(monkeypatch, most, shown):
     monkeypatch.setattr(assemble, "MOST_GPUS", most)
