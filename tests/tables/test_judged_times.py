@@ -236,6 +236,16 @@ def test_contests_that_share_nothing_stand_as_the_sweep_says(stencil_spec):
     assert (abs(paired["time_ms"] / paired["sweep_ms"] - 1) < 0.05).all()
 
 
+def test_a_problem_of_a_blind_test_that_another_study_swept_has_the_time_of_that(stencil_spec):
+    sweep, asked, pairs = of_two(stencil_spec)
+    drawn = stencil.sweep(stencil_spec, (345,), "card", "float32", 2)
+    blind = {"a": (drawn, made_pairs(stencil_spec, drawn))}
+    found = judged_of_studies(asked, sweep, pairs, blind, stencil_spec)
+    own, other = (rows[rows["n"] == 345].reset_index(drop=True) for rows in found.values())
+    assert len(own) == len(drawn)
+    pd.testing.assert_frame_equal(own, other)
+
+
 def test_studies_of_other_problems_are_judged_as_alone(stencil_spec):
     sweep, asked, pairs = of_two(stencil_spec)
     asked["c"] = study("stencil", splits=by_size([512], [1024]))
