@@ -68,9 +68,6 @@ _SHARED = re.compile(
     rf"(?P<before>(?:\b(?:extern|static|volatile)\b|{_ALIGNED}|{_SPACE})*)\b__shared__\b",
     re.MULTILINE,
 )
-_UNSIZED = re.compile(
-    r"^(?P<type>.*?[\s*&>])(?P<name>\w+)\s*\[\s*\](?P<rest>(?:\s*\[.*\])?)\s*$", re.S
-)
 _WAITS = re.compile(r"\blaunchwise_cpu::Place\b")
 
 
@@ -226,40 +223,32 @@ class Source:
 
     def _shared(self, match: re.Match[str], declaration: str, end: Place) -> str:
         """A declaration of shared memory, as one of static memory: poisoned, between fences."""
-        before, place = match["before"], self.place(match.end())
-        plain = re.sub(r"(?m)^#.*$", " ", declaration)
-        if re.search(r"\bextern\b", before + declaration):
-            bare = re.sub(_ALIGNED, " ", re.sub(r"\bextern\b", " ", plain))
-            unsized = _UNSIZED.match(bare)
-            if unsized is None:
-                raise Refused(f"{place}: extern __shared__ must declare one array T name[]")
-            kind, name, rest = unsized["type"].strip(), unsized["name"], unsized["rest"]
-            return (
-                f" static {kind} (*const {name}){rest} = "
-                f"reinterpret_cast<{kind} (*){rest}>(launchwise_cpu::dynamic_shared);"
-                f'\n# {end.line} "{end.file}"\n'
-            )
-        bare = " ".join(re.sub(_ALIGNED, " ", plain).split())
+        whole = re.sub(r"(?m)^#.*$", " ", f"{match['before']} {declaration}")
+        aligned, words = re.findall(_ALIGNED, whole), re.sub(_ALIGNED, " ", whole).split()
+        bare = " ".join(word for word in words if word not in ("extern", "static"))
         nodes = parse(f"{bare};").children
         names = [one.node for one in declarators(nodes[0]) if one.node] if nodes else []
         if not names or len(names) != len(declarators(nodes[0])):
+            place = self.place(match.end())
             raise Refused(f"{place}: this form of a __shared__ declaration is not known")
         text, lines = bare.encode(), list[str]()
         for node in reversed(names):
             self._arrays += 1
             name, kind = text_of(node), f"launchwise_type_{self._arrays}"
             text = text[: node.start_byte] + kind.encode() + text[node.end_byte :]
+            if "extern" in words:
+                memory = f"reinterpret_cast<{kind} &>(launchwise_cpu::dynamic_shared)"
+                lines.append(f"static {kind} &{name} = {memory};")
+                continue
             fenced, added = (f"launchwise_{each}_{self._arrays}" for each in ("fenced", "added"))
             lines += [
-                *re.findall(_ALIGNED, before + plain, re.MULTILINE),
+                *aligned,
                 f"static launchwise_cpu::Fenced<{kind}> {fenced};",
                 f"static {kind} &{name} = {fenced}.array;",
                 f"static const bool {added} = "
                 f'launchwise_cpu::add_shared("{name}", (void *)&{name}, sizeof({name}));',
             ]
-        held = " volatile" if "volatile" in before else ""
-        types = f"typedef{held} {text.decode()};"
-        return f' {types} {" ".join(lines)}\n# {end.line} "{end.file}"\n'
+        return f' typedef {text.decode()}; {" ".join(lines)}\n# {end.line} "{end.file}"\n'
 
 
 def unquoted(name: str) -> str:

@@ -13,13 +13,13 @@ from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
     NULL,
+    TOLERANCES,
     Argument,
     Fill,
     Repeated,
     parameters_of,
     types_of,
 )
-from launchwise.workloads.element_types import element_type, is_inexact
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -154,19 +154,12 @@ def _check_reference(spec: SpecFields) -> None:
             raise ValueError(f"reference.given: {text} is an output")
     if (variant := spec.reference.variant) is not None:
         check_known("reference.variant", "variant", [variant], spec.variants)
-    kinds: set[str] = set()
-    for one in spec.arguments.values():
-        if one.is_written:
-            own = one.type.values() if isinstance(one.type, dict) else None
-            kinds.update(own or types_of(one, spec.problem, spec.tunables))
+    written = [one for one in spec.arguments.values() if one.is_written]
+    kinds = {kind for one in written for kind in types_of(one, spec.problem, spec.tunables)}
     limit = spec.reference.tolerance
-    if limit and isinstance(limit, float) and kinds and not any(map(_is_inexact, kinds)):
+    if limit and isinstance(limit, float) and kinds and kinds.isdisjoint(TOLERANCES):
         message = f"integers must be equal unless their type is named: {{{min(kinds)}: {limit:g}}}"
         raise ValueError(f"reference.tolerance: {message}")
-
-
-def _is_inexact(kind: str) -> bool:
-    return is_inexact(element_type(kind))
 
 
 def _check_own_names(spec: SpecFields) -> None:
