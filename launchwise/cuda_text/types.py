@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -69,6 +71,7 @@ class TypeNames:
     aliases: dict[str, str] = field(default_factory=dict)  # to what they stand for
     structures: dict[str, Structure] = field(default_factory=dict)
     enums: dict[str, list[str]] = field(default_factory=dict)  # to their enumerators
+    numbers: Mapping[str, int] = field(default_factory=dict)  # of macros
 
     def resolved(self, name: str) -> str:
         """What a name stands for in the end."""
@@ -127,12 +130,15 @@ def is_type(word: str) -> bool:
 
 
 _STRUCTURES = ("struct_specifier", "class_specifier", "union_specifier")
+MOST_FIELDS = 256  # Of an array in a structure
+
 _LAYOUT = ("alignas_qualifier", "attribute_specifier", "ms_declspec_modifier")
 
 
-def type_names(root: Node) -> TypeNames:
-    """Names of types that a text gives, those inside of functions included."""
-    found = TypeNames()
+def type_names(root: Node, numbers: Mapping[str, int] | None = None) -> TypeNames:
+    """Names of types that a text gives, those inside of functions included. ``numbers``: macros
+    that stand for integers."""
+    found = TypeNames(numbers=numbers or {})
     for node in walk(root, *_STRUCTURES, "enum_specifier", "type_definition", "alias_declaration"):
         kind, name = child(node, "type"), text_of(child(node, "name"))
         if node.type == "alias_declaration":
@@ -208,7 +214,14 @@ def _fields(member: Node, names: TypeNames) -> dict[str, str] | None:
                 return None  # A pointer to a function.
             continue
         element, width = names.spec_type(text_of(kind))
-        if not element or width > 1 or each.pointers or each.sizes or each.is_reference:
+        texts = (str(names.numbers.get(size, size)) for size in each.sizes)
+        sizes = [int(text) if text.isdecimal() else 0 for text in texts]
+        count = math.prod(sizes)
+        if not element or width > 1 or each.pointers or each.is_reference:
             return None
-        found[declarator(node).name] = element
+        if not 0 < count <= MOST_FIELDS:
+            return None
+        # An array is a field per element: `a[2][2]` is a_0_0, a_0_1, a_1_0, a_1_1.
+        for place in itertools.product(*map(range, sizes)):
+            found["_".join(map(str, [declarator(node).name, *place]))] = element
     return found

@@ -138,13 +138,15 @@ def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool
 
 
 def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
-    """A factor without pitches: names that are neither tunables nor sides of the block."""
+    """A factor without pitches: names that are neither tunables nor sides of the block. A number
+    beside them may be a part of the pitch: `blockIdx.x * 2 * n`."""
     if len(one) != 1:
         return one
     ((term, factor),) = one.items()
     if any("gridDim" in name or name.startswith("?") for name in term):
         return {}
-    return {tuple(name for name in term if name in known): factor}
+    own = tuple(name for name in term if name in known)
+    return {own: factor if own == term else 1}
 
 
 _UNBOUNDED = "no bound of the kernel says how many elements"

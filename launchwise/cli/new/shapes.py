@@ -69,6 +69,10 @@ def draft_sizes(
     by_name = {name.lower(): name for name in sizes.names}
     if {"m", "n"} <= by_name.keys():
         sizes.axes = {"x": by_name["n"], "y": by_name["m"]} | sizes.axes
+    apart = {name for _, factor in indices.placed("x") for name in names_of(factor)}
+    if dimensions == 1 and sizes.names and apart >= {*sizes.renamed} and not indices.bounds("x"):
+        # Blocks are whole rows apart, and no parameter is the number of rows.
+        sizes.add("gridDim.x", "blocks" if "rows" in {*taken, *sizes.names} else "rows")
     if not sizes.names:
         sizes.names.append("n")
     only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
@@ -218,8 +222,10 @@ def _lengths(index: Polynomial, reading: Reading) -> list[Polynomial]:
         shape.append(length)
     last = parts[-1][1]
     if len(parts) == 1 and not shape:
-        # `x[i + 1]` reaches one element further.
-        last = add(last, {(): max(index.get((), 0), 0)})
+        # `x[i + 1]` reaches one element further, unless `i + 1 < n` is compared, too.
+        further: Polynomial = {(): max(index.get((), 0), 0)}
+        compared = [one.bound for one in reading.indices.comparisons]
+        last = last if add(last, further, -1) in compared else add(last, further)
     # `i < n - 1` keeps a distance from the end of an array of n elements.
     return [
         {term: factor for term, factor in one.items() if term or factor > 0}

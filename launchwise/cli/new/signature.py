@@ -28,6 +28,7 @@ from launchwise.cuda_text.syntax import (
 )
 from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
+from launchwise.workloads.sources import source_text
 
 LONGEST = 20_000  # Most characters of an expression; its tree may be as deep
 DEEPEST = 250  # Most brackets that are open at once: compilers take 256
@@ -150,7 +151,7 @@ def _read(
         raise UserError(path, "", str(error)) from error
     _check_depth(made.text, path)
     root = parse(made.text)
-    every, names = items(root), type_names(root)
+    every, names = items(root), type_names(root, made.numbers)
     kernels = [
         _kernel(item, names)
         for item in every
@@ -232,12 +233,14 @@ def _is_index(name: str, item: Item) -> bool:
 
 
 def choose(source: Source, name: str | None, path: Path) -> Kernel:
-    """The kernel of that name, or the first that a spec can be written for. Raises UserError when
-    there is no such kernel, or no spec can be written for it."""
+    """The kernel of that name, or the first that a spec can be written for, those of headers last.
+    Raises UserError when there is no such kernel, or no spec can be written for it."""
     known = {kernel.name: kernel for kernel in source.kernels}
     if name is not None and name not in known:
         raise UserError(path, "--kernel", unknown("kernel", name, known))
     usable = [kernel for kernel in source.kernels if not kernel.refused]
+    own = source_text(path)
+    usable.sort(key=lambda kernel: not re.search(rf"\b{kernel.name}\s*\(", own))
     chosen = known[name] if name is not None else (usable or list(source.kernels))[0]
     if chosen.refused:
         raise UserError(path, chosen.name, chosen.refused)
@@ -266,7 +269,7 @@ def _parameter(
     elif not one.written:
         complaint = "has no type"
     elif by_value and structure is not None and not structure.fields:
-        complaint = "is passed by value and not all its fields are numbers"
+        complaint = "is passed by value and not all its fields are numbers or arrays of them"
     elif by_value and (one.written.startswith("cuda") or "<" in one.written):
         complaint = "is passed by value and is no number"
     if complaint:
