@@ -185,20 +185,22 @@ class Cases(SmallProblems):
         wide, starts = list[list[Planned]](), self._starts_of(drawn)
         for name in [each for each in self.spec.problem if self.is_length(each)][:MOST_WIDE]:
             ran, found, refused = list(self.runs), list[Problem](), list[Problem]()
+            above = [one.configuration for one in ran if self._is_above(one, name)]
             for one in sorted(known, key=lambda each: -self.reach(drawn[0], each, name)):
-                if len(found) == MOST_OF_SIZE or self._meets(ran, name, one):
+                if len(found) == MOST_OF_SIZE or one in above:
                     continue
                 near = [each for each in self._above_blocks(starts, name, one) if each not in found]
                 little = next((each for each in near if not self.too_large(each)), None)
                 if little is None:
                     refused += near
                     continue
-                own = [each for each in self.chosen(little) if not self._meets(ran, name, each)]
+                own = [each for each in self.chosen(little) if each not in above]
                 # Builds that the size itself changes are compiled for one configuration only.
                 few = own[:1] if self.read(name, self.spec.macros.values()) else own
                 wide.append([Planned(little, each, wide=True) for each in few or [one]])
                 found.append(little)
                 ran += wide[-1]
+                above += [one.configuration for one in wide[-1] if self._is_above(one, name)]
             wide.append(self._with_listed(name, ran))
             # A smaller block may fit where the largest needs too much.
             if refused and not found:
@@ -225,53 +227,43 @@ class Cases(SmallProblems):
     def _with_listed(self, name: str, ran: Sequence[Planned]) -> list[Planned]:
         """Runs of each variant with a size above a block and the listed values that no run there
         has; all values turn together. What has been compiled for such values comes first."""
-        listed = [each for each in self.spec.listed_columns if self._values(each)[1:]]
-        most = max((len(self._values(each)) for each in listed), default=1)
+        listed = {each: self._values(each) for each in self.spec.listed_columns}
+        most = min(max(map(len, listed.values()), default=1), MOST_LISTED + 1)
         found = list[Planned]()
         for variant in self.spec.variants:
             own = [one for one in ran if one.configuration["variant"] == variant]
             above = [one for one in own if self._is_above(one, name)]
-            for turn in range(1, min(most, MOST_LISTED + 1) if above else 0):
+            for turn in range(1, most if above else 0):
                 least = min(above, key=lambda one: self.size(one.problem))
-                values = {each: self._turned(each, least.problem, turn) for each in listed}
+                places = {each: listed[each].index(least.problem[each]) + turn for each in listed}
+                values = {each: listed[each][at % len(listed[each])] for each, at in places.items()}
                 if all(any(one.problem[each] == values[each] for one in above) for each in values):
                     continue
                 compiled = [one for one in own if values.items() <= one.problem.items()]
-                texts = [f"{each} == {value!r}" for each, value in values.items()]
-                for one in distinct(each.configuration for each in [*compiled, least]):
-                    side = min(self.reach(least.problem, one, name), int(least.problem[name]) - 1)
-                    runs = [one, *self._expected]
-                    near = self.near({**least.problem, **values}, runs, f"{name} > {side}", *texts)
-                    if near is not None and not self.too_large(near):
-                        found.append(Planned(near, one, wide=True))
-                        break
+                one = [*compiled, least][0].configuration
+                side = min(self.reach(least.problem, one, name), int(least.problem[name]) - 1)
+                texts = [f"{name} > {side}", *(f"{each} == {values[each]!r}" for each in values)]
+                near = self.near({**least.problem, **values}, [one, *self._expected], *texts)
+                if near is not None and not self.too_large(near):
+                    found.append(Planned(near, one, wide=True))
         return found
-
-    def _turned(self, name: str, problem: Problem, turn: int) -> Value:
-        values = self._values(name)
-        return values[(values.index(problem[name]) + turn) % len(values)]
 
     def never_above(self, ran: Sequence[Planned]) -> list[str]:
         """Parameters that may be lengths of loops, and that no run has above a block: none at all,
         none of a variant, or none with a listed value that runs have."""
         found = []
         for name in filter(self.is_length, self.spec.problem):
-            groups: dict[str, list[Planned]] = {}
+            above = dict[str, bool]()
+            listed = [each for each in self.spec.listed_columns if each != name]
             for one in ran:
-                listed = [each for each in self.spec.listed_columns if each != name]
-                words = ["", f" in {one.configuration['variant']}"]
-                words += [f" with {each}={one.problem[each]}" for each in listed]
-                for each in words if self.reach(one.problem, one.configuration, name) else ():
-                    groups.setdefault(each, []).append(one)
-            for said, runs in groups.items():
-                if not any(self._is_above(one, name) for one in runs):
-                    found.append(f"{name} above a block{said}")
-                    if not said:
-                        break
+                if self.reach(one.problem, one.configuration, name):
+                    words = ["", f" in {one.configuration['variant']}"]
+                    words += [f" with {each}={one.problem[each]}" for each in listed]
+                    met = self._is_above(one, name)
+                    above |= {each: above.get(each, False) or met for each in words}
+            missing = [f"{name} above a block{each}" for each, met in above.items() if not met]
+            found += missing if above.get("") else missing[:1]
         return found
-
-    def _meets(self, ran: Iterable[Planned], name: str, one: Configuration) -> bool:
-        return any(run.configuration == one and self._is_above(run, name) for run in ran)
 
     def _is_above(self, run: Planned, name: str) -> bool:
         """Whether a size is above a block, or no constraint lets it be larger."""

@@ -19,16 +19,7 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.base.typed import read_yaml, validated
-from launchwise.cli.check.command import (
-    FAILED,
-    LEFT_OUT,
-    OK,
-    OPEN,
-    REFUSED,
-    SOME_REFUSED,
-    WRONG,
-    Step,
-)
+from launchwise.cli.check.command import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
 from launchwise.cli.check.cpu_runs import few, run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
@@ -291,17 +282,8 @@ def checked(
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
         # What a compiler refuses does not keep the other one's kernels from running.
-        is_wrong = False
-        for step in on_cpu:
-            is_wrong |= step.status in (WRONG, FAILED)
-            yield step
-        try:
-            yield from compiling.result() if compiling is not None else ()
-        except UserError as error:
-            if not is_wrong:
-                raise
-            # The last line says what is wrong on the CPU.
-            yield Step("compile", REFUSED, str(error))
+        yield from on_cpu
+        yield from compiling.result() if compiling is not None else ()
     if missing is not None:
         raise missing
 

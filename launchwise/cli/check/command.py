@@ -117,14 +117,20 @@ def check(
     if problem and not cpu:
         raise UserError("check", problem[0], "problems run on the CPU alone: add --cpu")
     steps, told = [], set()
-    for step in checked(folder, arch, usable_cores(), cpu, problem or []):
-        steps.append(step)
-        key = step.variant, step.reason
-        # Each reason is told once per variant.
-        again = step.status == LEFT_OUT and step.variant and key in told
-        if not as_json and not again:
-            print(f"{step.status:8} {step.name}: {step.said}", flush=True)
-        told.add(key)
+    try:
+        for step in checked(folder, arch, usable_cores(), cpu, problem or []):
+            steps.append(step)
+            key = step.variant, step.reason
+            # Each reason is told once per variant.
+            again = step.status == LEFT_OUT and step.variant and key in told
+            if not as_json and not again:
+                print(f"{step.status:8} {step.name}: {step.said}", flush=True)
+            told.add(key)
+    except UserError as error:
+        if all(step.status not in (WRONG, FAILED) for step in steps):
+            raise
+        # The last line says what is wrong on the CPU.
+        print(f"{REFUSED:8} {error}", flush=True)
     if as_json:
         print(json.dumps([step.as_facts() for step in steps], indent=2))
     elif said := summary(steps):

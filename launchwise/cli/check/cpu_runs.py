@@ -147,8 +147,6 @@ def run_on_cpu(
                 known = [each.problem for each in cases.runs]
                 fewer = [each for each in cases.drawn() if each not in known]
                 jobs.extendleft(map(ahead.job, cases.of(fewer)[::-1]))
-    if runs.alone and not runs.tried:
-        raise UserError(*runs.alone)
     if said := runs.values_left_out():
         yield Step("values", LEFT_OUT, f"{said}: a sweep verifies them before it times them")
 
@@ -171,21 +169,19 @@ class _Runs:
         self._ended: set[str] = set()
         # Whether a problem that is not small was too much work.
         self.takes_too_long = False
-        self.tried: list[Planned] = []
-        # What is wrong with a reference that verifies nothing, where no run verifies anything.
-        self.alone: list[str] | None = None
+        self._tried: list[Planned] = []
 
     def values_left_out(self) -> str:
         """Values of tunables that no run had, and sizes that none had above a block, in words; ''
         where runs had all, or none ran."""
-        missing, ran = [], [each.configuration for each in self.tried]
+        missing, ran = [], [each.configuration for each in self._tried]
         for name, tunable in self._spec.tunables.items():
             users = [each for each, one in self._spec.variants.items() if name in one.tunables]
             tried = [each[name] for each in ran if each["variant"] in users]
             values = [value for value in tunable.values if value not in tried]
             if tried and values:
                 missing.append(f"{name}={few(values)}")
-        missing += self._cases.never_above(self.tried)
+        missing += self._cases.never_above(self._tried)
         return f"no run had {' or '.join(missing)}" if missing else ""
 
     def outcome(self, job: Job) -> Step:
@@ -195,7 +191,7 @@ class _Runs:
         if status == OK:
             self._ended.add(variant)
         if status not in (LEFT_OUT, FAILED):
-            self.tried.append(run)
+            self._tried.append(run)
         name = f"{label(run.configuration, self._spec)} at {assigned(run.problem)}"
         return Step("cpu", status, f"{name}: {said}", variant)
 
@@ -243,7 +239,6 @@ class _Runs:
         if "error" in found:
             raise UserError(*found["error"])
         self._spent[variant] += found["cpu_s"]
-        self.alone = self.alone or found.get("alone")
         if found["status"] != OK:
             return found["status"], found["reason"]
         reference = self._spec.reference

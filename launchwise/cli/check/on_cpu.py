@@ -126,8 +126,7 @@ def outcome(
     seed: int,
 ) -> dict[str, Any]:
     """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why. With the
-    largest error and what is allowed, where its results were checked; with the error that is
-    meant where no other run is any better (``alone``)."""
+    largest error and what is allowed, where its results were checked."""
     error, tolerance = 0.0, 0.0
     wrong, right = list[str](), 0
     try:
@@ -157,8 +156,7 @@ def outcome(
         said += hint(said, spec, problem, configuration)
         return {"status": "failed", "reason": said}
     except NothingToVerify as failure:
-        told = [failure.where, failure.key, failure.message]
-        return {"status": "left out", "reason": f"its reference {failure.message}", "alone": told}
+        return {"status": "left out", "reason": f"its reference {failure.message}"}
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}
