@@ -138,13 +138,10 @@ class Item:
         return bool(self.template)
 
     @property
-    def specialises(self) -> bool:
-        return self.node.type == "template_declaration" and not self.template
-
-    @property
     def instantiates(self) -> bool:
         """Whether it instantiates or specialises a template."""
-        return self.specialises or self.inner.type == "template_instantiation"
+        special = self.node.type == "template_declaration" and not self.template
+        return special or self.inner.type == "template_instantiation"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

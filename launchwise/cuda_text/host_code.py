@@ -64,34 +64,25 @@ class HostCode:
                     found.append(Launch(name, template, tuple(given.named_children), call))
         return found
 
-    def template_arguments(self, kernel: str) -> list[tuple[str, ...]]:
-        """Those with which the text launches or instantiates a kernel, in its order."""
-        return [template for _, template in self._templates(kernel)]
-
-    def _templates(self, kernel: str) -> list[tuple[Node, tuple[str, ...]]]:
-        """Launches and instantiations of a kernel that is a template."""
-        named = [one for one in self.launches if one.kernel == kernel and one.template]
-        found = [(one.node, one.template) for one in named]
+    def template_values(self, kernel: str, place: int) -> list[str]:
+        """Texts that launches and instantiations give a parameter of a kernel's template, each
+        once. Also through a function of its own that is a template: ``launch<64>(...)``."""
+        given = [(one.node, one.template) for one in self.launches if one.kernel == kernel]
         for item in self._items:
             own = item.declarator
             if item.inner.type == "template_instantiation" and own.name == kernel:
-                found.append((item.node, _listed(child(own.node, "arguments"))))
-        return sorted(found, key=lambda each: each[0].start_byte)
+                given.append((item.node, _listed(child(own.node, "arguments"))))
+        found: list[str] = []
+        for at, template in sorted(given, key=lambda each: each[0].start_byte):
+            for text in template[place : place + 1]:
+                found += self._through(at, text) if text.isidentifier() else [text]
+        return list(dict.fromkeys(found))
 
     def specialised(self, kernel: str, place: int) -> list[str]:
         """What explicit specialisations of a kernel (``template <>``) give a parameter."""
-        own = [item.declarator for item in self._items if item.specialises]
-        given = [_listed(child(one.node, "arguments")) for one in own if one.name == kernel]
-        return [each[place] for each in given if place < len(each)]
-
-    def template_values(self, kernel: str, place: int) -> list[str]:
-        """Texts that the host gives a parameter of a kernel's template, each once. Also through a
-        function of its own that is a template: ``launch<64>(...)``."""
-        found: list[str] = []
-        for at, template in self._templates(kernel):
-            text = template[place] if place < len(template) else ""
-            found += self._through(at, text) if text.isidentifier() else [text]
-        return list(dict.fromkeys(found))
+        own = [each for each in self._items if each.is_kernel and each.instantiates]
+        named = [each.declarator.node for each in own if each.declarator.name == kernel]
+        return [text for node in named for text in _listed(child(node, "arguments"))[place:][:1]]
 
     def _through(self, node: Node, name: str) -> list[str]:
         """What is given to the template parameter ``name`` of the function around a node."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from launchwise.base.literals import whole
 from launchwise.cuda_text.syntax import child, declarator, declarators, has_word, text_of, walk
 
 
@@ -214,12 +215,9 @@ def _fields(member: Node, names: TypeNames) -> dict[str, str] | None:
                 return None  # A pointer to a function.
             continue
         element, width = names.spec_type(text_of(kind))
-        texts = (str(names.numbers.get(size, size)) for size in each.sizes)
-        sizes = [int(text) if text.isdecimal() else 0 for text in texts]
-        count = math.prod(sizes)
-        if not element or width > 1 or each.pointers or each.is_reference:
-            return None
-        if not 0 < count <= MOST_FIELDS:
+        sizes = [names.numbers.get(size, whole(size) or 0) for size in each.sizes]
+        is_number = element and width == 1 and not (each.pointers or each.is_reference)
+        if not is_number or not 0 < math.prod(sizes) <= MOST_FIELDS:
             return None
         # An array is a field per element: `a[2][2]` is a_0_0, a_0_1, a_1_0, a_1_1.
         for place in itertools.product(*map(range, sizes)):

@@ -88,15 +88,12 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
 
 
 def _rows(spec: Spec, problem: Problem, parts: Narrowing, budget: int | None) -> int:
-    """Rows of a problem: a budget, or as many as there are configurations."""
-    try:
+    """Rows of a problem: as many as there are configurations, or a budget that is smaller or whose
+    configurations are so rare that listing them takes too long."""
+    with contextlib.suppress(*([] if budget is None else [UserError])):
         found = len(configurations(spec, problem, None, parts, budget))
-    except UserError:
-        if budget is None:
-            raise
-        # Feasible ones are so rare that listing them takes too long.
-        found = budget
-    return min(found, budget or found)
+        return min(found, budget or found)
+    return budget or 0
 
 
 def _alike(

@@ -121,17 +121,15 @@ def _of_host(source: Source, first: int, last: int) -> bool:
 
 def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
     """Parameters of a template that are no types, with what the file itself gives them."""
-    given = source.host.template_arguments(kernel.name)
+    named = source.host.template_values, source.host.specialised
     for place, one in enumerate(kernel.template):
-        text = given[0][place] if given and place < len(given[0]) else one.default
-        named = source.host.template_values, source.host.specialised
-        values = map(_integer, (text for each in named for text in each(kernel.name, place)))
-        launched = tuple(dict.fromkeys(number for number in values if number is not None))
-        default = _integer(text)
+        texts = [text for each in named for text in each(kernel.name, place)]
+        launched = tuple(dict.fromkeys(n for n in map(_integer, texts) if n is not None))
+        text = next(iter(texts), one.default)
         if one.kind != "type":
             yield Need(
                 one.name,
-                launched[0] if default is None and launched else default,
+                launched[0] if launched else _integer(text),
                 in_template=True,
                 is_flag=one.kind == "flag",
                 names=one.values,

@@ -177,12 +177,11 @@ def _types(source: Source, kernel: Kernel) -> list[Line]:
 
 def _objects(source: Source, kernel: Kernel) -> dict[str, str]:
     """Macros for the types of a template that no parameter of the kernel has: no numbers."""
-    given = source.host.template_arguments(kernel.name)
     functions = [name for name, one in source.names.structures.items() if one.is_function]
     found = {}
     for place, one in enumerate(kernel.template):
         if one.kind == "type" and one.name not in kernel.types:
-            text = given[0][place] if given and place < len(given[0]) else one.default
+            text = next(iter(source.host.template_values(kernel.name, place)), one.default)
             found[f"{one.name}_type"] = f"'{text or (functions or ['float'])[0]}'"
     return found
 
