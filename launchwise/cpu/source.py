@@ -11,7 +11,7 @@ from functools import cached_property
 from launchwise.base.storage import digest
 from launchwise.cpu.other_code import other_code
 from launchwise.cuda_text.declarations import items
-from launchwise.cuda_text.syntax import declarators, parse, text_of
+from launchwise.cuda_text.syntax import declarators, parse
 from launchwise.workloads.builds import Build, split_kernel
 
 REFUSED = {
@@ -231,11 +231,11 @@ class Source:
         if not names or len(names) != len(declarators(nodes[0])):
             place = self.place(match.end())
             raise Refused(f"{place}: this form of a __shared__ declaration is not known")
-        text, lines = bare.encode(), list[str]()
+        text, lines = bare, list[str]()
         for node in reversed(names):
             self._arrays += 1
-            name, kind = text_of(node), f"launchwise_type_{self._arrays}"
-            text = text[: node.start_byte] + kind.encode() + text[node.end_byte :]
+            kind, name = f"launchwise_type_{self._arrays}", bare[node.start_byte : node.end_byte]
+            text = text[: node.start_byte] + kind + text[node.end_byte :]
             if "extern" in words:
                 memory = f"reinterpret_cast<{kind} &>(launchwise_cpu::dynamic_shared)"
                 lines.append(f"static {kind} &{name} = {memory};")
@@ -248,7 +248,7 @@ class Source:
                 f"static const bool {added} = "
                 f'launchwise_cpu::add_shared("{name}", (void *)&{name}, sizeof({name}));',
             ]
-        return f' typedef {text.decode()}; {" ".join(lines)}\n# {end.line} "{end.file}"\n'
+        return f' typedef {text}; {" ".join(lines)}\n# {end.line} "{end.file}"\n'
 
 
 def unquoted(name: str) -> str:

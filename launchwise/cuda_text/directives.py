@@ -172,12 +172,7 @@ def excluded_by(text: str, kernel: str) -> str:
         return ""
     word, condition = condition_of(lines[max(line for line in max(inner) if line < place)])
     name = missing_in(word, condition)
-    defines = (number for number, line in enumerate(lines, 1) if _defines(line, name))
-    named = next(defines, 0)
+    defines = re.compile(rf"\s*#\s*define\s+{re.escape(name) or '#'}\b").match
+    named = next((number for number, line in enumerate(lines, 1) if defines(line)), 0)
     which = f", which line {named} defines" if named else ""
     return f"#{word} {condition}".rstrip() + which
-
-
-def _defines(line: str, name: str) -> bool:
-    word, rest = condition_of(line)
-    return word == "define" and rest.split()[:1] == [name]

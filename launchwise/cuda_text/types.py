@@ -137,8 +137,7 @@ _LAYOUT = ("alignas_qualifier", "attribute_specifier", "ms_declspec_modifier")
 
 
 def type_names(root: Node, numbers: Mapping[str, int] | None = None) -> TypeNames:
-    """Names of types that a text gives, those inside of functions included. ``numbers``: macros
-    that stand for integers."""
+    """Names of types that a text gives, also inside of functions. ``numbers``: macros' integers."""
     found = TypeNames(numbers=numbers or {})
     for node in walk(root, *_STRUCTURES, "enum_specifier", "type_definition", "alias_declaration"):
         kind, name = child(node, "type"), text_of(child(node, "name"))

@@ -296,9 +296,8 @@ class Reference(Strict, title="reference"):
     variant: str | None = None
     """a variant whose outputs at neutral tunables are right"""
     tolerance: float | dict[str, float] | None = None
-    """largest allowed error, relative to the largest expected value of an output: a number for
-    floating-point and complex ones, or one per type. Integers and truth values must be equal unless
-    their type is named"""
+    """largest allowed error, relative to the largest expected value of an output: a number, for
+    real and complex ones, or one per type; integers must be equal unless their type is named"""
     compare: str | None = Field(None, pattern=FUNCTION)
     """a comparison of your own instead of the tolerance, `reference.py:same`. It gets `found`
     (whole arrays) and `expected` (what the reference returns), outputs by name, and what else its

@@ -81,12 +81,6 @@ def without_bounds(text: str) -> str:
     return _BOUNDS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-def template_parameters(text: str) -> set[str]:
-    """Names of parameters in the ``template <...>`` heads of a text."""
-    lists = walk(_root(text), "template_parameter_list")
-    return declared_names(each for each in lists)
-
-
 def declares(text: str, name: str) -> bool:
     """Whether a text declares a type, a constant or a macro of that name outside of functions."""
     if re.search(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", text, re.MULTILINE):
@@ -329,7 +323,8 @@ def _reads_macro(folder: Path, sources: tuple[str, ...], changed: int, name: str
         text = without_comments(source_text(path))
         if re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{name}\b", text, re.MULTILINE):
             return True
-        if name not in template_parameters(text) and is_macro(name, text):
+        heads = walk(_root(text), "template_parameter_list")
+        if name not in declared_names(list(heads)) and is_macro(name, text):
             return True
     return False
 

@@ -23,7 +23,7 @@ from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.rows import complaint
-from launchwise.workloads.declared.declared_session import NothingToVerify
+from launchwise.workloads.declared.declared_session import UNCHANGED
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
 from launchwise.workloads.output_check import NEVER_WRITTEN
@@ -114,6 +114,8 @@ class Runner:
                 found = outcome(*one, SEED)
         except UserError as error:
             found = {"error": [error.where, error.key, error.message]}
+            if error.message.endswith(UNCHANGED):
+                found = {"status": "left out", "reason": f"its reference {error.message}"}
         return {**found, "cpu_s": time.process_time() - begun}
 
 
@@ -155,8 +157,6 @@ def outcome(
         said = str(failure)
         said += hint(said, spec, problem, configuration)
         return {"status": "failed", "reason": said}
-    except NothingToVerify as failure:
-        return {"status": "left out", "reason": f"its reference {failure.message}"}
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}

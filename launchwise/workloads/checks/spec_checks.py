@@ -158,8 +158,7 @@ def _check_reference(spec: SpecFields) -> None:
     kinds = {kind for one in written for kind in types_of(one, spec.problem, spec.tunables)}
     limit = spec.reference.tolerance
     if limit and isinstance(limit, float) and kinds and kinds.isdisjoint(TOLERANCES):
-        message = f"integers must be equal unless their type is named: {{{min(kinds)}: {limit:g}}}"
-        raise ValueError(f"reference.tolerance: {message}")
+        raise ValueError(f"reference.tolerance: of integers, say {{{min(kinds)}: {limit:g}}}")
 
 
 def _check_own_names(spec: SpecFields) -> None:

@@ -41,9 +41,7 @@ from launchwise.workloads.output_check import (
 )
 from launchwise.workloads.workload import Finding, Session, Workload
 
-
-class NothingToVerify(UserError):
-    """At this problem the reference leaves everything as it was."""
+UNCHANGED = "as it was: a kernel that does nothing would be right"
 
 
 class DeclaredSession(Session):
@@ -319,9 +317,8 @@ class DeclaredSession(Session):
         only_inout = all(self.arguments[name].role == "inout" for name in checks)
         if checks and only_inout and unchanged(self._wanted, self.content.arrays):
             listed = ", ".join(checks)
-            message = f"leaves {listed} as it was: a kernel that does nothing would be right"
             where = f"reference at {assigned(self.problem)}"
-            raise NothingToVerify(self.workload.folder / SPEC_FILE, where, message)
+            raise self._mistake(where, f"leaves {listed} {UNCHANGED}")
         assert spec.reference is not None
         return checks
 
