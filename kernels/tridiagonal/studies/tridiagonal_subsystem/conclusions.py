@@ -65,14 +65,20 @@ def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclu
         choices.iloc[-1] > choices.iloc[0] and not losses["told_percent"] > SMALL_PERCENT
         for choices, losses in found
     ]
-    moved = pd.concat([case.corrected for case in every])
-    sizes, moved = len(moved), moved[~moved["tied"]]
-    worst = max(losses["worst_percent"] for _, losses in found)
+    followed = pd.concat([case.corrected for case in every])
+    moved = followed[~followed["tied"]]
+    percent = 100 * (followed["time_ms"] / followed["best_ms"] - 1)
+    most = percent.groupby(followed["state"] == "").agg(["size", "max"])
+    said = [
+        f"at most {wording.fixed(most.loc[paired, 'max'], 2)} % lost at the "
+        f"{wording.count(most.loc[paired, 'size'])} {where}"
+        for paired, where in ((True, "in pairs"), (False, "that are not, by single rows"))
+        if paired in most.index
+    ]
     return (
         f"The best {CHOICE} grows with the size; to follow the trend is cheap",
         f"{facts.get('corrected_optima', MISSING)} of {facts.get('sizes', MISSING)} corrected",
-        f"{len(moved)} of {sizes} corrected to one slower beyond error; at most "
-        f"{wording.fixed(worst, 2)} % lost, as measured",
+        f"{len(moved)} of {len(followed)} corrected to one slower beyond error; {', '.join(said)}",
         cases(sum(grows), len(grows)),
     )
 
