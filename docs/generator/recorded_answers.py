@@ -246,8 +246,9 @@ def revisited() -> dict[str, Any]:
 def back_to_back() -> dict[str, Any]:
     """Launches back to back of each study's fastest on an H200: ``problems``, ``time`` over that
     alone (5 %, median and 95 % of problems), ``power_w`` and ``energy_j`` (medians). What the
-    choice by energy saves at a small loss of time: ``percent``, ``changed`` choices, and percent of
-    what is ``surely`` less, where enough energies have two visits, ``apart`` by so many percent."""
+    choice by energy saves at a small loss of time: ``percent``, at ``changed`` of ``among``
+    problems where another than the fastest has an energy, None without any, and percent of what is
+    ``surely`` less, where enough energies have two visits, ``apart`` by so many percent."""
     found = {}
     for study, (spec, pairs) in _pairs("h200").items():
         if pairs["energy_j"].isna().all():
@@ -256,18 +257,19 @@ def back_to_back() -> dict[str, Any]:
         rows = relative(pairs, pairs, spec.problem_columns)
         best = rows[with_role(rows, "best")]
         ratio = best["sustained_ms"] / best["time_ms"]
-        saved, changed, problems = saved_by_energy(rows, spec.problem_columns)
+        saved, changed, among = saved_by_energy(rows, spec.problem_columns)
         found[study] = {
-            "problems": problems,
+            "problems": len(best),
             "time": {
                 name: ratio.quantile(at)
                 for name, at in (("low", 0.05), ("median", 0.5), ("high", 0.95))
             },
             "power_w": (1e3 * best["energy_j"] / best["sustained_ms"]).median(),
             "energy_j": best["energy_j"].median(),
-            **{"percent": 100 * saved, "changed": changed, "apart": None, "surely": None},
+            **{"percent": 100 * saved if among else None, "changed": changed, "among": among},
+            **{"apart": None, "surely": None},
         }
-        if visits is not None:
+        if visits is not None and among:
             surely = saved_by_energy(rows, spec.problem_columns, math.exp(-visits))
             found[study] |= {"apart": 100 * math.expm1(visits), "surely": 100 * surely[0]}
     return found

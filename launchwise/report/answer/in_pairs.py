@@ -337,22 +337,28 @@ def saved_by_energy(
     rows: pd.DataFrame, columns: Sequence[str], least: float = 1.0
 ) -> tuple[float, int, int]:
     """Of choices by energy that lose at most :data:`LOSS` of time: the share of the fastest's
-    energy that they save (geometric mean), how many are not the fastest, of how many problems.
+    energy that they save (geometric mean; NaN without any), how many are not the fastest, of how
+    many problems. These are the ones where another than the fastest may be chosen.
 
     ``rows``: see :func:`relative`. ``least``: no energy that is not below it counts.
     """
     allowed = rows[rows["time"] <= 1 + LOSS]
-    energy = allowed.groupby(row_numbers(allowed, columns))["energy"].min()
+    known = allowed.groupby(row_numbers(allowed, columns))["energy"]
+    energy = known.min()[known.size() > 1]
     energy = energy.where(energy < least, 1.0)
-    return 1 - geometric_mean(energy.to_numpy()), int((energy < 1).sum()), len(energy)
+    saved = 1 - geometric_mean(energy.to_numpy()) if len(energy) else np.nan
+    return saved, int((energy < 1).sum()), len(energy)
 
 
 def _saved(rows: pd.DataFrame, columns: Sequence[str], apart: float | None) -> str:
     saved, changed, problems = saved_by_energy(rows, columns)
+    lost = f"at a loss of up to {100 * LOSS:g} % of time"
+    if not problems:
+        return f"{lost} nothing beside the fastest has an energy: what it saves is not known"
     words = (
-        f"at a loss of up to {100 * LOSS:g} % of time the choice by energy is another at {changed} "
-        f"of {wording.plural(problems, 'problem')} and saves {wording.percent(saved)} % of the "
-        "fastest's energy (geometric mean)"
+        f"{wording.plural(problems, 'problem')} have energies of several {lost}: the choice by "
+        f"energy is not the fastest at {changed} and saves {wording.percent(saved)} % of its "
+        "energy (geometric mean)"
     )
     if apart is None:
         return f"{words}; too few energies were measured in two visits"
