@@ -62,7 +62,7 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
 @pytest.mark.parametrize(
     ("slower", "said"),
     [
-        ({"best_on_average": 1.0}, "fixed choice as good"),
+        ({"best_on_average": 1.0}, "fixed choice as good, nearest size as good"),
         ({"best_on_average": 0.9}, "nearest size as good"),
         ({"best_on_average": 0.9, "nearest_size": 0.9}, ""),
         # As fast in the mean, and 10 % either way.

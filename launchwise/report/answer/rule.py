@@ -263,7 +263,7 @@ def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
     if (got := study.blind.get(gpu, study.drawn.get(gpu))) is None:
         return {}
-    new = "no row of this GPU then" if got["new_gpu"] else ""
+    new = "no row of this GPU read then" if got["new_gpu"] else ""
     tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}
     tested |= {name: got.get(name) for name in ("covered", "intervals", "times_covered", "times")}
     return {**tested, "new": new, "blind_interval": of_mean(got)}

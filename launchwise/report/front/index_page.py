@@ -67,7 +67,7 @@ class TuningGain:
     recommended: float  # by the answering model
     best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
     recommended_interval: Interval
-    enough: str = ""  # of the simplest rule that the recommended is not surely faster than
+    enough: str = ""  # of simple rules that the recommended is not surely faster than
 
     @property
     def verdict(self) -> str:
@@ -107,7 +107,7 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
         recommended=speeds.get(name, math.nan),
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
         recommended_interval=means.interval(name),
-        enough=next(filter(None, (_beside(means, name, rule) for rule in RULES)), ""),
+        enough=", ".join(filter(None, (_beside(means, name, rule) for rule in RULES))),
     )
 
 
@@ -233,7 +233,7 @@ BLIND_NOTE = (
     "is from single rows of the test's sweep. "
     "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
     "missed: of these, problems whose best configuration is more than 5 % faster. "
-    "New: the study had no row of this GPU when it answered."
+    "New: the models had read no row of this GPU when they answered."
 )
 
 BLIND = [
