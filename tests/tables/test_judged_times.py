@@ -587,7 +587,7 @@ def test_errors_and_limits_are_those_of_their_definition(stencil_spec, sizes, vi
         pairs["earlier_gain"] *= np.exp(dice.normal(0, 4 * sigma, 99))[of_problem]
         # The second visit was to the first problems alone.
         pairs["earlier_gain"] = pairs["earlier_gain"].where((of_problem < visits) | (number == 0))
-        pairs["gain_high"] *= dice.choice([1.0, 1.1], len(pairs))
+        pairs[["gain_high", "improvement_high"]] *= dice.choice([1.0, 1.1], (len(pairs), 2))
         sweep["time_ms"] *= np.exp(dice.normal(0, 0.03, len(sweep)))
         sides.append((sweep, pairs))
     other = judged_times(sides[0][0], [sides[0][1]], spec)
