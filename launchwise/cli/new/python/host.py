@@ -55,32 +55,32 @@ class Given:
     question: str = ""  # and one of its shape.
 
 
-def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any, ...]]]:
-    """Functions and methods of a file by their lines, with what is given before their arguments."""
-    found: dict[FunctionType, tuple[Any, ...]] = {}
+def functions_of(space: Mapping[str, Any]) -> dict[FunctionType, Callable[..., Any]]:
+    """Functions and methods of a file by their lines, to how they are called."""
+    found: dict[FunctionType, Callable[..., Any]] = {}
     for value in space.values():
         if isinstance(value, FunctionType) and value.__globals__ is space:
-            found.setdefault(value, ())
+            found.setdefault(value, value)
         elif isinstance(value, type) and value.__module__ == space["__name__"]:
             for member in vars(value).values():
                 plain = getattr(member, "__func__", member)
                 if isinstance(plain, FunctionType) and plain.__globals__ is space:
                     own = Value("self") if plain is member else value
-                    found[plain] = () if isinstance(member, staticmethod) else (own,)
-    return sorted(found.items(), key=lambda one: one[0].__code__.co_firstlineno)
+                    is_static = isinstance(member, staticmethod)
+                    found[plain] = plain if is_static else partial(plain, own)
+    return dict(sorted(found.items(), key=lambda one: one[0].__code__.co_firstlineno))
 
 
-def attempts(function: FunctionType, before: tuple[Any, ...], is_covering: bool) -> list[Run]:
+def attempts(call: Callable[..., Any], is_covering: bool) -> list[Run]:
     """Runs of a function; each ends at a launch of the kernel that is wanted, or at its end."""
-    arguments = partial(_arguments, function, len(before))
     found: list[Run] = []
     with limited(_SECONDS):
-        found.extend(explore(lambda: function(*before, **dict(arguments())), is_covering))
+        found.extend(explore(lambda: call(**dict(_arguments(call))), is_covering))
     return found
 
 
-def _arguments(function: FunctionType, count: int) -> Iterator[tuple[str, Value]]:
-    for one in list(inspect.signature(function).parameters.values())[count:]:
+def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Value]]:
+    for one in inspect.signature(call).parameters.values():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
             continue
         if one.default is one.empty or one.default is None:
@@ -98,10 +98,8 @@ def _launches(kernel: Kernel, space: Mapping[str, Any]) -> tuple[list[Found], di
     first: list[Found] = []
     seen = [*top]
     functions = functions_of(space)
-    for function, before in sorted(
-        functions, key=lambda one: not own & names_read(one[0].__code__)
-    ):
-        runs = attempts(function, before, is_covering=bool(first))
+    for function in sorted(functions, key=lambda one: not own & names_read(one.__code__)):
+        runs = attempts(functions[function], is_covering=bool(first))
         found = [(run, one) for run in runs for one in run.launches if one.kernel is kernel]
         first, seen = first or found, seen + found
     kinds: dict[str, str] = {}

@@ -116,8 +116,7 @@ class Kernel(Base):
         return self.fn(*given, **named)
 
     def warmup(self, *given: Any, **named: Any) -> Kernel:
-        """What is compiled is launched like the function."""
-        return self
+        return self  # What is compiled is launched like the function.
 
     @property
     def axes(self) -> dict[str, list[int | str]]:

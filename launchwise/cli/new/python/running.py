@@ -123,8 +123,6 @@ def _decorator(tried: Callable[..., Any], decorator: Any) -> Callable[[Any], Any
 
 
 class File:
-    """The file while it runs."""
-
     def __init__(self, tree: ast.Module, seconds: float) -> None:
         tried = partial(_tried, seconds)
         BUILTINS.update({"tried!": tried, "decorator!": partial(_decorator, tried)})
@@ -147,7 +145,7 @@ class File:
         inner = {name for own, names in reads.items() for name in names if name != own}
         free = [name for name in self.kernels if name not in inner] or [*self.kernels]
         launched = {one.kernel.__name__ for one in RUNS[0].launches}
-        for function, _ in functions_of(self.space):
+        for function in functions_of(self.space):
             launched |= names_read(function.__code__)
         return sorted(free, key=lambda name: name not in launched)
 
@@ -161,8 +159,8 @@ def _facts(request: dict[str, Any]) -> Facts:
         raise UserError(path, f"line {jit[0].lineno}", message)
     file = File(tree, request["seconds"])
     if not jit:
-        for function, before in functions_of(file.space)[:_MOST_FUNCTIONS]:
-            attempts(function, before, is_covering=True)
+        for call in [*functions_of(file.space).values()][:_MOST_FUNCTIONS]:
+            attempts(call, is_covering=True)
         raw = [one for calls, one in file.failures if calls & {"RawKernel", "RawModule"}]
         failed = [Code(one.line, refused=str(one)) for one in raw]
         return Facts(codes=sorted([*CODES, *failed], key=lambda one: one.line))

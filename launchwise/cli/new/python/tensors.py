@@ -97,8 +97,6 @@ class Kind:
 
 @dataclass(eq=False)
 class Tensor:
-    """What the host says of a tensor."""
-
     key: str
     shape: Shape
     kind: Kind
