@@ -54,6 +54,10 @@ def test_the_edge_of_the_sweep_is_said():
     larger = rows.iloc[[0]].assign(n=9, tz=32)
     tried = {"big": pd.concat([rows, larger], ignore_index=True)}
     assert said_of_edges(dataclasses.replace(made, sweeps=tried, _known={})) == []
+    # The fastest has no tz: its rows hold a value that nobody chose.
+    lacking = rows.drop_duplicates("n").assign(variant="linear", tz=16, time_ms=0.5)
+    other = {"big": pd.concat([rows, lacking], ignore_index=True)}
+    assert said_of_edges(dataclasses.replace(made, sweeps=other, _known={})) == []
 
 
 def test_panels_beside_each_other_have_one_kind_of_axis():

@@ -20,7 +20,7 @@ from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import UNTOLD, is_baseline, least_by, row_numbers
+from launchwise.tables.rows import UNTOLD, is_baseline, row_numbers
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -72,8 +72,7 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
         return Tried.of(rows[rows["variant"].isin(variants)].reset_index(drop=True), spec)
 
     for name in spec.tunable_columns:
-        having = (one for one, own in spec.variants.items() if name in ("variant", *own.tunables))
-        tried = tried_with(*having)
+        tried = tried_with(*_having(name, spec))
         places, values = pd.factorize(tried.rows[name], sort=True)
         if len(values) < 2:
             continue
@@ -87,6 +86,11 @@ def losses(rows: pd.DataFrame, spec: Spec, profile: GpuProfile) -> list[dict[str
                 costs |= {"asked": asked, "common": bool((known == most).all())}
                 found.append({"tunable": name, "value": value, **costs})
     return found
+
+
+def _having(name: str, spec: Spec) -> list[str]:
+    """Variants that have a tunable; rows of others hold its neutral value, which nothing chose."""
+    return [one for one, own in spec.variants.items() if name in ("variant", *own.tunables)]
 
 
 @dataclass(frozen=True)
@@ -233,20 +237,18 @@ def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _at_the_edge(study: StudyData, gpu: str) -> str:
     """Tunables whose largest value in any row of the sweep is the fastest's somewhere. Where a
     problem leaves no choice of a value, nothing was to be tried."""
-    spec, rows = study.spec, study.measured
-    best = winners(study)
-    best, rows = best[best["gpu"] == gpu], rows[rows["gpu"] == gpu]
+    spec, best, swept = study.spec, winners(study), study.sweeps[gpu]
+    rows, best = (each[each["gpu"] == gpu] for each in (study.measured, best))
     # The baseline is shown everywhere, and may be no candidate.
     rows = rows[~is_baseline(rows, spec)]
-    problems = row_numbers(rows, study.problem_columns)
-    said = []
+    problems, said = row_numbers(rows, study.problem_columns), []
     for name in (each for each in spec.tunable_columns if rows[each].dtype.kind == "i"):
-        values = rows[name].to_numpy(dtype=float)
+        having = _having(name, spec)
+        tried, fastest = (each.loc[each["variant"].isin(having), name] for each in (swept, best))
         # What is switched on or off has no larger value: 0 is none.
-        own, values = problems[values > 0], values[values > 0]
-        free = (least_by(own, values) < -least_by(own, -values)).any()
-        last = int(study.sweeps[gpu][name].max())
-        if free and (count := int((best[name] == last).sum())):
+        values = rows[name].where(rows["variant"].isin(having) & (rows[name] > 0))
+        free = (values.groupby(problems).nunique() > 1).any()
+        if free and (count := int((fastest == (last := tried.max())).sum())):
             said.append(f"{name} ({last}, at {count} of {wording.plural(len(best), 'problem')})")
     if not said:
         return ""
