@@ -142,10 +142,10 @@ def as_text(found: Answer, spec: Spec) -> str:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{named(each.configuration)}")
         lines += [f"   {line}" for line in _expectations(each, found)]
-        lines += [
-            f"   launch {shape.words}"
-            for shape in launch_shapes(spec, found.problem, each.configuration)
-        ]
+        shapes = launch_shapes(spec, found.problem, each.configuration)
+        lines += [f"   launch {shape.words}" for shape in shapes]
+        if spec.has_host_code and not shapes:
+            lines.append("   launch decided by the host program")
         if several := spec.several_runs([str(each.configuration["variant"])]):
             lines.append(f"  {several}")
     lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]

@@ -192,7 +192,7 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
             draws = Draws(spec, problem, LENIENT_GPU, 0)
             for variant in list(idle):
                 if configuration := draws.any(variant):
-                    launch_shapes(spec, problem, configuration)
+                    launch_shapes(spec, problem, configuration, exact=False)
                     del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"

@@ -80,7 +80,7 @@ class ExportedFormulas:
     derived: tuple[tuple[str, str], ...] = ()
     # Usual choices; none where the study has no rule, or one of them cannot be exported.
     usual: tuple[UsualRule, ...] = ()
-    # Variant to its kernels; none where host code computes them or they cannot be exported.
+    # Variant to its kernels; none where host code decides or they cannot be exported.
     launches: Mapping[str, tuple[LaunchExpressions, ...]] = field(default_factory=dict)
     # Variant to what must hold of a problem, a configuration of it and a GPU's facts: whether an
     # answer to one problem may run another.

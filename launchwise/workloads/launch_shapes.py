@@ -87,8 +87,7 @@ class LaunchShape:
     # Threads per block and blocks per grid in x, y, z.
     block: Size
     grid: Size
-    # Dynamic shared memory per block, bytes; None where host code or Triton decides it and the
-    # spec does not say.
+    # Dynamic shared memory per block, bytes; None where Triton decides it.
     shared_bytes: int | None
 
     @property
@@ -119,8 +118,11 @@ class LaunchExpressions:
         return [*self.block, *self.grid, *shared]
 
 
-def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
-    """Expressions of :func:`launch_shapes`."""
+def launch_expressions(variant: Variant, exact: bool = True) -> list[LaunchExpressions]:
+    """Expressions of :func:`launch_shapes`. Host code decides, and there is none, unless the spec
+    states ``shared_bytes``, too: ``block`` and ``grid`` alone are those of its main kernel, in a
+    run that may launch fewer blocks, parts of the problem or more kernels. ``exact``: leave out
+    what host code decides."""
     if variant.offloads:
         return []
     if variant.steps:
@@ -130,25 +132,24 @@ def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
             )
             for one in variant.steps
         ]
-    if variant.block is None or variant.grid is None:
+    decided = exact and "shared_bytes" not in variant.model_fields_set
+    if variant.block is None or variant.grid is None or decided:
         return []
-    said = "shared_bytes" in variant.model_fields_set
-    shared_bytes = variant.shared_bytes if said else None
-    return [LaunchExpressions("", variant.block, variant.grid, shared_bytes)]
+    return [LaunchExpressions("", variant.block, variant.grid, variant.shared_bytes)]
 
 
 def launch_shapes(
-    spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+    spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any], exact: bool = True
 ) -> list[LaunchShape]:
     """Launches of a configuration in the order in which they run.
 
     ``configuration``: the variant and the tunables that it has; others may be left out.
-    Returns the main kernel alone where host code launches several, and none where the host computes
-    or a function in C offloads its work.
+    Returns none where host code decides (``exact``: see :func:`launch_expressions`), the host
+    computes or a function in C offloads its work.
     """
     names = {**problem, **spec.neutral, **configuration}
     variant = spec.variants[str(configuration["variant"])]
-    return [evaluated(spec, each, names) for each in launch_expressions(variant)]
+    return [evaluated(spec, each, names) for each in launch_expressions(variant, exact)]
 
 
 def evaluated(spec: Spec, one: LaunchExpressions | Step, names: Mapping[str, Any]) -> LaunchShape:

@@ -173,7 +173,8 @@ class Variant(Repeated, title="variant"):
     grid: Sizes | None = None
     """blocks per grid in x, y, z"""
     shared_bytes: Formula = "0"
-    """dynamic shared memory per block, bytes"""
+    """dynamic shared memory per block, bytes. Host code: state it, `0` for none, if a run is one
+    launch with this `block` and `grid`; left out, answers name no launch"""
     verified: bool = True
     """false for published code with a known race: it is timed although its results may be wrong,
     and it is never recommended"""

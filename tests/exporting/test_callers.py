@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from exported import needs_gxx, said_by_cpp
 from hostile import table_of
-from samples import ROOT
+from samples import ROOT, SAXPY
 
 from launchwise.cli.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
+from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.languages import macros_text
 from launchwise.exporting.table import table_of as table_of_study
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
@@ -87,6 +88,20 @@ def test_a_template_is_named_with_its_arguments():
     (launch,) = json.loads(as_json_text(default_of_gemm(), GEMM))["suggestions"][0]["launches"]
     assert launch["kernel"] == "gemm<32, 32, 8, double>"
     assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(default_of_gemm(), GEMM)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_an_answer_names_a_launch_of_host_code_where_the_spec_states_it(stated):
+    spec = load_spec(SAXPY)
+    left_out = set() if stated else {"shared_bytes"}
+    own = spec.variants["strided"].model_dump(exclude_unset=True, exclude=left_out)
+    spec = spec.model_copy(update={"variants": {"strided": Variant.model_validate(own)}})
+    best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
+    found = Answer("h200", {"n": 5000, "dtype": "float32"}, MEASURED, [best], spec.baseline, "")
+    (listed,) = json.loads(as_json_text(found, spec))["suggestions"]
+    assert [each["grid"] for each in listed["launches"]] == ([[20, 1, 1]] if stated else [])
+    assert ("launch decided by the host program" in as_text(found, spec)) != stated
+    assert bool(ExportedFormulas.of(Domain(spec, {})).launches) == stated
 
 
 @needs_gxx

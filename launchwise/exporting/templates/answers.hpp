@@ -52,10 +52,10 @@ struct kernel_name {
 };
 
 struct kernel_launch {
-    kernel_name kernel;                        // empty: the main one of host code, others may run
+    kernel_name kernel;                        // empty: that of host code
     std::int64_t block[3];                     // threads per block in x, y, z
     std::int64_t grid[3];                      // blocks per grid in x, y, z
-    std::optional<std::int64_t> shared_bytes;  // dynamic, per block; empty where host code decides
+    std::optional<std::int64_t> shared_bytes;  // dynamic, per block; empty where Triton decides
 };
 
 struct launches {

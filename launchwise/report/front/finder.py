@@ -312,8 +312,8 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
 def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
     Expressions over the problem and the configuration (:mod:`launchwise.base.vectors`); None where
-    host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
-    template is a list of its name and its arguments."""
+    Triton decides, or one needs what a page cannot compute. A ``kernel`` that is a template is a
+    list of its name and its arguments."""
     found = {}
     for name, variant in study.spec.variants.items():
         found[name] = [

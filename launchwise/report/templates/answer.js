@@ -23,7 +23,7 @@
     return made;
   };
 
-  // Launches of a configuration for a problem; a part is null where host code decides it.
+  // Launches of a configuration for a problem: none where host code decides; a part that the page cannot compute is null.
   const namesOf = (data, values, asked) => ({ ...data.neutral, ...Object.fromEntries(values),
     ...Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]])) });
   const kernelOf = (kernel, names) => {
@@ -54,8 +54,8 @@
     return [...own, ...data.macros.map(([name, tree]) => [name, value(tree, names)])];
   };
   const list = (sizes) => sizes.map((size) => size ?? "?").join(", ");
-  const comment = (sign) => `${sign} ?: decided by the host's code`;
-  const lacks = (launches) => launches.some((one) => !known(one.block) || !known(one.grid) || one.shared === null);
+  const comment = (sign, launches) => `${sign} ${launches.length ? "?: not known to this page" : "launch: decided by the host program"}`;
+  const lacks = (launches, hosted) => (hosted && !launches.length) || launches.some((one) => !known(one.block) || !known(one.grid) || one.shared === null);
   const options = (macros) => macros.map(([name, value_]) => literal(`-D${name}=${value_}`)).join(", ");
   const forms = {
     values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
@@ -81,7 +81,7 @@
   };
   const signs = { launch: "#", cpp: "//", pycuda: "#", cupy: "#" };
   let shape = "values";
-  const taking = (values, launches, macros) => {
+  const taking = (values, launches, macros, hosted) => {
     const made = element("div", "", "take");
     const label = element("label", "take it as ");
     const choice = element("select");
@@ -92,8 +92,9 @@
     text.readOnly = true;
     text.setAttribute("aria-label", "configuration to copy");
     const fill = () => {
-      text.value = forms[shape][1](values, launches, macros);
-      if (signs[shape] && lacks(launches)) text.value += `\n${comment(signs[shape])}`;
+      const lines = [forms[shape][1](values, launches, macros)];
+      if (signs[shape] && lacks(launches, hosted)) lines.push(comment(signs[shape], launches));
+      text.value = lines.filter((line) => line).join("\n");
       text.rows = text.value.split("\n").length;
     };
     choice.addEventListener("change", () => { shape = choice.value; fill(); });
@@ -281,7 +282,7 @@
     const why = data.why[data.entries.indexOf(entry)] ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
     made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
-    const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked));
+    const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked), data.hosted);
     made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
