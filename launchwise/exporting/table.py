@@ -22,7 +22,7 @@ from launchwise.base.storage import write_sealed_json
 from launchwise.base.vectors import Columns
 from launchwise.exporting.deployed import TIME, by_objective, by_time
 from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
-from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
+from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
@@ -398,6 +398,7 @@ class AnswerTable:
             ),
             "candidates": [self.configurations[place] for place in self.stored.candidates],
             "texts": sorted(self.texts),
+            "facts": EXPORTED_FACTS,
             "default": self.default,
             "neutral": self.neutral,
             "limits": self.limits.plain,

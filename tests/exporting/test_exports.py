@@ -141,6 +141,8 @@ def test_every_format_is_written_and_t4_can_be_read(table, tmp_path):
         file.format(study="tiles") for file in FORMATS.values()
     }
     plain = json.loads((tmp_path / "tiles.json").read_text())
+    assert {*plain["facts"]} >= {"gpu_sms", "gpu_l2_bytes"}
+    assert {len(each["facts"]) for each in plain["devices"]} == {len(plain["facts"])}
     assert len(plain["entries"]) == len(table.entries)
     for gpu in GPUS:
         path = tmp_path / "t4" / f"{gpu}.json"
