@@ -156,13 +156,13 @@ def over_named(study: StudyData, rows: pd.DataFrame) -> np.ndarray:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction``, :func:`over_named`; 1 where the row tells nothing
-    (:data:`launchwise.tables.rows.UNTOLD`). Returns ``gpu``, problem and configuration columns,
-    ``is_usual``, ``time_ms``, ``fraction``; rows as in :attr:`StudyData.measured`."""
-    key = ["gpu", *study.problem_columns]
-    rows = study.measured[[*key, *study.spec.tunable_columns, "is_usual", "time_ms"]]
-    untold = (study.measured["error"] >= UNTOLD).to_numpy()
-    return rows.assign(fraction=np.where(untold, 1.0, over_named(study, rows)))
+    """Every measured row with ``fraction``, :func:`over_named`, but for those that tell nothing
+    (:data:`launchwise.tables.rows.UNTOLD`): what they lose is unknown. Returns ``gpu``, problem and
+    configuration columns, ``is_usual``, ``time_ms``, ``fraction``; the index is that of
+    :attr:`StudyData.measured`."""
+    columns = ["gpu", *study.problem_columns, *study.spec.tunable_columns, "is_usual", "time_ms"]
+    rows = study.measured.loc[~(study.measured["error"] >= UNTOLD), columns]
+    return rows.assign(fraction=over_named(study, rows))
 
 
 @remembered
@@ -176,8 +176,8 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     baseline time over its time: its mean speed-up).
     """
     spec = study.spec
-    rows, cases = fractions(study), cases_of(study)
-    untuned = is_baseline(rows, spec)
+    rows = fractions(study)
+    cases, untuned = cases_of(study)[rows.index], is_baseline(rows, spec)
     baseline_ms = np.full(cases.max(initial=-1) + 1, np.nan)
     baseline_ms[cases[untuned]] = rows["time_ms"].to_numpy()[untuned]
     names = [*by, *spec.tunable_columns]

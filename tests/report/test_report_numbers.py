@@ -3,9 +3,15 @@
 import dataclasses
 import math
 
+import pandas as pd
 import pytest
 
-from launchwise.report.models.model_tables import losses_by_transfer, tables_of, verdicts
+from launchwise.report.models.model_tables import (
+    losses_by_transfer,
+    tables_of,
+    transferred,
+    verdicts,
+)
 from launchwise.report.numbers import fractions, single_best, winners
 from launchwise.report.scores import (
     best_model,
@@ -14,7 +20,7 @@ from launchwise.report.scores import (
     scores_on,
 )
 from tests.support.report_study import NARROW, WIDE, settings, study
-from tests.support.shown import rows_of
+from tests.support.shown import rows_of, with_sweeps
 
 
 def row(table, **wanted):
@@ -53,7 +59,7 @@ def test_the_error_of_the_best_is_of_the_best_row_itself():
     assert math.isnan(small["best_error"])
 
 
-def test_losses_are_over_what_is_named_and_what_tells_nothing_loses_nothing():
+def test_losses_are_over_what_is_named_and_of_what_tells_nothing_unknown():
     made = study(("big",))
     rows = made.sweeps["big"].assign(error=0.01)
     own = (rows["n"] == 102) & (rows["status"] == "ok")
@@ -66,14 +72,14 @@ def test_losses_are_over_what_is_named_and_what_tells_nothing_loses_nothing():
         named = row(winners(found), gpu="big", n=102)["best_ms"]
         known = fractions(found)
         known = known[known["n"] == 102].set_index("time_ms")["fraction"]
-        return named, [known[rows.loc[at, "time_ms"]] for at in (least, slow)]
+        return named, [known.get(rows.loc[at, "time_ms"]) for at in (least, slow)]
 
     times = rows["time_ms"]
     second = times[own].nsmallest(2).iloc[1]
     assert reached([]) == (times[least], [1, times[least] / times[slow]])
-    # The luck of the least is nobody's loss; nor is what a disturbed row took.
-    assert reached([least]) == (second, [1, second / times[slow]])
-    assert reached([slow]) == (times[least], [1, 1])
+    # The luck of the least is nobody's loss; what a disturbed row took is unknown, not 0.
+    assert reached([least]) == (second, [None, second / times[slow]])
+    assert reached([slow]) == (times[least], [1, None])
 
 
 def test_single_best_has_the_highest_geometric_mean_fraction():
@@ -153,16 +159,25 @@ def test_transfer_loss_of_both_directions():
     assert back["loss"] == pytest.approx(1 / math.sqrt(0.625 * 1.0) - 1)
     assert back["impossible"] == 0
     assert back["problems"] == 2
+    # Where nothing can be told apart, the best is as the evaluation has it; the usual one is named.
+    unsure = {
+        gpu: rows.assign(error=rows["variant"].map({"linear": 0.01, "block3d": 0.9}))
+        for gpu, rows in study().sweeps.items()
+    }
+    pd.testing.assert_frame_equal(losses_by_transfer(with_sweeps(study(), **unsure)), pairs)
 
 
-def test_transfer_counts_what_the_target_cannot_do():
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_transfer_counts_what_the_target_cannot_do(disturbed):
     tiny = study()
-    sweep = tiny.sweeps["big.sm4"]
+    sweep = tiny.sweeps["big.sm4"].assign(error=0.01)
     gone = (sweep["n"] == 102) & (sweep["bx"] == NARROW["bx"])
-    tiny.sweeps = {**tiny.sweeps, "big.sm4": sweep[~gone]}
+    unsure = sweep.assign(error=sweep["error"].mask(gone, 1.0))
+    tiny.sweeps = {**tiny.sweeps, "big.sm4": unsure if disturbed else sweep[~gone]}
     out = row(losses_by_transfer(tiny), source="big", target="big.sm4")
     assert out["impossible"] == 1
     assert out["loss"] == pytest.approx(0.0)
+    assert "'0.0 at worst, 1 problem without a sure time'" in repr(transferred(tiny))
 
 
 GOALS = {"mean_speed_up": 1.17, "improved_percent": 95, "best_percent": 97}

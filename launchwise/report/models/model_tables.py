@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.curves import LONGEST, RANDOM, SEARCH
-from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import by_gpu, field, file_of, grouped, table_of
-from launchwise.report.numbers import fractions, records, winners
+from launchwise.report.numbers import fractions, records
 from launchwise.report.scores import (
     ALL_GPUS,
     first_split,
@@ -29,6 +28,7 @@ from launchwise.report.scores import (
     scores_on,
 )
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
 
 SCORES = [
     *grouped(
@@ -91,7 +91,7 @@ def tables_of(study: StudyData) -> Section | None:
 
 
 NOTE = (
-    "Fraction of the best: best time over time of the recommendation; without a time it is 0. "
+    "Fraction of the best: least time over time of the recommendation; without a time it is 0. "
     "Improvement: baseline time over time of the recommendation. Near: within {near} % of the best "
     f"time. Usual choice: {{usual}}. Slower: by more than {HARM_PERCENT:g} %. Bold: the best model "
     "of a column, and those whose mean cannot be told apart from it. Grey: baselines."
@@ -197,8 +197,8 @@ def transferred(study: StudyData) -> Section | None:
         known[pair["target"]][pair["source"]] = pair
     fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
     caption = (
-        "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
-        "another; a time whose repeats disagree loses nothing"
+        "Loss in percent (geometric mean) where one GPU's configurations of least time are used on "
+        "another, over the least times there; times whose repeats disagree are left out"
     )
     found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
@@ -207,10 +207,10 @@ def transferred(study: StudyData) -> Section | None:
 def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
     if (pair := pairs.get(source)) is None:
         return Cell("")
-    worst = f"{wording.percent(pair['worst'])} at worst"
-    lacking = f", {wording.plural(pair['impossible'], 'problem')} without a time"
-    detail = f"{worst}{lacking if pair['impossible'] else ''}"
-    return Cell(wording.percent(pair["loss"], 2), detail=detail)
+    lacking = pair["impossible"]
+    said = [f"{wording.percent(pair['worst'])} at worst"] if lacking < pair["problems"] else []
+    said += [f"{wording.plural(lacking, 'problem')} without a sure time"] if lacking else []
+    return Cell(wording.percent(pair["loss"], 2), detail=", ".join(said))
 
 
 def _kept_out(study: StudyData) -> list[str]:
@@ -220,29 +220,23 @@ def _kept_out(study: StudyData) -> list[str]:
 
 
 def losses_by_transfer(study: StudyData) -> pd.DataFrame:
-    """Loss from using GPU ``source``'s best configuration on GPU ``target``. Returns one row an
-    ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss`` (geometric mean
-    of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where the target has no
-    time for that configuration)."""
-    problem, everything = study.problem_columns, study.spec.key_columns[1:]
-    best, rows = winners(study)[["gpu", *everything]], fractions(study)
-    own = dict(list(rows[["gpu", *everything, "fraction"]].groupby("gpu")))
-    found = []
-    for source, target in itertools.permutations(study.gpus, 2):
-        asked = best.loc[best["gpu"] == target, problem]
-        chosen = best.loc[best["gpu"] == source, everything].merge(asked)
-        fraction = chosen.merge(own.get(target, rows.head(0)))["fraction"].to_numpy()
-        found.append(
-            {
-                "source": source,
-                "target": target,
-                "problems": len(chosen),
-                "impossible": len(chosen) - len(fraction),
-                "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
-                "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
-            }
-        )
-    return pd.DataFrame(found)
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``: of least time, as the
+    evaluation has it. Returns one row an ordered pair with common problems: ``source``, ``target``,
+    ``problems`` that both measured, ``loss`` (geometric mean of time over best, minus 1), ``worst``
+    loss, ``impossible`` (problems where the target has no time for that configuration, or one that
+    tells nothing)."""
+    problem = study.problem_columns
+    rows = fractions(study)[["gpu", *study.spec.key_columns[1:], "time_ms"]]
+    best = fastest_rows(rows, ["gpu", *problem], study.spec)
+    chosen = best.drop(columns="time_ms").rename(columns={"gpu": "source"})
+    there = best[["gpu", *problem, "time_ms"]].rename(columns={"gpu": "target", "time_ms": "best"})
+    pairs = chosen.merge(there, on=problem).query("source != target")
+    pairs = pairs.merge(rows.rename(columns={"gpu": "target"}), how="left")
+    pairs["log"] = np.log(pairs["time_ms"] / pairs["best"])
+    each = pairs.groupby(["source", "target"])["log"]
+    found = {"problems": each.size(), "impossible": each.size() - each.count()}
+    found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(each.max())}
+    return pd.DataFrame(found).reset_index()
 
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
