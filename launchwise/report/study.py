@@ -20,6 +20,7 @@ from launchwise.exporting.table import AnswerTable
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
 from launchwise.tables.rows import is_baseline
@@ -210,11 +211,15 @@ class StudyData:
         """The other problem parameters: each combination of them is one panel."""
         return [name for name in self.problem_columns if name != self.size]
 
-    @property
+    @cached_property
     def usual_reasons(self) -> str:
-        """Why the usual choice is usual; empty where the study has none but the baseline."""
-        rules = self.settings.usual or self.spec.usual
-        return "; ".join(dict.fromkeys(rule.reason for rule in rules))
+        """Why usual choices are usual at the study's problems; empty where these have none."""
+        if not self.gpus:
+            return ""
+        problems = records_of(self.rows[self.problem_columns].drop_duplicates())
+        rules, value = self._domain.usual_rules, self.spec.value
+        met = ([rule.reason for rule in rules if value(rule.when, each)][:1] for each in problems)
+        return "; ".join(dict.fromkeys(reason for first in met for reason in first))
 
     def title(self, model: str) -> str:
         """A model's or baseline's name for people."""
