@@ -172,7 +172,7 @@ def best_model(table: pd.DataFrame) -> str | None:
 
 AGAINST_USUAL = grouped(
     "relative to the usual choice",
-    field("speed-up", "gain_geometric_mean", decimals(2), "× usual"),
+    field("speed-up", "gain_geometric_mean", decimals(2), "geometric"),
     field("slower", "harmed", wording.count, "problems"),
     field("kept", "kept_usual", wording.count, "problems"),
     field(

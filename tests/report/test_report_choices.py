@@ -8,7 +8,7 @@ import pytest
 from launchwise.report.answer import cost
 from launchwise.report.blocks import MISSING, Figure
 from launchwise.report.site import assemble
-from tests.support.report_study import study
+from tests.support.report_study import settings, study
 from tests.support.shown import blocks_of, notes, tables
 
 
@@ -45,6 +45,7 @@ def test_the_table_says_up_to_which_size_a_choice_costs_little():
         assert table.caption == "Time that the usual choice loses over the fastest"
         ((kind, mean, most, up_to),) = [row.cells for row in table.rows]
         assert (kind.text, mean.text) == ("float32, order=2", "28")
+        assert table.columns[1].unit == "%, geometric"
         assert (most.text, most.detail, up_to.text) == ("60", f"at n={worst}", last)
 
 
@@ -69,3 +70,10 @@ def test_pages_say_which_gpus_they_leave_out(monkeypatch, most, shown):
 
 def test_the_usual_choice_stands_beside_the_others_where_it_was_measured():
     assert lines_of(with_usual(study(), [1.25, 8.0]))["usual choice"] == [25, 100]
+
+
+def test_only_reasons_that_a_problem_of_the_study_meets_are_said():
+    whens = ("n > 999", "n > 150", "n > 50", "n > 1")
+    usual = [{"when": n, "reason": n, "configuration": {"variant": "linear"}} for n in whens]
+    made = dataclasses.replace(study(), settings=settings(usual=usual), _known={})
+    assert made.usual_reasons == "n > 50; n > 150"

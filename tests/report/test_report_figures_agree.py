@@ -69,7 +69,7 @@ def test_an_answer_says_what_its_model_did_not_see(made, split, words):
         settings = made.settings.model_copy(update={"splits": {"sizes": split}})
         made = dataclasses.replace(made, settings=settings, _known={})
     (table,) = tables(rule.sure(made))
-    assert table.caption == f"What answers reach, {words}"
+    assert table.caption == f"What answers reach, {words}: geometric means"
 
 
 def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made):

@@ -118,7 +118,7 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
     return [
         field(title, partial(of, cell=cell), unit=unit, number=True)
         for title, cell, unit in (
-            ("mean", mean, "%"),
+            ("mean", mean, "%, geometric"),
             ("most", most, "%"),
             (little, up_to, f"up to {study.size} ="),
         )

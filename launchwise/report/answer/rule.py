@@ -34,7 +34,7 @@ class Range:
 
     words: str  # ``n ≤ 350``
     rows: pd.DataFrame
-    ran: np.ndarray  # at how many of the problems each configuration ran that ran at any: int64
+    ran: np.ndarray  # at how many of the problems each configuration has a time, if at any: int64
 
     @property
     def worst(self) -> Mapping[Any, Any]:
@@ -45,8 +45,8 @@ class Range:
 @remembered
 def rule_of(study: StudyData, gpu: str) -> list[Range]:
     """The ranges of a GPU, of the parameter with which they lose least in the mean. A
-    configuration counts where it was measured at every problem of its range. Empty where none
-    was."""
+    configuration counts where it has a time that tells at every problem of its range. Empty where
+    none has."""
     every = fractions(study)
     own = every[every["gpu"] == gpu]
     own = study.candidates(own).reset_index(drop=True)
@@ -157,13 +157,13 @@ FIELDS = [
     field("where", "words"),
     field("launch", "configuration"),
     field("problems", "problems", wording.count),
-    field("ran at all", "whole", unit="of configurations", number=True),
-    field("of the best", "mean", percents(1), "%, mean"),
+    field("sure at all", "whole", unit="of configurations", number=True),
+    field("of the best", "mean", percents(1), "%, geometric mean"),
     field("least", "least", percents(1), "%", detail=lambda row: f"at {row['at']}"),
-    field("speed-up", "gain", decimals(2), "× usual"),
+    field("speed-up", "gain", decimals(2), "× usual, geometric"),
 ]
 
-CAPTION = "Rule in few lines, chosen on these problems among configurations that ran at all of them"
+CAPTION = "Rule in few lines, chosen on these problems among configurations with sure times at all"
 
 
 def table(study: StudyData) -> Table | None:
@@ -242,7 +242,7 @@ def _reached(study: StudyData) -> Table:
     rows = [{**UNKNOWN, **_of_split(study, gpu), **_of_blind_test(study, gpu)} for gpu in gpus]
     tested = study.blind or study.drawn
     fields = [one for one in REACHED if tested or one.column.group != "blind test"]
-    return table_of(f"What answers reach, {asked}", fields, rows)
+    return table_of(f"What answers reach, {asked}: geometric means", fields, rows)
 
 
 def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:

@@ -159,8 +159,9 @@
     const table = element("table");
     const count = found.problems === 1 ? "One problem" : `The same ${found.problems} problems`;
     const of = found.chosenOnly ? ", over the chosen problems of both" : "";
+    const means = found.problems === 1 ? "" : "; geometric means";
     const caption = element("caption");
-    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}${of}`));
+    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}${of}${means}`));
     table.append(caption);
     const head = element("thead");
     const line = element("tr");
