@@ -120,6 +120,8 @@ def test_the_papers_implementations_stand_beside_ours(made, published):
     assert cells(beside, "CUDA streams")[5:] == ["2.00", "1.50", "–"]
     assert details(beside, "CUDA streams") == ("4 streams", "")
     assert cells(beside, "PyTorch on the CPU")[5:7] == ["3.00", "1.00"]
+    given = "embeddings, page-locked", "embeddings on the GPU"
+    assert details(beside, "PyTorch on the GPU") == given
     assert cells(beside, "fastest on float32 embeddings")[5:7] == ["0.120", "25.0"]
 
 

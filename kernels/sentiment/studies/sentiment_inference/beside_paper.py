@@ -74,8 +74,9 @@ def beside_paper(every: Sequence[Measured], published: Mapping[str, Records]) ->
         device = base["device"].partition(",")[0].replace("the GPU", base["gpu"])
         over = f"× CPU: {base['implementation']} on {device}, for every card."
     yield Text(
-        "Theirs: with initialisation and allocation; of one review the inference alone. Ours: from "
-        "the first copy to the last answer; medians, without rows of one launch. Published ways: "
+        "Theirs: with initialisation and allocation; of one review the inference alone. Ours: "
+        "kernels from the first copy to the last answer, Eigen and PyTorch from the input below a "
+        "time, copied if page-locked; medians, without rows of one launch. Published ways: "
         "separate and separate_tiled, a kernel per step, embeddings one by one from page-locked "
         f"memory. {over} Compare replayed graphs with replayed graphs.",
         "note",
@@ -97,8 +98,13 @@ def _of_peers(every: Sequence[Measured], times: Mapping[str, Peer], peers: Recor
 
 
 def _peer_way(row: Peer) -> Way:
-    one = Time(float(row["one_case_ms"])) if row["one_case_ms"] else None
-    return Time(1e3 * float(row["total_s"])), one
+    every, of_one = (
+        # Where the input was, of the words on what was copied.
+        row[name].removeprefix("nothing: ").removeprefix("nothing; ").removesuffix(", all at once")
+        for name in ("transferred", "one_case_transferred")
+    )
+    one = Time(float(row["one_case_ms"]), of_one) if row["one_case_ms"] else None
+    return Time(1e3 * float(row["total_s"]), every), one
 
 
 def _of_kernels(every: Sequence[Measured], times: Mapping[str, Peer], cases: int) -> Iterator[Line]:
