@@ -202,13 +202,3 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     rivals = found.groupby([*by, "problems"])["worst"].transform("size")
     best = ~found.duplicated(list(by)) & (rivals > 1)
     return found[best].reset_index(drop=True)
-
-
-def by_problem(study: StudyData, table: pd.DataFrame) -> pd.DataFrame:
-    """A table of rows a GPU and problem: problem by problem, GPUs in the order of the study."""
-    places = {gpu: place for place, gpu in enumerate(study.gpus)}
-    return table.sort_values(
-        [*study.problem_columns, "gpu"],
-        key=lambda column: column.map(places) if column.name == "gpu" else column,
-        kind="stable",
-    )

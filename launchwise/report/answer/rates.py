@@ -19,7 +19,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.gpus import card_ratios
-from launchwise.report.numbers import by_problem, winners
+from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.report.theme import has_sizes, kinds_of, row_of, size_layout
 
@@ -34,7 +34,9 @@ def compared(study: StudyData) -> Section:
         found.append(card_ratios.of_pairs(ratios))
     if has_sizes(study, best):
         found.append(rates(study, best))
-    every = table_of("Best time of every problem", _fields(study, best), by_problem(study, best))
+    placed = best.assign(_place=best["gpu"].map(study.gpus.index))
+    rows = placed.sort_values([*study.problem_columns, "_place"])
+    every = table_of("Best time of every problem", _fields(study, best), rows)
     found.append(file_of(f"data/{study.name}.best.csv", every))
     return Section(f"{study.name}-gpus", "GPUs", found)
 
