@@ -157,13 +157,13 @@ FIELDS = [
     field("where", "words"),
     field("launch", "configuration"),
     field("problems", "problems", wording.count),
-    field("sure at all", "whole", unit="of configurations", number=True),
+    field("sure at each", "whole", unit="of configurations", number=True),
     field("of the best", "mean", percents(1), "%, geometric mean"),
     field("least", "least", percents(1), "%", detail=lambda row: f"at {row['at']}"),
     field("speed-up", "gain", decimals(2), "× usual, geometric"),
 ]
 
-CAPTION = "Rule in few lines, chosen on these problems among configurations with sure times at all"
+CAPTION = "Rule in few lines, chosen on these problems among configurations with sure times at each"
 
 
 def table(study: StudyData) -> Table | None:
