@@ -84,9 +84,7 @@ def _entry(
     table.same(f"{place}, others", len(others), len(answer["others"]))
     for (at, *times), other in zip(others, answer["others"], strict=False):
         table.same(f"{place}, other", configurations[at], _used(one, other["configuration"]))
-        measured = other["slower_low"] is not None
-        ends = ["slower_low", "slower_high"] if measured else names[1:3]
-        limits = [other[name] for name in ("time_ms", *ends)]
+        limits = [other[name] for name in names[:3]]
         table.rounded(f"{place}, other", times, limits[: max(1, len(times))], DIGITS)
 
 
@@ -157,11 +155,10 @@ def _answer(
     table.same(f"{place}, configurations", given, chosen)
     for shown, row in zip((answer, *answer["others"]), (first, *others), strict=False):
         times = [row["time_ms"], row["time_low_ms"], row["time_high_ms"]]
+        if row is not first:
+            times[1:] = [first["time_ms"] * end for end in ratio_ends(row, first)]
         names = ("time_ms", "time_low_ms", "time_high_ms")
         table.rounded(place, [shown[name] for name in names], times, 12)
-        if row is not first:
-            given = [shown["slower_low"], shown["slower_high"]]
-            table.rounded(f"{place}, slower", given, list(ratio_ends(row, first)), 12)
     for name, other in (("gain", beside), ("improvement", baseline)):
         ends = (f"{name}_low", f"{name}_high")
         apart = None if other is None or first is other else ratio_ends(other, first)

@@ -257,8 +257,7 @@ class Material:
             **ends(entry["improvement_interval"], "", "improvement"),
             "others": [
                 {"configuration": chosen[place], "time_ms": time_ms, **ends(limits, "_ms", "time")}
-                | ends(slower, "", "slower")
-                for place, time_ms, limits, slower in entry["others"]
+                for place, time_ms, limits in entry["others"]
             ],
         }
 

@@ -160,9 +160,6 @@ def _expectations(one: Suggestion, answer: Answer) -> list[str]:
         first_ms = answer.suggestions[0].expected_ms
         if one.rank > 1 and first_ms is not None:
             slower = f", {100 * (one.expected_ms / first_ms - 1):+.2g} %"
-            if one.slower is not None:
-                slower += f" ({', '.join(f'{100 * (end - 1):+.2g}' for end in one.slower)})"
-                limits = ""
         found.append(f"time {wording.number(one.expected_ms, 4)} ms{limits}{slower}")
     if one.is_usual:
         found.append("this is the usual choice")

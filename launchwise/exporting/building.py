@@ -252,7 +252,5 @@ def _entry(device: int, answer: Answer, spec: Spec, places: Places) -> Entry:
         alike=answer.alike,
         unsure=answer.unsure,
         why=answer.why,
-        others=tuple(
-            (place(one.configuration), one.expected_ms, one.interval_ms, one.slower) for one in rest
-        ),
+        others=tuple((place(one.configuration), one.expected_ms, one.interval_ms) for one in rest),
     )

@@ -102,8 +102,8 @@ def _by(name: str, within: float, entry: Entry, visits: Mapping[str, float]) -> 
         f"{100 * (1 - values[chosen] / own):.0f} % less than the choice by time, at "
         f"{100 * (times[chosen] / own_ms - 1):+.1f} % of its time alone"
     )
-    others = [(*one[:3], None) for one in entry.others if one[0] != chosen]
-    before = (entry.choice, entry.time_ms, entry.interval_ms, None)
+    others = [one for one in entry.others if one[0] != chosen]
+    before = (entry.choice, entry.time_ms, entry.interval_ms)
     return replace(entry.choosing(chosen, times[chosen], why), others=(before, *others))
 
 

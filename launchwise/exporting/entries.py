@@ -74,9 +74,8 @@ class Entry:
     unsure: Positive | None = None  # likewise
     why: str = ""  # one sentence
     faster: str = ""  # which libraries beat the fastest measured configuration, in words
-    # What to try next, in order: configuration, its time and limits, and those of its ratio to
-    # this.
-    others: tuple[tuple[int, Positive | None, Interval | None, Interval | None], ...] = ()
+    # What to try next, in order: configuration, its time and limits (measured: beside this time).
+    others: tuple[tuple[int, Positive | None, Interval | None], ...] = ()
     # By which work (:attr:`launchwise.exporting.formulas.ExportedFormulas.work`, from 1) its time
     # is scaled for another problem; 0: it is not.
     scale: int = 0
@@ -226,9 +225,8 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
     ``configuration`` (the variant and the tunables that it has), ``is_usual``, ``usual`` (that of
     the usual choice); ``time_ms``, ``gain`` over the usual choice and ``improvement`` over the
     baseline, each with ``_low`` and ``_high``, None where nothing is known; ``paired`` (the gains
-    were measured in pairs); ``others``: configurations to try next, in order, with their times and
-    the limits of their ratio to this one (``slower_low``, ``slower_high``); ``scale`` as in the
-    entry.
+    were measured in pairs); ``others``: configurations to try next, in order, with their times;
+    ``scale`` as in the entry.
     """
     configurations = stored.configurations
 
@@ -255,12 +253,8 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
             **limited(one.gain, one.gain_interval, *gains),
             **limited(one.improvement, one.improvement_interval, *improvements),
             "others": [
-                {
-                    "configuration": configurations[place],
-                    **limited(time_ms, limits, *times),
-                    **dict(zip(("slower_low", "slower_high"), slower or (None, None), strict=True)),
-                }
-                for place, time_ms, limits, slower in one.others
+                {"configuration": configurations[place], **limited(time_ms, limits, *times)}
+                for place, time_ms, limits in one.others
             ],
         }
         for one in stored.entries

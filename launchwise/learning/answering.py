@@ -281,33 +281,33 @@ def _measured_one(
         return None if other is None else float(other["time_ms"] / row["time_ms"])
 
     beside = (usual, baseline_row)
+    apart = _ratio(row, first, beside, first["time_ms"])
     return Suggestion(
         rank=rank,
         configuration=own,
         expected_ms=float(row["time_ms"]),
-        interval_ms=_interval(row["time_low_ms"], row["time_high_ms"]),
+        interval_ms=apart or _interval(row["time_low_ms"], row["time_high_ms"]),
         gain=over(usual),
         gain_interval=_ratio(usual, row, beside),
         improvement=over(baseline_row),
         improvement_interval=_ratio(baseline_row, row, beside),
         is_usual=own == default,
         paired=row["basis"] == PAIRS,
-        slower=_ratio(row, first, beside),
     )
 
 
 def _ratio(
-    row: Mapping[str, Any] | None, other: Mapping[str, Any], beside: Sequence[Any]
+    row: Mapping[str, Any] | None, other: Mapping[str, Any], beside: Sequence[Any], unit: float = 1
 ) -> Interval | None:
-    """Limits of a row's time over another's; None of itself, which has no error. ``beside``: rows
-    that pairs compare others with."""
+    """Limits of a row's time over another's, in ``unit``; None of itself, which has no error.
+    ``beside``: rows that pairs compare others with."""
     if row is None or row is other:
         return None
     names = ("time_ms", "error", "ratio_error")
     both = {name: np.array([row[name], other[name]]) for name in names}
     compared = np.array([any(one is each for each in beside) for one in (row, other)])
     low, high = ratio_limits(both, np.array([1, 1]), compared)
-    return float(low[0]), float(high[0])
+    return float(unit * low[0]), float(unit * high[0])
 
 
 def _of_model(

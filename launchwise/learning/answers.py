@@ -158,7 +158,9 @@ class Suggestion:
 
     rank: int  # from 1
     configuration: dict[str, Value]  # the variant, and every tunable that it has, to their values
-    # Time, and the limits of its interval (`Answer.percent`); None where nothing is known.
+    # Time, and the limits of its interval (`Answer.percent`); None where nothing is known. Of a
+    # measured one but the first they are beside the time of that: what both have in common is not
+    # in them.
     expected_ms: float | None
     interval_ms: Interval | None
     # Time of the usual choice divided by its own, likewise.
@@ -169,9 +171,6 @@ class Suggestion:
     improvement_interval: Interval | None
     is_usual: bool  # whether it is the usual choice
     paired: bool = False  # whether it was measured in pairs with the usual choice and the baseline
-    # Limits of its time over that of the first; None of that, and where the problem is not
-    # measured.
-    slower: Interval | None = None
 
 
 @dataclass(frozen=True)

@@ -183,11 +183,10 @@ def curves_schema() -> Schema:
 def fastest_measured_schema(spec: Spec) -> Schema:
     """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
     ``rank`` is the place among all measured candidates by judged time, from 1, which the one has
-    that :func:`launchwise.tables.rows.fastest_rows` names; ``alike`` and ``unsure`` of the problem
-    say what cannot be told apart from that one (:func:`launchwise.tables.rows.alike`). The usual
-    choice and the baseline are there whatever their rank. Times, limits, errors and ``basis`` are
-    those of :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the
-    sweep."""
+    that :func:`launchwise.tables.rows.fastest_rows` names with its ``alike`` and ``unsure``. The
+    usual choice and the baseline are there whatever their rank. Times, limits, errors and ``basis``
+    are those of :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by
+    the sweep."""
     limit = real_column(POSITIVE, nullable=True)
     return Schema(
         "fastest measured",

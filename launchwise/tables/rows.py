@@ -95,8 +95,9 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     usual choice is taken; without it, one that was measured in pairs before one that rests on one
     row of a sweep, then the one that differs in the fewest tunables from the usual choice, so that
     problems share builds, then the one of least shared memory, then the first in the order of its
-    columns. What is not judged has :data:`DEFAULT_ERROR`. ``alike`` and ``unsure`` say what cannot
-    be told apart from it (:func:`alike`).
+    columns. What is not judged has :data:`DEFAULT_ERROR`. ``alike`` rows cannot be told apart from
+    it and take at most :data:`FAR` of its time, itself among them; ``unsure`` times its time takes
+    the slowest of those that take more, 1 without any.
 
     ``rows``: configurations with ``time_ms``, none of them NaN, and, if they have ``error``,
     ``basis`` and ``is_usual``; where that is missing, the baseline is usual. Returns rows of
@@ -123,9 +124,12 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     found = found.sort_values(marks, kind="stable").drop_duplicates(list(columns))
     at = found["_at"].to_numpy()
     own = groups[at]
-    counts, farthest = (each[own] for each in alike(rows, groups, at[np.argsort(own)], beside))
-    found = found.drop(columns=["_at", *marks]).assign(alike=counts, unsure=farthest)
-    return found.sort_values("time_ms", kind="stable")
+    first = at[np.argsort(own)]
+    near, ratio = indistinct(rows, groups, first, beside), times / times[first][groups]
+    unsure, slowest = near & (ratio > FAR), np.ones(len(first))
+    np.maximum.at(slowest, groups[unsure], ratio[unsure])
+    found["alike"], found["unsure"] = np.bincount(groups[near & ~unsure])[own], slowest[own]
+    return found.drop(columns=["_at", *marks]).sort_values("time_ms", kind="stable")
 
 
 def ratio_limits(
@@ -171,20 +175,6 @@ def indistinct(
     low, high = ratio_limits(rows, reference[groups], beside)
     holds = (low <= 1) & (high >= 1) & ~(rows["error"].to_numpy(dtype=float) >= UNTOLD)
     return np.asarray(holds | (np.arange(len(rows)) == reference[groups]))
-
-
-def alike(
-    rows: pd.DataFrame, groups: np.ndarray, reference: np.ndarray, beside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of each group, how many rows cannot be told apart from one of it and take at most
-    :data:`FAR` of its time, itself among them; and how many times its time the slowest takes of
-    those that take more, 1 where all do not. int64 and float64, shape (groups,). Arguments: see
-    :func:`indistinct`."""
-    times = rows["time_ms"].to_numpy(dtype=float)
-    ratio, near = times / times[reference][groups], indistinct(rows, groups, reference, beside)
-    far, farthest = near & (ratio > FAR), np.ones(len(reference))
-    np.maximum.at(farthest, groups[far], ratio[far])
-    return np.bincount(groups[near & ~far], minlength=len(reference)), farthest
 
 
 def tied(rows: pd.DataFrame, groups: np.ndarray) -> np.ndarray:

@@ -56,13 +56,7 @@ def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str
                 blind=each.get("blind", False),
                 alike=each.get("alike"),
                 unsure=each.get("unsure"),
-                others=tuple(
-                    (
-                        *(place(one["configuration"]), *times(one)),
-                        ends(one, "slower_low", "slower_high"),
-                    )
-                    for one in others
-                ),
+                others=tuple((place(one["configuration"]), *times(one)) for one in others),
             )
         )
     stored = Stored(

@@ -213,10 +213,8 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
                 answer |= {"alike": 2, "unsure": 1.6}
                 if gpu == "big":
                     other: dict[str, Any] = {
-                        "time_low_ms": 0.999 * times[2],
-                        "time_high_ms": 1.001 * times[2],
-                        "slower_low": 0.98,
-                        "slower_high": 2.62,
+                        "time_low_ms": 0.98 * best_ms,
+                        "time_high_ms": 2.62 * best_ms,
                     }
                     other |= {"configuration": used(wide, spec), "time_ms": times[2]}
                     answer["others"] = [other]

@@ -109,15 +109,15 @@ def data(
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
     configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
     limits, whether the gains were measured in pairs, whether a blind test alone measured it, the
-    other configurations, each with time and, if known, limits (measured: of its ratio to this time;
-    else of its own), by which work its time is scaled, how many measured configurations are as
-    good, and how many times its time the slowest takes that cannot be told apart. GPUs, problems,
-    bases and configurations are places in their lists. Values that the page offers as a choice have
-    no limit among ``limits``. ``sweeps``: how sound those of the report are. ``hosted`` says
-    whether host code names macros; ``several`` has a sentence on each variant that replaces several
-    launches; ``doubts``, ``launches``, ``macros``, ``tested``, ``faster``, ``rule``, ``judges``,
-    ``covered`` and ``heldOut`` are what the functions of these names return. ``why`` says of each
-    entry why it is the answer, where another objective than time chooses.
+    other configurations, each with time and limits, if it has any, by which work its time is
+    scaled, how many measured configurations are as good, and how many times its time the slowest
+    takes that cannot be told apart. GPUs, problems, bases and configurations are places in their
+    lists. Values that the page offers as a choice have no limit among ``limits``. ``sweeps``: how
+    sound those of the report are. ``hosted`` says whether host code names macros; ``several`` has a
+    sentence on each variant that replaces several launches; ``doubts``, ``launches``, ``macros``,
+    ``tested``, ``faster``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
+    of these names return. ``why`` says of each entry why it is the answer, where another objective
+    than time chooses.
     """
     answers = study.answers
     assert study.table
@@ -261,8 +261,6 @@ def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:
 
 TIMES = ("time_ms", "time_low_ms", "time_high_ms")
 
-SLOWER = ("time_ms", "slower_low", "slower_high")
-
 RATIOS = tuple(f"{name}{end}" for name in ("gain", "improvement") for end in ("", "_low", "_high"))
 
 
@@ -270,8 +268,7 @@ def _choices_and_times(each: Mapping[str, Any], place: Callable[[Values], int]) 
     """An answer after its basis; ``place`` numbers configurations."""
 
     def times(other: Mapping[str, Any]) -> list[float | None]:
-        names = SLOWER if other["slower_low"] is not None else TIMES
-        shown = names if other[names[1]] is not None else names[:1]
+        shown = TIMES if other["time_low_ms"] is not None else TIMES[:1]
         return [_rounded(other[name]) for name in shown]
 
     return [

@@ -158,7 +158,7 @@
     const more = [[entry[USUAL], GAIN], [data.baseline, BASELINE]];
     for (const [choice, place] of more) {
       if (entry[place] !== null && !rows.some((row) => row[0] === choice)) {
-        rows.push([choice, entry[TIME] * entry[place], ...(measured ? entry.slice(place + 1, place + 3) : [])]);
+        rows.push([choice, entry[TIME] * entry[place], ...(measured ? entry.slice(place + 1, place + 3).map((end) => end && entry[TIME] * end) : [])]);
       }
     }
     if (rows.length < 2) return [];
@@ -183,13 +183,14 @@
       const kinds = [choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
       const took = element("td", number(ms, 4));
-      // Limits of a measured time are those of its ratio to the first: what both have in common is none of them.
+      // Limits of a measured time are beside the first, without what both have in common.
       const beside = measured && place;
       if (!beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
       if (beside && low !== null) {
-        const said = outcome(low, high);
-        slower.append(element("span", `${number(100 * (low - 1), 2)} to ${number(100 * (high - 1), 2)}${said && `, ${said}`}`, "detail"));
+        const [least, most] = [low / entry[TIME], high / entry[TIME]];
+        const said = outcome(least, most);
+        slower.append(element("span", `${number(100 * (least - 1), 2)} to ${number(100 * (most - 1), 2)}${said && `, ${said}`}`, "detail"));
       }
       line.append(name, took, slower);
       body.append(line);
