@@ -49,8 +49,11 @@ def test_the_edge_of_the_sweep_is_said():
     (said,) = said_of_edges(made)
     assert "measured of tz (16, at 2 of 4 problems); larger ones were not tried." in said
     assert said_of_edges(points_of({1000: 2, 1200: 4, 1400: 8, 1600: 8})) == []
-    # Larger values were tried, at a size that the study does not ask about.
     rows = made.sweeps["big"]
+    # Where all tie the usual choice is the fastest by name.
+    tied = {"big": rows.assign(error=0.9, basis="sweep")}
+    assert said_of_edges(dataclasses.replace(made, sweeps=tied, _known={})) == [said]
+    # Larger values were tried, at a size that the study does not ask about.
     larger = rows.iloc[[0]].assign(n=9, tz=32)
     tried = {"big": pd.concat([rows, larger], ignore_index=True)}
     assert said_of_edges(dataclasses.replace(made, sweeps=tried, _known={})) == []

@@ -18,7 +18,6 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
-from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import UNTOLD, is_baseline, row_numbers
 from launchwise.workloads.metrics import MEASURED
@@ -235,10 +234,12 @@ def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _at_the_edge(study: StudyData, gpu: str) -> str:
-    """Tunables whose largest value in any row of the sweep is the fastest's somewhere. Where a
-    problem leaves no choice of a value, nothing was to be tried."""
-    spec, best, swept = study.spec, winners(study), study.sweeps[gpu]
-    rows, best = (each[each["gpu"] == gpu] for each in (study.measured, best))
+    """Tunables whose largest value in any row of the sweep has the least time somewhere: of what
+    ties the fastest by name is the usual choice. Where a problem leaves no choice of a value,
+    nothing was to be tried."""
+    spec, rows, swept = study.spec, study.measured, study.sweeps[gpu]
+    rows = rows[rows["gpu"] == gpu]
+    best = rows.sort_values("time_ms", kind="stable").drop_duplicates(study.problem_columns)
     # The baseline is shown everywhere, and may be no candidate.
     rows = rows[~is_baseline(rows, spec)]
     problems, said = row_numbers(rows, study.problem_columns), []
@@ -252,7 +253,7 @@ def _at_the_edge(study: StudyData, gpu: str) -> str:
             said.append(f"{name} ({last}, at {count} of {wording.plural(len(best), 'problem')})")
     if not said:
         return ""
-    what = f"the fastest has the largest value measured of {wording.listed(said)}"
+    what = f"the least time has the largest value measured of {wording.listed(said)}"
     return f"{gpu}: {what}; larger ones were not tried."
 
 

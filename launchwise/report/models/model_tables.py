@@ -28,7 +28,7 @@ from launchwise.report.scores import (
     scores_on,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import Z95, fastest_rows
 
 SCORES = [
     *grouped(
@@ -198,7 +198,8 @@ def transferred(study: StudyData) -> Section | None:
     fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
     caption = (
         "Loss in percent (geometric mean) where one GPU's configurations of least time are used on "
-        "another, over the least times there; times whose repeats disagree are left out"
+        "another, over the least times there; surely: by the errors of both times; those whose "
+        "repeats disagree are left out"
     )
     found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
@@ -208,7 +209,9 @@ def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
     if (pair := pairs.get(source)) is None:
         return Cell("")
     lacking = pair["impossible"]
-    said = [f"{wording.percent(pair['worst'])} at worst"] if lacking < pair["problems"] else []
+    said = (
+        [f"{wording.percent(pair['worst'])} surely at worst"] if lacking < pair["problems"] else []
+    )
     said += [f"{wording.plural(lacking, 'problem')} without a sure time"] if lacking else []
     return Cell(wording.percent(pair["loss"], 2), detail=", ".join(said))
 
@@ -223,19 +226,24 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     """Loss from using GPU ``source``'s best configuration on GPU ``target``: of least time, as the
     evaluation has it. Returns one row an ordered pair with common problems: ``source``, ``target``,
     ``problems`` that both measured, ``loss`` (geometric mean of time over best, minus 1), ``worst``
-    loss, ``impossible`` (problems where the target has no time for that configuration, or one that
-    tells nothing)."""
+    (the largest that the errors of both times leave), ``impossible`` (problems where the target has
+    no time for that configuration, or one that tells nothing)."""
     problem = study.problem_columns
     rows = fractions(study)[["gpu", *study.spec.key_columns[1:], "time_ms"]]
     best = fastest_rows(rows, ["gpu", *problem], study.spec)
-    chosen = best.drop(columns="time_ms").rename(columns={"gpu": "source"})
-    there = best[["gpu", *problem, "time_ms"]].rename(columns={"gpu": "target", "time_ms": "best"})
+    rows, best = (each.join(study.measured["error"]) for each in (rows, best))
+    chosen = best.drop(columns=["time_ms", "error"]).rename(columns={"gpu": "source"})
+    names = {"gpu": "target", "time_ms": "best", "error": "best_error"}
+    there = best[["gpu", *problem, "time_ms", "error"]].rename(columns=names)
     pairs = chosen.merge(there, on=problem).query("source != target")
     pairs = pairs.merge(rows.rename(columns={"gpu": "target"}), how="left")
     pairs["log"] = np.log(pairs["time_ms"] / pairs["best"])
-    each = pairs.groupby(["source", "target"])["log"]
+    reach = Z95 * np.hypot(pairs["error"], pairs["best_error"])
+    pairs["surely"] = (pairs["log"] - reach).clip(lower=0)
+    groups = pairs.groupby(["source", "target"])
+    each = groups["log"]
     found = {"problems": each.size(), "impossible": each.size() - each.count()}
-    found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(each.max())}
+    found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(groups["surely"].max())}
     return pd.DataFrame(found).reset_index()
 
 
