@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -280,33 +280,31 @@ def _measured_one(
     def over(other: Mapping[str, Any] | None) -> float | None:
         return None if other is None else float(other["time_ms"] / row["time_ms"])
 
-    beside = (usual, baseline_row)
-    apart = _ratio(row, first, beside, first["time_ms"])
+    apart = _ratio(row, first, first["time_ms"])
     return Suggestion(
         rank=rank,
         configuration=own,
         expected_ms=float(row["time_ms"]),
         interval_ms=apart or _interval(row["time_low_ms"], row["time_high_ms"]),
         gain=over(usual),
-        gain_interval=_ratio(usual, row, beside),
+        gain_interval=_ratio(usual, row),
         improvement=over(baseline_row),
-        improvement_interval=_ratio(baseline_row, row, beside),
+        improvement_interval=_ratio(baseline_row, row),
         is_usual=own == default,
         paired=row["basis"] == PAIRS,
     )
 
 
 def _ratio(
-    row: Mapping[str, Any] | None, other: Mapping[str, Any], beside: Sequence[Any], unit: float = 1
+    row: Mapping[str, Any] | None, other: Mapping[str, Any], unit: float = 1
 ) -> Interval | None:
-    """Limits of a row's time over another's, in ``unit``; None of itself, which has no error.
-    ``beside``: rows that pairs compare others with."""
+    """Limits of a row's time over another's, in ``unit``; None of itself, which has no error."""
     if row is None or row is other:
         return None
     names = ("time_ms", "error", "ratio_error")
     both = {name: np.array([row[name], other[name]]) for name in names}
-    compared = np.array([any(one is each for each in beside) for one in (row, other)])
-    low, high = ratio_limits(both, np.array([1, 1]), compared)
+    beside = np.array([one["is_usual"] or one["is_baseline"] for one in (row, other)])
+    low, high = ratio_limits(both, np.array([1, 1]), beside)
     return float(unit * low[0]), float(unit * high[0])
 
 

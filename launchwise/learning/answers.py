@@ -184,8 +184,7 @@ class Answer:
     usual: dict[str, Value]  # configuration that an experienced engineer takes without measuring
     why: str  # one sentence
     blind: bool = False  # whether a blind test alone measured the problem
-    # Measured configurations that are as good as the first by all that is known, itself among them,
-    # and how many times its time the slowest takes of all that cannot be told apart from it.
+    # See :func:`launchwise.tables.rows.fastest_rows`, by which the first is named.
     alike: int | None = None
     unsure: float | None = None
     # Problem of the table whose answer this is: what was asked where that has one of its own.
