@@ -36,6 +36,7 @@ class Step:
     status: str  # one of `OK` and those below it
     said: str  # what was found, or the reason; of a run its name in front
     variant: str = ""  # variant of a run; '' where a whole problem is left out
+    larger: bool = False  # whether a run has sizes above the smallest, which were drawn with it
 
     @property
     def reason(self) -> str:
@@ -60,10 +61,11 @@ def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
         more = f"; {len(wrong) - 1} others are wrong or fail" if len(wrong) > 1 else ""
         message = f"{wrong[0].status} on the CPU: {why} ({name}){more}"
         raise UserError(folder / SPEC_FILE, f"variants.{wrong[0].variant}", message)
-    if cpu and not any(step.status == OK for step in runs):
-        if not (said := summary(runs)):
-            return "nothing was verified on the CPU: no configuration is feasible"
-        return f"nothing was verified on the CPU, {said}"
+    larger = [step for step in runs if step.larger]
+    if cpu and not any(step.status == OK for step in larger or runs):
+        what = " above the smallest sizes" if any(step.status == OK for step in runs) else ""
+        said = f", {summary(runs)}" if runs else ": no configuration is feasible"
+        return f"nothing{what} was verified on the CPU{said}"
     compiled = [step for step in steps if step.name == "compile"]
     if not cpu and compiled and all(step.status == LEFT_OUT for step in compiled):
         return f"nothing was compiled: {compiled[0].said}"

@@ -136,7 +136,7 @@ def run_on_cpu(
     with CpuProcess(folder) as process, _Ahead(folder, spec, workload) as ahead:
         cases.plan(listed, given)
         yield from (Step("cpu", LEFT_OUT, f"{name}: {why}") for name, why in cases.left_out)
-        runs = _Runs(cases, process)
+        runs = _Runs(cases, process, is_drawn=given is None and listed is None)
         jobs = deque(map(ahead.job, cases.runs))
         while jobs:
             job = jobs.popleft()
@@ -157,7 +157,8 @@ class _Runs:
     which takes longer, it fails where no run of its variant ended. Others are too much work, and so
     are those of the variant with no less memory."""
 
-    def __init__(self, cases: Cases, process: CpuProcess) -> None:
+    def __init__(self, cases: Cases, process: CpuProcess, is_drawn: bool) -> None:
+        self._is_drawn = is_drawn
         self._spec, self._cases, self._process = cases.spec, cases, process
         self._deaths = 0
         # Variant to the processor's time of its runs, s.
@@ -193,7 +194,8 @@ class _Runs:
         if status not in (LEFT_OUT, FAILED):
             self._tried.append(run)
         name = f"{label(run.configuration, self._spec)} at {assigned(run.problem)}"
-        return Step("cpu", status, f"{name}: {said}", variant)
+        larger = self._is_drawn and run.problem != self._cases.runs[0].problem
+        return Step("cpu", status, f"{name}: {said}", variant, larger)
 
     def _outcome(self, job: Job, variant: str) -> tuple[str, str]:
         run, needed = job[0], self._cases.size(job[0].problem)[1]

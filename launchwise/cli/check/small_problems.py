@@ -26,6 +26,9 @@ SMALL = (1 << 16, 1 << 23)
 WIDE = (1 << 18, 1 << 25)
 """Work items, and bytes, of the largest problem with a size above the threads of a block."""
 
+MOST_INSTANCES = 128
+"""Program instances of a small problem at most; Triton's interpreter runs about 200 a second."""
+
 ODD = 13
 """Added to the smallest size, twice to the second parameter's and so on: blocks at the end of an
 array are then not full, and a width is no height."""
@@ -51,6 +54,7 @@ class SmallProblems:
         other = spec.reference.variant if spec.reference is not None else None
         # Configurations that give the expected results: they must run wherever another does.
         self._expected = [] if other is None else [{"variant": other, **spec.neutral}]
+        self._few_instances = self._instances()
 
     def smallest_of(self, listed: Iterable[Problem]) -> list[Problem]:
         """The smallest of the problems of a sweep, for each of its types."""
@@ -81,13 +85,16 @@ class SmallProblems:
         self, wanted: Problem, runs: Sequence[Configuration] = (), *texts: str
     ) -> Problem | None:
         """The nearest problem that configurations may run and that meets further conditions. These
-        may read the first configuration and the GPU."""
+        may read the first configuration and the GPU. It has few program instances if any has."""
         names = {**self.gpu, **(runs[0] if runs else {})}
         conditions = conditions_of(self.spec, runs, self.gpu)
-        for text in filter(None, texts):
+        for text in filter(None, (*texts, self._few_instances)):
             whole = inlined(text, self.spec.derived)
             conditions += [Condition.of(each, self.spec.problem, names) for each in parts(whole)]
-        return fitting(self.spec.problem, wanted, conditions)
+        found = fitting(self.spec.problem, wanted, conditions)
+        if found is None and conditions[-1].reads:
+            found = fitting(self.spec.problem, wanted, conditions[:-1])
+        return found
 
     def size(self, problem: Problem) -> tuple[float, float]:
         """Work items and bytes of a problem."""
@@ -98,7 +105,8 @@ class SmallProblems:
         return float(items), float(needed)
 
     def is_small(self, problem: Problem) -> bool:
-        return all(one <= most for one, most in zip(self.size(problem), SMALL, strict=True))
+        few = self.holds(self._few_instances, problem, {})
+        return few and all(one <= most for one, most in zip(self.size(problem), SMALL, strict=True))
 
     def feasible(self, problem: Problem, configuration: Configuration) -> bool:
         return feasible(self.spec, problem, configuration, self.gpu)
@@ -219,12 +227,23 @@ class SmallProblems:
         except ValueError:
             return math.inf
 
+    def _instances(self) -> str:
+        """The condition that a problem has few instances of Triton, in any corner; it holds where
+        no grid of Triton reads a size."""
+        far = {**self._ends()[0], **dict.fromkeys(self.free, 1 << 16)}
+        corners = [one for one in self.corners if self.spec.variants[str(one["variant"])].is_triton]
+        most = max(corners, key=lambda one: self._blocks(far, one), default={})
+        known = {name: repr(value) for name, value in most.items()}
+        axes = [f"({substituted(text, known)})" for text in self._axes(most)] if most else []
+        is_read = any(self.read(name, axes) for name in self.free)
+        return f"{' * '.join(axes)} <= {MOST_INSTANCES}" if is_read else "1"
+
     def _axes(self, configuration: Configuration) -> list[str]:
         """Blocks along axes of grids, without derived names; counters of repetitions are 0."""
         variant = self.spec.variants[str(configuration["variant"])]
         counters = {name: "0" for part in (variant, *variant.kernels) for name in part.repeat}
-        texts = dict.fromkeys(itertools.chain(*variant.grids))
-        return [substituted(inlined(text, self.spec.derived), counters) for text in texts]
+        texts = (inlined(text, self.spec.derived) for text in itertools.chain(*variant.grids))
+        return [substituted(text, counters) for text in texts]
 
     def axes(self) -> list[str]:
         variants = self.spec.variants.values()
@@ -277,6 +296,8 @@ class SmallProblems:
             return f"{items:.0f} {self.spec.work.item} are too much work for the CPU device"
         if needed > WIDE[1]:
             return f"needs {needed / 1e6:.0f} MB, too much for the CPU device"
+        if not self.holds(self._few_instances, problem, {}):
+            return f"more than {MOST_INSTANCES} program instances are too much for the CPU device"
         return ""
 
 
