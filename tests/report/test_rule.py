@@ -28,15 +28,15 @@ def said(made):
 
 def test_ranges_begin_where_another_configuration_is_faster():
     made = measured([(1, 2), (1, 2), (2, 1), (2, 1)])
-    assert said(made) == [("n ≤ 200", [32]), ("n ≥ 300", [64])]
+    assert said(made) == [("n < 300", [32]), ("n ≥ 300", [64])]
     made = measured([(1, 2), (2, 1), (2, 1), (1, 2)])
-    assert said(made) == [("n ≤ 100", [32]), ("200 ≤ n ≤ 300", [64]), ("n ≥ 400", [32])]
+    assert said(made) == [("n < 200", [32]), ("200 ≤ n < 400", [64]), ("n ≥ 400", [32])]
 
 
 def test_a_range_that_brings_little_is_none():
     assert said(measured([(1, 2), (1, 2), (1, 2), (1.01, 1)])) == [("every problem", [32])]
     found = said(measured([(1, 2), (1, 2), (1, 2), (1.2, 1)]))
-    assert found == [("n ≤ 300", [32]), ("n ≥ 400", [64])]
+    assert found == [("n < 400", [32]), ("n ≥ 400", [64])]
 
 
 def test_a_configuration_counts_where_it_ran_at_every_problem_of_the_range():
@@ -45,15 +45,19 @@ def test_a_configuration_counts_where_it_ran_at_every_problem_of_the_range():
     gone = (rows["n"] == 200) & (rows["bx"] == 32)
     torn = dataclasses.replace(made, sweeps={"big": rows[~gone]}, _known={})
     assert [bx for _, bx in said(torn)] == [[32], [64], [32]]
-    # The baseline and the wide block ran at the size in the middle, three configurations elsewhere.
-    assert [row[4] for row in texts(rule.table(torn))] == ["3 of 3", "2 of 2", "3 of 3"]
-    slow = measured([(1, 2), (1, 1.004), (1, 1.004), (1, 1.004)]).sweeps["big"]
-    torn = dataclasses.replace(made, sweeps={"big": slow[~gone]}, _known={})
-    assert [row[4] for row in texts(rule.table(torn))] == ["3 of 3", "2 of 3"]
 
 
 def test_the_table_has_what_the_rule_loses():
-    (row,) = texts(rule.table(measured([(1, 2), (1, 2), (1, 2), (1.01, 1)])))
-    assert row[:5] == ["big", "every problem", "block3d 32×4×1 row_padding=0", "4", "3 of 3"]
+    lead, table = rule.table(measured([(1, 2), (1, 2), (1, 2), (1.01, 1)]))
+    (row,) = texts(table)
+    assert row[:4] == ["big", "every problem", "block3d 32×4×1 row_padding=0", "4"]
     # 1, 1, 1 and 1 / 1.01; the usual choice was not measured.
-    assert row[5:] == ["99.8", "99.0", "–"]
+    assert row[4:] == ["99.8", "99.0", "–"]
+    assert lead.text == "A rule of at most 3 ranges reaches 99.8 % of the best on big, in the mean."
+
+
+def test_a_rule_that_loses_much_is_not_shown():
+    # Which block is faster changes at each size: of three ranges, one serves a size badly.
+    made = measured([(1, 2), (2, 1), (1, 2), (2, 1)])
+    (lead,) = rule.table(made)
+    assert lead.text.endswith("84.1 % of the best on big (not shown: use the lookup), in the mean.")

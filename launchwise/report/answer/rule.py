@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import scores, wording
-from launchwise.report.blocks import MISSING, Block, Section, Table
+from launchwise.report.blocks import MISSING, Block, Section, Table, Text
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
 from launchwise.report.front import finder
 from launchwise.report.numbers import configuration_names, fractions
@@ -32,9 +32,8 @@ MOST_VALUES = 40  # Values of a parameter between which ranges may begin; of mor
 class Range:
     """Problems that have one configuration in common; ``rows`` are its rows, with ``fraction``."""
 
-    words: str  # ``n ≤ 350``
+    words: str  # ``n < 350``
     rows: pd.DataFrame
-    ran: np.ndarray  # at how many of the problems each configuration has a time, if at any: int64
 
     @property
     def worst(self) -> Mapping[Any, Any]:
@@ -61,11 +60,10 @@ def rule_of(study: StudyData, gpu: str) -> list[Range]:
         if len(values) == 1 and found:
             continue
         for mean, cuts in _parts(values, places, numbers, problems, logs):
-            of_ranges = []
-            for begin, end, configuration in cuts:
-                inside = (places >= begin) & (places < end)
-                ran = np.bincount(numbers[inside])
-                of_ranges.append((own[inside & (numbers == configuration)], ran[ran > 0]))
+            of_ranges = [
+                own[(places >= begin) & (places < end) & (numbers == configuration)]
+                for begin, end, configuration in cuts
+            ]
             found.append((mean, [*_ranges(study, name, of_ranges)]))
     return _simplest(found)
 
@@ -131,11 +129,11 @@ def _parts(
             yield float(np.exp(reached[count] / asked[count])), cuts
 
 
-def _ranges(
-    study: StudyData, name: str, parts: Sequence[tuple[pd.DataFrame, np.ndarray]]
-) -> Iterator[Range]:
-    """Ranges of a parameter in order, named by the values that were measured."""
-    for place, (part, ran) in enumerate(parts):
+def _ranges(study: StudyData, name: str, parts: Sequence[pd.DataFrame]) -> Iterator[Range]:
+    """Ranges of a parameter in order, without gaps between them."""
+    listed = study.spec.problem[name].values is not None
+    begins = [part[name].min() for part in parts]
+    for place, part in enumerate(parts):
         # Of rows that lose as much, the first names the problem.
         rows = part.sort_values(study.problem_columns, ignore_index=True)
         inside = sorted(rows[name].unique())
@@ -143,13 +141,13 @@ def _ranges(
             words = "every problem"
         elif isinstance(inside[0], str):
             words = wording.listed(inside)
-        elif place == 0:
-            words = f"{name} ≤ {inside[-1]}"
+        elif listed and len(inside) == 1:
+            words = f"{name} = {inside[0]}"
         elif place == len(parts) - 1:
             words = f"{name} ≥ {inside[0]}"
         else:
-            words = f"{inside[0]} ≤ {name} ≤ {inside[-1]}"
-        yield Range(words, rows, ran)
+            words = f"{f'{inside[0]} ≤ ' if place else ''}{name} < {begins[place + 1]}"
+        yield Range(words, rows)
 
 
 FIELDS = [
@@ -157,7 +155,6 @@ FIELDS = [
     field("where", "words"),
     field("launch", "configuration"),
     field("problems", "problems", wording.count),
-    field("sure at each", "whole", unit="of configurations", number=True),
     field("of the best", "mean", percents(1), "%, geometric mean"),
     field("least", "least", percents(1), "%", detail=lambda row: f"at {row['at']}"),
     field("speed-up", "gain", decimals(2), "× usual, geometric"),
@@ -165,34 +162,53 @@ FIELDS = [
 
 CAPTION = "Rule in few lines, chosen on these problems among configurations with sure times at each"
 
+ENOUGH = 0.85  # Mean fraction of the best that a rule must reach to be shown
 
-def table(study: StudyData) -> Table | None:
-    """The rule of every whole card; None where no configuration was measured throughout."""
-    rows = [row for gpu in study.whole for row in _rows(study, gpu)]
-    return table_of(CAPTION, FIELDS, rows) if rows else None
+
+def reached(study: StudyData, gpu: str, rows: pd.DataFrame) -> tuple[float, float | None]:
+    """Mean fraction of the best of a configuration's or a rule's rows, and mean speed relative to
+    the usual choice; None where that was not measured."""
+    every = fractions(study)
+    usual = every[every["is_usual"] & (every["gpu"] == gpu)]
+    both = rows.merge(usual, on=study.problem_columns, suffixes=("", "_usual"))
+    both["gain"] = both["fraction"] / both["fraction_usual"]
+    return study.mean(rows), study.mean(both, "gain") if len(both) else None
+
+
+def table(study: StudyData) -> list[Block]:
+    """What the rule of every whole card reaches, and the rules that are worth it."""
+    rows, parts = list[Mapping[str, Any]](), list[str]()
+    for gpu in study.whole:
+        if not (ranges := rule_of(study, gpu)):
+            continue
+        mean, gain = reached(study, gpu, pd.concat([one.rows for one in ranges]))
+        worth = mean >= ENOUGH and (gain is None or gain >= 1)
+        speed = "" if gain is None else f" and {gain:.2f} times the usual choice's speed"
+        remark = "" if worth else " (not shown: use the lookup)"
+        parts.append(f"{wording.percent(mean)} % of the best{speed} on {gpu}{remark}")
+        rows += _rows(study, gpu) if worth else ()
+    said = f"A rule of at most {MOST_RANGES} ranges reaches {wording.listed(parts)}, "
+        "geometric means."
+    shown = [table_of(CAPTION, FIELDS, rows)] if rows else []
+    return [Text(said), *shown] if parts else []
 
 
 def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
-    every = fractions(study)
-    usual = every[every["is_usual"] & (every["gpu"] == gpu)]
     for one in rule_of(study, gpu):
-        both = one.rows.merge(usual, on=study.problem_columns, suffixes=("", "_usual"))
-        gains = both["fraction"] / both["fraction_usual"]
+        mean, gain = reached(study, gpu, one.rows)
         yield {
             **{"gpu": gpu, "words": one.words, "problems": len(one.rows)},
-            "whole": f"{(one.ran == len(one.rows)).sum()} of {wording.count(len(one.ran))}",
             "configuration": configuration_names(one.rows.head(1), study.spec)[0],
-            "mean": study.mean(one.rows),
+            **{"mean": mean, "gain": gain},
             "least": one.worst["fraction"],
             "at": wording.problem(one.worst, study.problem_columns),
-            "gain": study.mean(both.assign(gain=gains), "gain") if len(gains) else None,
         }
 
 
 def answer(study: StudyData, settings_files: Sequence[str] = ()) -> Section:
     """The lookup of one study, and its rule."""
-    blocks: list[Block | None] = [finder.block([study], settings_files), table(study)]
-    found = [block for block in blocks if block is not None]
+    lookup = finder.block([study], settings_files)
+    found = [*([lookup] if lookup else []), *table(study)]
     return Section(f"{study.name}-answer", "Answer", found)
 
 
