@@ -69,10 +69,9 @@ def winners(study: StudyData) -> pd.DataFrame:
     that is most surely fast (:func:`launchwise.tables.rows.surest`); ``alike``, how many cannot be
     told apart from the best, itself among them, the ``basis`` of its time, and whether the host's
     clock took it (``by_host``); ``gain`` = baseline over best; ``rate`` in 1e9 items a second;
-    ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and ``flop_ms``, what the
-    problem's least bytes and its FLOP take at the GPU's measured ceilings (see
-    :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``; and ``configuration``,
-    the name of the best one.
+    ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's
+    measured ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``;
+    and ``configuration``, the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -94,7 +93,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
     own += ["surest_ms", "surest_error"]
     columns = [*key, *spec.tunable_columns, *own, "alike", "basis", "by_host", "gain"]
-    columns += ["rate", "limit_share", "bytes_ms", "flop_ms", "configurations"]
+    columns += ["rate", "bytes_ms", "flop_ms", "configurations"]
     found = _with_work(found, study)[columns]
     return found.assign(configuration=configuration_names(found, spec))
 
@@ -113,13 +112,16 @@ def contests(study: StudyData, gpu: str) -> pd.DataFrame:
 
 @remembered
 def shown_problem(study: StudyData) -> dict[str, Any]:
-    """The row of :func:`winners` that a study's page begins with. Of the problems that most GPUs
+    """The row of :func:`winners` that every page begins with. Of the problems that most GPUs
     measured, on the first whole card: of the middle size, where neither launch overhead nor the
-    largest grids decide, the one with the most to win."""
+    largest grids decide, the one with the most to win; if there is one, where a launch does one
+    run, as that of a reader's kernel does."""
     best = winners(study)
     best = best.assign(_gpus=best.groupby(study.problem_columns)["gpu"].transform("size"))
     own = best[best["gpu"] == study.whole[0]]
     own = own[own["_gpus"] == own["_gpus"].max()].sort_values(study.problem_columns, kind="stable")
+    single = own[[not study.spec.several_runs([name]) for name in own["variant"]]]
+    own = single if len(single) else own
     sizes = sorted(own[study.size].unique())
     middle = own[own[study.size] == sizes[len(sizes) // 2]].drop(columns="_gpus")
     return records(middle.sort_values("gain", ascending=False, kind="stable"))[0]
@@ -142,7 +144,6 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     found["bytes_ms"], found["flop_ms"] = limits["bytes"], limits["flop"]
     # 1e9 a second from counts and milliseconds: count / (ms * 1e-3) / 1e9.
     found["rate"] = items / found["best_ms"] / 1e6
-    found["limit_share"] = found["bytes_ms"] / found["best_ms"]
     return found
 
 

@@ -33,7 +33,7 @@ def unpacked(found, place):
 
 
 @pytest.mark.parametrize("gpu", ["big", "big.sm4"])
-def test_the_rows_come_back_within_half_a_per_mille(gpu):
+def test_the_rows_come_back_within_a_per_mille(gpu):
     found = landscape.data(study(), gpu)
     assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
     assert found["baseline"] == 0
@@ -41,7 +41,7 @@ def test_the_rows_come_back_within_half_a_per_mille(gpu):
     assert variants == ["linear", "block3d", "block3d"]
     assert found["forms"]["block3d"] == (["bx", "by", "bz"], ["row_padding"])
     for place, n in enumerate((102, 202)):
-        assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=5e-4)
+        assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=1e-3)
     # A launch of the smaller size failed.
     assert found["untimed"] == [1, 0]
 
@@ -96,9 +96,9 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time():
             if one["places"]
         }
         assert shown["registers"] == row["registers"]
-        # Rounded up to 1, 2 or 5 times a power of ten.
+        # Rounded up to 1 or 3 times a power of ten.
         assert row["relative_error"] * 100 <= shown["standard error"]
-        assert shown["standard error"] <= row["relative_error"] * 100 * 2.5
+        assert shown["standard error"] <= max(0.1, row["relative_error"] * 100 * 10 / 3)
 
 
 def test_what_another_tool_did_not_state_is_left_out_of_the_panel():

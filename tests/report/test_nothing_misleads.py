@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import theme
-from launchwise.report.answer.rates import compared
 from launchwise.report.answer.tunables import tunables
 from launchwise.report.blocks import Text
 from launchwise.report.numbers import winners
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import sized_study, study, sweep
 from tests.support.samples import STENCIL
-from tests.support.shown import blocks_of, tables
+from tests.support.shown import blocks_of
 
 
 def changed(**times):
@@ -69,12 +68,3 @@ def test_panels_beside_each_other_have_one_kind_of_axis():
     whole = winners(made)
     for rows in (whole, whole[whole["n"] < 500]):
         assert theme.size_layout(made, rows)["type"] == "log"
-
-
-def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound():
-    # 16 MB at 1000 GB/s in 0.1 ms is a share of 0.16; in 1 ms nothing is near the limit.
-    fast, slow = changed(baseline=0.1, others=0.1), study()
-    for made, shown in ((fast, True), (slow, False)):
-        found = compared(made)
-        (listed,) = (one for one in tables(found, folded=True) if one.caption.startswith("Best"))
-        assert ("of copy limit" in [column.title for column in listed.columns]) is shown

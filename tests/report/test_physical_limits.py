@@ -38,7 +38,7 @@ def test_a_launch_of_several_runs_is_held_against_the_bytes_that_they_need_toget
     best = winners(made)
     own = best[(best["gpu"] == "big") & (best["n"] == 102)].iloc[0]
     # Five arrays for two runs, in place of four for each.
-    assert own["limit_share"] == pytest.approx(20 / 2 * POINTS / 1e12 / 1e-3)
+    assert own["bytes_ms"] == pytest.approx(1e3 * 20 / 2 * POINTS / 1e12)
     assert (
         least_ms(best, made.spec, made.profiles)[0]
         < least_ms(best.drop(columns="variant"), made.spec, made.profiles)[0]

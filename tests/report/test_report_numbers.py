@@ -17,7 +17,6 @@ from launchwise.report.numbers import fractions, single_best, winners
 from launchwise.report.scores import (
     best_model,
     null_accuracy,
-    score_table,
     scores_on,
 )
 from tests.support.report_study import NARROW, WIDE, settings, study
@@ -42,7 +41,7 @@ def test_winners_hold_best_gain_rate_and_share_of_the_limit():
     assert small["gain"] == pytest.approx(2.0)
     # 100^3 points in 1 ms; 16 bytes a point of 1000 GB/s.
     assert small["rate"] == pytest.approx(1.0)
-    assert small["limit_share"] == pytest.approx(0.016)
+    assert small["bytes_ms"] == pytest.approx(0.016)
     assert small["best_error"] == pytest.approx(0.001)
     assert small["configurations"] == 3
     large = row(best, gpu="big", n=202)
@@ -141,14 +140,6 @@ def test_accuracies_are_shares():
 def test_scores_of_nothing_are_an_empty_table():
     assert scores_on(study(), "no such split", "big").empty
     assert best_model(scores_on(study(), "no such split", "big")) is None
-
-
-def test_seconds_stand_beside_the_scores():
-    table = score_table(study(), "sizes", "big")
-    assert row(table, model="knn")["train_s"] == 1.5
-    # 0.2 s for the four test problems.
-    assert row(table, model="knn")["choose_ms"] == pytest.approx(50.0)
-    assert math.isnan(row(table, model="tree")["train_s"])
 
 
 def test_transfer_loss_of_both_directions():

@@ -5,7 +5,7 @@ import dataclasses
 from launchwise.experiment.study import ModelEntry
 from launchwise.report.models.predicted_times import predictions
 from tests.support.report_study import study
-from tests.support.shown import rows_of, tables, texts
+from tests.support.shown import tables, texts
 
 ENTRIES = {
     "knn": ModelEntry(kind="knn", title="kNN"),
@@ -56,11 +56,6 @@ def test_models_stand_by_their_median_error():
     rows = texts(table)
     assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
     assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
-
-
-def test_gpus_and_other_splits_are_in_the_file():
-    rows = rows_of(predictions(predicting()), "Errors of predicted times, every split and GPU")
-    assert {tuple(row[:2]) for row in rows} >= {("sizes", "big"), ("other", "all")}
 
 
 def test_nothing_is_said_where_nothing_is_predicted():

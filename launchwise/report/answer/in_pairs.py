@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
@@ -66,8 +67,6 @@ OVERVIEW = [
 ]
 
 EVERY = [
-    field("GPU", "gpu"),
-    field("problem", "problem"),
     field("gain of", "of", detail=itemgetter("configuration")),
     field("over", "over", detail=itemgetter("other")),
     field("gain", "gain", decimals(3)),
@@ -78,8 +77,13 @@ EVERY = [
     field("timer", "timer"),
     field("remark", "remark"),
 ]
+"""After the GPU and the problem's parameters."""
 
 Record = Mapping[Any, Any]
+
+
+def _of_problem(row: Record, name: str) -> Any:
+    return row["problem"][name]
 
 
 def gains_in_pairs(study: StudyData) -> Section | None:
@@ -97,7 +101,9 @@ def gains_in_pairs(study: StudyData) -> Section | None:
         listed += [{**row, "gpu": gpu} for row in rows if row["over"] != BASELINE]
     if not overview:
         return None
-    every = file_of(f"data/{study.name}.pairs.csv", table_of("Every gain in pairs", EVERY, listed))
+    problem = [field(name, partial(_of_problem, name=name)) for name in study.problem_columns]
+    rows_table = table_of("Every gain in pairs", [field("GPU", "gpu"), *problem, *EVERY], listed)
+    every = file_of(f"data/{study.name}.pairs.csv", rows_table)
     table = table_of("Gains in pairs", OVERVIEW, overview)
     found: list[Block] = [table, Text(NOTE, "note"), *back_to_back(study), every]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
@@ -125,7 +131,7 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
     """A comparison at a problem; ``ratio`` names the column of its gain."""
     gain, low, high = (float(row[f"{ratio}{end}"]) for end in ("", "_low", "_high"))
     return {
-        "problem": wording.problem(row, study.problem_columns),
+        "problem": {name: row[name] for name in study.problem_columns},
         **{"gain": gain, "gain_low": low, "gain_high": high},
         "verdict": MISSING if np.isnan(gain) else outcome(low, high),
         "rounds": row["rounds"] - row["thrown"],

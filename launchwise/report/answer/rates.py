@@ -7,11 +7,9 @@ from typing import Any
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.answer.cost import MOST_OPEN
 from launchwise.report.blocks import Block, Figure, Panel, Section
 from launchwise.report.fields import (
     Field,
-    decimals,
     field,
     file_of,
     grouped,
@@ -36,16 +34,12 @@ def compared(study: StudyData) -> Section:
         found.append(rates(study, best))
     placed = best.assign(_place=best["gpu"].map(study.gpus.index))
     rows = placed.sort_values([*study.problem_columns, "_place"])
-    every = table_of("Best time of every problem", _fields(study, best), rows)
+    every = table_of("Best time of every problem", _fields(study), rows)
     found.append(file_of(f"data/{study.name}.best.csv", every))
     return Section(f"{study.name}-gpus", "GPUs", found)
 
 
-COPIES_MATTER = 0.1  # Largest share of the copy bandwidth below which memory bounds no problem
-
-
-def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:
-    shares = best["limit_share"].max() >= COPIES_MATTER
+def _fields(study: StudyData) -> list[Field]:
     return [
         *(field(name, name) for name in study.problem_columns),
         field("GPU", "gpu"),
@@ -54,8 +48,6 @@ def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:
         field("time", "best_ms", significant(4), "ms"),
         field("time from", "basis"),
         field("baseline", "baseline_ms", significant(4), "ms"),
-        field("gain", "gain", decimals(2), "× baseline"),
-        field("rate", "rate", significant(4), f"1e9 {study.spec.work.item}/s"),
         *grouped(
             "physical limit",
             field("bytes", "bytes_ms", wording.number, "ms"),
@@ -67,8 +59,10 @@ def _fields(study: StudyData, best: pd.DataFrame) -> list[Field]:
                 detail=lambda row: "passed" * (row["flop_ms"] > row["best_ms"]),
             ),
         ),
-        *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
+
+
+MOST_KINDS = 3  # Kinds of problems that are drawn
 
 
 def rates(study: StudyData, best: pd.DataFrame) -> Figure:
@@ -76,7 +70,7 @@ def rates(study: StudyData, best: pd.DataFrame) -> Figure:
     item = study.spec.work.item
     panels = []
     kinds = sorted(kinds_of(study, best), key=lambda kind: -kind[1][study.size].nunique())
-    for kind, rows in kinds[:MOST_OPEN]:
+    for kind, rows in kinds[:MOST_KINDS]:
         traces = []
         for place, gpu in enumerate(study.whole):
             own = rows[rows["gpu"] == gpu].sort_values(study.size)

@@ -187,10 +187,9 @@ def table(study: StudyData) -> list[Block]:
         remark = "" if worth else " (not shown: use the lookup)"
         parts.append(f"{wording.percent(mean)} % of the best{speed} on {gpu}{remark}")
         rows += _rows(study, gpu) if worth else ()
-    said = f"A rule of at most {MOST_RANGES} ranges reaches {wording.listed(parts)}, "
-        "geometric means."
+    said = f"In the geometric mean a rule of at most {MOST_RANGES} ranges reaches "
     shown = [table_of(CAPTION, FIELDS, rows)] if rows else []
-    return [Text(said), *shown] if parts else []
+    return [Text(f"{said}{wording.listed(parts)}."), *shown] if parts else []
 
 
 def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:

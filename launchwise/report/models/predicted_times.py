@@ -16,7 +16,7 @@ from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Block, Bullets, Section, Table, Text
-from launchwise.report.fields import Field, decimals, field, file_of, grouped, significant, table_of
+from launchwise.report.fields import decimals, field, file_of, grouped, significant, table_of
 from launchwise.report.study import StudyData, remembered
 
 NOTE = (
@@ -43,10 +43,10 @@ FIGURES = [
 ]
 
 
-def whole_split(study: StudyData, split: str, gpu: str = ALL) -> list[Mapping[str, Any]]:
-    """Errors over all rows of a split on a GPU, the best median first."""
+def whole_split(study: StudyData, split: str) -> list[Mapping[str, Any]]:
+    """Errors over all rows of a split, the best median first."""
     known = study.facts.get("predictions", [])
-    own = [one for one in known if (one["split"], one["gpu"], one["by"]) == (split, gpu, "")]
+    own = [one for one in known if (one["split"], one["gpu"], one["by"]) == (split, ALL, "")]
     return sorted(own, key=lambda one: (one["median_percent"], one["model"]))
 
 
@@ -56,29 +56,12 @@ def predictions(study: StudyData) -> Section | None:
     first = whole_split(study, split)
     if not first:
         return None
-    splits, parts = (
-        list(dict.fromkeys(one[name] for one in study.facts["predictions"]))
-        for name in ("split", "gpu")
-    )
-    every = [
-        {**one, "split": name, "on": gpu}
-        for name in splits
-        for gpu in parts
-        for one in whole_split(study, name, gpu)
-    ]
-    fields = [field("split", "split"), field("GPU", "on"), _titled(study), *FIGURES]
-    more = table_of("Errors of predicted times, every split and GPU", fields, every)
     caption = f"Errors of predicted times, split “{split}”: {study.split_title(split)}, all GPUs"
     found: list[Block] = [
-        table_of(caption, [_titled(study), *FIGURES], first),
+        table_of(caption, [field("model", lambda one: study.title(one["model"])), *FIGURES], first),
         Text(NOTE, "note"),
-        file_of(f"data/{study.name}.errors.csv", more),
     ]
     return Section(f"{study.name}-predicted", "Predicted against measured time", found)
-
-
-def _titled(study: StudyData) -> Field:
-    return field("model", lambda one: study.title(one["model"]))
 
 
 PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}

@@ -104,23 +104,22 @@ def files(pages: Sequence[Page]) -> dict[str, str]:
 
 def csv_text(table: Table) -> str:
     """A table as CSV: groups and units in its headings, second lines of cells in columns of their
-    own."""
+    own. Columns without a value are left out."""
     columns: dict[str, list[str]] = {}
     for place, one in enumerate(table.columns):
         title = wording.with_unit(", ".join(filter(None, (one.group, one.title))), one.unit)
         cells = [row.cells[place] for row in table.rows]
         columns[title] = ["" if cell.text == MISSING else cell.text for cell in cells]
-        if any(cell.detail for cell in cells):
-            columns[f"{title}, detail"] = [cell.detail for cell in cells]
+        columns[f"{title}, detail"] = [cell.detail for cell in cells]
+    held = {name: texts for name, texts in columns.items() if any(texts) or not texts}
     # Narrow gaps between thousands are no part of a number.
-    return csv_table(pd.DataFrame(columns)).to_csv(index=False).replace("\u202f", "")
+    return csv_table(pd.DataFrame(held)).to_csv(index=False).replace("\u202f", "")
 
 
 def _overview(report: Report) -> Part:
     pages = (
         assemble.front_page(report, notices(report.missing, [])),
         assemble.gpus_page(report),
-        assemble.health_page(report),
     )
     texts = {page.path: html(page, report) for page in pages} | files(pages) | assets()
     return Part(texts | {card_ratios.TABLE: card_ratios.csv_text(report.studies)})
@@ -132,7 +131,9 @@ def _tables(name: str, study: StudyData | None) -> dict[str, str]:
     if study is not None:
         made = [model_summary(study), single_best(study, ["gpu", *study.kinds])]
     return {
-        path.format(study=name): csv_table(table).to_csv(index=False, float_format="%.5g")
+        path.format(study=name): csv_table(table.dropna(axis=1, how="all")).to_csv(
+            index=False, float_format="%.4g"
+        )
         for path, table in zip((MODELS, CONFIGURATIONS), made, strict=True)
     }
 
@@ -223,7 +224,7 @@ def model_summary(study: StudyData) -> pd.DataFrame:
     parts = []
     for split, of_gpus in sorted(study.facts.get("splits", {}).items()):
         for gpu in of_gpus:
-            found = scores.score_table(study, split, gpu)
+            found = scores.scores_on(study, split, gpu).copy()
             for name in scores.INTERVALS:
                 ends = [pair or (np.nan, np.nan) for pair in found.pop(name)]
                 found[[f"{name}_low", f"{name}_high"]] = np.reshape(ends, (-1, 2))
