@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -25,11 +26,11 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import fractions, over_named, single_best
 from launchwise.report.study import StudyData, remembered
-from launchwise.report.theme import has_sizes, kinds_of, size_layout, slug
+from launchwise.report.theme import has_sizes, kinds_of, size_layout
 from launchwise.tables.rows import is_baseline
 
-LITTLE = 0.05  # Time lost up to which a choice is good enough
-MOST_OPEN = 3  # Kinds of problems that stand open; the others are in a fold
+REAL = 0.1  # Time lost above which another choice pays
+MOST_OPEN = 2  # Kinds of problems that stand open, and GPUs; the others are in a fold
 
 Lines = list[tuple[str, pd.DataFrame]]
 """Choices in the order of the legend: name, and rows with problem columns and ``fraction``."""
@@ -62,16 +63,16 @@ def choices(study: StudyData, gpu: str) -> Lines:
 
 
 def cost(study: StudyData) -> Section:
-    """The kinds of problems in which the first choice loses most stand first, some of them drawn;
-    all others, and other GPUs, in a fold."""
-    first, *more = study.whole
+    """The kinds of problems in which the first choice loses most stand first, some of them drawn on
+    some GPUs; all others in a fold."""
+    first, gpus = study.whole[0], study.whole[:MOST_OPEN]
     worst = sorted(_kinds(study, first).items(), key=lambda one: one[1]["fraction"].min())
     kinds = [kind for kind, _ in worst]
-    found: list[Block] = [*_drawn(study, first, kinds[:MOST_OPEN]), _table(study, kinds)]
-    others = [*_drawn(study, first, kinds[MOST_OPEN:], "-others")]
-    others += [figure for gpu in more for figure in _drawn(study, gpu, kinds)]
-    if others:
-        found.append(Fold("Other problems and GPUs", others))
+    shown = [(gpu, kind) for kind in kinds[:MOST_OPEN] for gpu in gpus]
+    others = [(gpu, kind) for gpu in study.whole for kind in kinds if (gpu, kind) not in shown]
+    found: list[Block] = [_table(study, kinds), *_drawn(study, shown)]
+    if more := _drawn(study, others, "-others"):
+        found.append(Fold("Other problems and GPUs", more))
     return Section(f"{study.name}-cost", "Cost of simpler choices", found)
 
 
@@ -105,53 +106,56 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
         lost = wording.percent(1 / row["fraction"] - 1, 0)
         return Cell(lost, detail=f"at {study.size}={row[study.size]}")
 
-    def up_to(rows: pd.DataFrame) -> Cell:
-        """The largest size up to which no problem loses much."""
-        worst = rows.groupby(study.size)["fraction"].min().sort_index()
-        good = (1 / worst - 1 < LITTLE).cumprod()
-        return Cell(str(worst.index[int(good.sum()) - 1]) if good.any() else MISSING)
+    def begins(rows: pd.DataFrame) -> Cell:
+        """The least size at which a problem loses much, and what it loses there."""
+        worst = 1 / rows.groupby(study.size)["fraction"].min().sort_index() - 1
+        if (much := worst[worst > REAL]).empty:
+            return Cell("nowhere")
+        lost = f"{wording.percent(much.iloc[0], 0)} % there"
+        return Cell(str(much.index[0]), detail=lost)
 
     def of(kind: str, cell: Callable[[pd.DataFrame], Cell]) -> Cell:
         return cell(known[kind]) if kind in known else Cell(MISSING)
 
-    little = f"below {100 * LITTLE:g} %"
+    much = f"above {100 * REAL:g} %"
     return [
         field(title, partial(of, cell=cell), unit=unit, number=True)
         for title, cell, unit in (
             ("mean", mean, "%, geometric"),
             ("most", most, "%"),
-            (little, up_to, f"up to {study.size} ="),
+            (much, begins, f"from {study.size} ="),
         )
     ]
 
 
-def _drawn(study: StudyData, gpu: str, kinds: Sequence[str], end: str = "") -> list[Figure]:
-    """The figure of some kinds, if they have several sizes."""
-    lines = choices(study, gpu)
-    every = pd.concat([rows for _, rows in lines]) if lines else pd.DataFrame()
-    if not kinds or every.empty or not has_sizes(study, every):
+def _drawn(study: StudyData, shown: Sequence[tuple[str, str]], end: str = "") -> list[Figure]:
+    """A panel per GPU and kind of problems, if there are several sizes."""
+    lines = {gpu: choices(study, gpu) for gpu, _ in shown}
+    every = pd.concat([rows for of in lines.values() for _, rows in of] or [pd.DataFrame()])
+    if every.empty or not has_sizes(study, every):
         return []
-    parts, x = _by_kind(study, gpu), size_layout(study, every)
-    panels = []
-    for kind in kinds:
+    names = list(dict.fromkeys(name for of in lines.values() for name, _ in of))
+    panels, x = [], size_layout(study, every)
+    for gpu, kind in shown:
         traces = []
-        for place, (name, of) in enumerate(parts):
+        for name, of in _by_kind(study, gpu):
             if kind not in of:
                 continue
             own = of[kind].sort_values(study.size)
             lost = 100 * (1 / own["fraction"] - 1)
             template = f"{study.size}=%{{x}}: %{{y:.1f}} % of time lost"
-            traces.append(
-                theme.line(own[study.size], lost, name=name, place=place, template=template)
-            )
+            look: dict[str, Any] = {"place": names.index(name), "template": template}
+            traces.append(theme.line(own[study.size], lost, name=name, **look))
         y = theme.axis("time lost (%)", rangemode="tozero")
-        panels.append(Panel(kind, traces, theme.layout(x, y)))
+        title = ": ".join(filter(None, (gpu, kind)))
+        if traces:
+            panels.append(Panel(title, traces, theme.layout(x, y)))
     figure = Figure(
-        id=f"{study.name}-choices-{slug(gpu)}{end}",
-        caption=f"{gpu}: time lost over the fastest, as answers name it.",
+        id=f"{study.name}-choices{end}",
+        caption="Time lost over the fastest configuration of each problem.",
         alt=f"Lines: time lost in percent against {study.size}, one line per choice.",
         panels=panels,
-        keys=theme.keys(name for name, _ in lines),
+        keys=theme.keys(names),
     )
     return [figure]
 
