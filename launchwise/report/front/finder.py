@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,11 @@ from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
 from launchwise.report.health.sweep_health import Health
 from launchwise.report.models.predicted_times import Spread, within
-from launchwise.report.numbers import records
+from launchwise.report.numbers import records, shown_problem
 from launchwise.report.scores import scores_on
 from launchwise.report.site.rendering import whole_numbers
 from launchwise.report.study import StudyData
-from launchwise.tables.measurements import faster_libraries
+from launchwise.tables.measurements import SPEEDUPS
 from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
 from launchwise.workloads.parts import Value
@@ -59,31 +58,17 @@ def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> F
     if not known:
         return None
     # A kernel that a reader can put in the place of theirs comes first.
-    first = min(known, key=lambda study: not any(map(partial(_replaces_one, study), study.answers)))
+    first = min(known, key=lambda one: one.spec.several_runs([shown_problem(one)["variant"]]))
+    shown = shown_problem(first)
     return Finder(
         id="find",
         studies=[(study.name, study.settings.title) for study in known],
-        first=chosen_problem(first),
+        first={
+            **{"study": first.name, "gpu": shown["gpu"]},
+            "problem": {name: shown[name] for name in first.problem_columns},
+        },
         workloads={study.name: study.spec.workload for study in known},
         options=[word for path in settings_files for word in ("--configfile", path)],
-    )
-
-
-def chosen_problem(study: StudyData) -> Mapping[str, Any]:
-    """The study, the GPU and the problem that the lookup begins with: one in the middle."""
-    gpu = study.whole[0]
-    found = [entry for entry in study.answers if entry["gpu"] == gpu]
-    measured = [entry for entry in found if entry["basis"] == MEASURED] or found
-    single = [entry for entry in measured if _replaces_one(study, entry)] or measured
-    middle = single[len(single) // 2]["problem"]
-    problem = {name: middle[name] for name in study.problem_columns}
-    return {"study": study.name, "gpu": gpu, "problem": problem}
-
-
-def _replaces_one(study: StudyData, entry: Mapping[str, Any]) -> bool:
-    """Whether a launch of an answer does one run, as a launch of a reader's kernel does."""
-    return entry["basis"] == MEASURED and not study.spec.several_runs(
-        [str(entry["configuration"]["variant"])]
     )
 
 
@@ -115,7 +100,7 @@ def data(
     lists. Values that the page offers as a choice have no limit among ``limits``. ``sweeps``: how
     sound those of the report are. ``hosted`` says whether host code names macros; ``several`` has a
     sentence on each variant that replaces several launches; ``doubts``, ``launches``, ``macros``,
-    ``tested``, ``faster``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
+    ``tested``, ``libraries``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
     of these names return. ``why`` says of each entry why it is the answer, where another objective
     than time chooses.
     """
@@ -145,7 +130,7 @@ def data(
         "parameters": _parameters(study, keys),
         "gpus": list(gpus),
         "problems": [list(key) for key in problems],
-        "first": list(keys[0]) if keys else [],
+        "first": [shown_problem(study)[name] for name in study.problem_columns],
         "bases": list(WORDS.values()),
         "percents": [percent_of(name) for name in bases],
         "measured": bases.of(MEASURED),
@@ -175,7 +160,7 @@ def data(
         "neutral": dict(study.spec.neutral),
         "baseline": of_baseline,
         "tested": tested(study),
-        "faster": faster(study),
+        "libraries": libraries(study),
         "rule": between,
         "judges": judges(study.table, gpus),
         "entries": entries,
@@ -362,12 +347,18 @@ def tested(study: StudyData) -> dict[str, list[list[Any]]]:
     return found
 
 
-def faster(study: StudyData) -> dict[str, list[list[Any]]]:
-    """GPU to the problems at which a library beat the sweep's fastest in pairs, with words."""
+def libraries(study: StudyData) -> dict[str, list[list[Any]]]:
+    """GPU to the libraries that ran in pairs: problem, name, and its time relative to the sweep's
+    fastest and to the usual choice, each with its limits."""
+    columns = [f"{name}{end}" for name in SPEEDUPS for end in ("", "_low", "_high")]
     return {
         gpu: [
-            [[row[name] for name in study.problem_columns], row["words"]]
-            for row in records(faster_libraries(table)[[*study.problem_columns, "words"]])
+            [
+                [row[name] for name in study.problem_columns],
+                f"{row['peer']} ({row['version']})",
+                *(_rounded(row[name]) for name in columns),
+            ]
+            for row in records(table[table["speedup"].notna()])
         ]
         for gpu, table in study.peers.items()
     }

@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE } = window.launchwiseLookup;
+  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE, distance } = window.launchwiseLookup;
   const value = window.launchwiseValue;
   const EQUAL = window.launchwiseEqual;
   const outcome = window.launchwiseOutcome;
@@ -150,7 +150,7 @@
   };
 
   // What to try next, the usual choice and the baseline, each with its time.
-  const ranked = (data, entry) => {
+  const ranked = (data, entry, libraries_) => {
     if (entry[TIME] === null) return [];
     const words = (choice) => data.configurations[choice].words;
     const rows = [[entry[CHOICE], entry[TIME], entry[LOW], entry[HIGH]], ...entry[OTHERS].filter((one) => one[1] !== null)];
@@ -161,11 +161,16 @@
         rows.push([choice, entry[TIME] * entry[place], ...(measured ? entry.slice(place + 1, place + 3).map((end) => end && entry[TIME] * end) : [])]);
       }
     }
+    const named = libraries_.filter((one) => one.far === 1).map((one) => {
+      const [ms, low, high] = relativeTo(data, entry, one).map((ratio) => ratio * entry[TIME]);
+      return [one.name, ms, low, high, true];
+    });
+    rows.push(...named);
     if (rows.length < 2) return [];
     const percent = data.percents[entry[BASIS]];
     const table = element("table", "", "ranked");
     const caption = element("caption");
-    caption.append(element("span", measured ? "Measured: this answer, and what comes next" : "Expected: this answer, and what to try next"));
+    caption.append(element("span", measured ? "Measured, with limits for other cards and days: what comes next" : "Expected: this answer, and what to try next"));
     const head = element("thead");
     const titles = element("tr");
     for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", measured ? `%, ${percent} %` : "%"]]) {
@@ -176,15 +181,15 @@
     }
     head.append(titles);
     const body = element("tbody");
-    rows.forEach(([choice, ms, low = null, high = null], place) => {
+    rows.forEach(([choice, ms, low = null, high = null, isLibrary = false], place) => {
       const line = element("tr");
-      const name = element("th", words(choice));
+      const name = element("th", isLibrary ? choice : words(choice));
       name.scope = "row";
-      const kinds = [choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
+      const kinds = [isLibrary ? "library, in pairs" : "", choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
       const took = element("td", number(ms, 4));
       // Limits of a measured time are beside the first, without what both have in common.
-      const beside = measured && place;
+      const beside = place && (measured || isLibrary);
       if (!beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
       if (beside && low !== null) {
@@ -210,16 +215,27 @@
     const [, fraction, gain, low, high, isUsual] = row;
     const [times, between] = within(gain, low, high, 3, 95);
     const speed_ = isUsual ? "it was the usual choice" : `${times} times the speed of the usual choice${between}`;
-    return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(fraction)} of the best speed; ${speed_}.`, "tested")];
+    return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(100 * fraction)} % of the best speed; ${speed_}.`, "tested")];
   };
-  const libraries = (data, context, asked) => (Object.hasOwn(data.faster, context.gpu) ? data.faster[context.gpu] : [])
-    .filter(([problem]) => problem.every((one, k) => one === asked[k]))
-    .map(([, words]) => element("p", `A library beats the fastest measured configuration, in pairs: ${words}.`, "notice"));
+  // Libraries that ran in pairs at the nearest problem: name, their time relative to the fastest kernel and to the usual choice.
+  const libraries = (data, context, asked) => {
+    const rows = (Object.hasOwn(data.libraries, context.gpu) ? data.libraries[context.gpu] : []).map(([problem, name, ...ratios]) => (
+      { problem, name, ratios, far: distance(asked, problem) }));
+    const least = Math.min(...rows.map((one) => one.far));
+    return least === Infinity ? [] : rows.filter((one) => one.far === least);
+  };
+  const relativeTo = (data, entry, { ratios }) => entry[CHOICE] === entry[USUAL] ? ratios.slice(3) : ratios.slice(0, 3);
+  const libraryWords = ({ name, ratios: [ratio, low, high] }) => high < 1 ? `${name} is ${number(1 / ratio)} times as fast as the fastest kernel here`
+    : low > 1 ? `${name} takes ${number(ratio)} times as long as the fastest kernel here`
+      : `${name}: a tie with the fastest kernel here, or undecided (${number(low)} to ${number(high)} times its time)`;
+  // Of another problem than the one asked; of this one the table has a row each.
+  const besides = (data, found, name) => found.filter((one) => one.far > 1).map((one) => element("p",
+    `At ${name(one.problem)}, the nearest problem with libraries in pairs, ${libraryWords(one)}.`, one.ratios[2] < 1 ? "notice" : "note"));
   // What is in doubt of the sweep, and whether it touches this answer.
   const doubt = (data, entry, context) => {
     if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND] || noEntry(data, entry)) return [];
     const [words, places] = data.doubts[context.gpu];
-    const health = `${context.root}health.html#verdicts`;
+    const health = `${context.root}gpus.html#verdicts`;
     if (entry[BASIS] === data.measured && entry[PAIRED] && entry[CHOICE] !== entry[USUAL]) {
       return [linked("", "Doubts about the sweep", health, " do not touch this answer: it ran in turn with the usual choice on one card.")];
     }
@@ -263,7 +279,9 @@
     const words = (entry) => data.configurations[entry[CHOICE]].words;
     const { entry } = found;
     const command = ["launchwise", "recommend", ...context.options, context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
-    const heading = element("p", "Use ", "use");
+    const beside = libraries(data, context, asked);
+    const faster = beside.filter((one) => one.far === 1 && one.ratios[2] < 1).sort((one, other) => one.ratios[0] - other.ratios[0]);
+    const heading = element("p", faster.length ? `Use ${faster[0].name}, ${number(1 / faster[0].ratios[0])} times as fast in pairs; of the kernels here: ` : "Use ", "use");
     heading.append(element("strong", words(entry)));
     made.push(heading);
     const listed = found.near === entry;
@@ -284,7 +302,7 @@
     made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked), data.hosted);
-    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...libraries(data, context, asked), taken, ...ranked(data, entry), fasterLine(data, entry, context));
+    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...besides(data, beside, name), taken, ...ranked(data, entry, beside), fasterLine(data, entry, context));
     if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
     return [...made, ...landscape(data, entry, context)];

@@ -72,7 +72,7 @@
     const label = element("label", "mine ");
     const select = element("select");
     select.name = "own";
-    select.append(...[...data.rows.names].sort().map((name) => new Option(name)));
+    select.append(...[...data.rows.names].sort((one, other) => one.localeCompare(other, "en", { numeric: true })).map((name) => new Option(name)));
     const start = data.rows.names[data.rows.baseline ?? 0];
     select.value = data.rows.names.includes(chosen) ? chosen : start;
     label.append(select);
@@ -88,7 +88,9 @@
   const asked = (data) => fields().map((field, k) => (
     typeof data.parameters[k].values[0] === "string" ? field.value : Number(field.value)
   ));
+  let built = null;
   const build = (data, gpu, problem) => {
+    built = form.elements.study.value;
     form.elements.gpu.replaceChildren(...data.gpus.map((name) => new Option(name)));
     form.elements.gpu.value = data.gpus.includes(gpu) ? gpu : data.gpus[0];
     const middle = problem ?? data.first;
@@ -193,7 +195,14 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", (event) => {
     if (event.target.name !== "study") { answer(true); return; }
-    load(event.target.value).then((data) => { build(data, form.elements.gpu.value, null); return answer(true); })
+    load(event.target.value).then((data) => {
+      // The problem stays as it is where another study of the same kernel is asked.
+      const given = new Map(fields().map((field) => [field.name.slice(2), field.value]));
+      const kept = data.parameters.map((one) => typeof one.values[0] === "string" ? given.get(one.name) : Number(given.get(one.name)));
+      const same = workloads[event.target.value] === workloads[built] && data.parameters.every((one, k) => one.free || one.values.includes(kept[k]));
+      build(data, form.elements.gpu.value, same ? kept : null);
+      return answer(true);
+    })
       .catch((error) => box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice")));
   });
   window.addEventListener("hashchange", open);
