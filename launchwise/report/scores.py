@@ -63,44 +63,6 @@ def best_rule(study: StudyData, split: str, gpu: str) -> dict[str, Any] | None:
     return max(rules, key=lambda row: row["fraction"], default=None)
 
 
-def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
-    """Training records of a model's fits for a split, one per fold; those of its members, if any.
-    Simple rules, which may be members, have none."""
-    members = study.models.get(model, {}).get("members", [model])
-    found = [fold for one in members for fold in study.models.get(one, {}).get("folds", [])]
-    return [fold for fold in found if fold["split"] == split]
-
-
-def seconds_to_train(study: StudyData, model: str, split: str) -> float:
-    """Seconds of search and fits for one split, all folds; NaN for what is not trained."""
-    folds = folds_of(study, model, split)
-    if not folds:
-        return float("nan")
-    return float(sum(fold["seconds_search"] + fold["seconds_fit"] for fold in folds))
-
-
-@remembered
-def _rows_of_models(study: StudyData) -> dict[str, int]:
-    counts = study.evaluation["model"].value_counts()
-    return dict(zip(counts.index, counts.tolist(), strict=True))
-
-
-def ms_to_choose(study: StudyData, model: str) -> float:
-    """Milliseconds to rank the candidates of one test problem; NaN if it was not measured."""
-    seconds = study.facts.get("models", {}).get(model, {}).get("seconds_to_recommend")
-    problems = _rows_of_models(study).get(model, 0)
-    return float("nan") if seconds is None or not problems else 1000 * float(seconds) / problems
-
-
-def score_table(study: StudyData, split: str, part: str) -> pd.DataFrame:
-    """:func:`scores_on` with ``train_s`` and ``choose_ms``."""
-    found = scores_on(study, split, part)
-    return found.assign(
-        train_s=[seconds_to_train(study, model, split) for model in found["model"]],
-        choose_ms=[ms_to_choose(study, model) for model in found["model"]],
-    )
-
-
 def is_tied(ratio: tuple[float, float] | None) -> bool:
     """Whether an interval of a ratio holds 1; without an interval nothing is known to differ."""
     return ratio is None or ratio[0] <= 1 <= ratio[1]

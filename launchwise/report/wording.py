@@ -55,11 +55,6 @@ def count(value: Any) -> str:
     return MISSING if is_missing(value) else f"{int(value):,}".replace(",", "\u202f")
 
 
-def seconds(value: Any) -> str:
-    """A duration in seconds, to a precision that a measured duration deserves."""
-    return number(value, 2)
-
-
 def plural(value: int, one: str, many: str = "") -> str:
     """``1 problem``, ``2 problems``."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"

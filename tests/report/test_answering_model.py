@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from launchwise.report.scores import answering, leader, seconds_to_train
+from launchwise.report.scores import answering, leader
 from tests.support.report_study import study
 
 
@@ -18,7 +18,3 @@ def test_it_leads_though_another_model_is_better_on_a_gpu():
     assert [leader(study(), "sizes", gpu) for gpu in made.gpus] == ["knn", "tree"]
     assert answering(made) == "tree"
     assert [leader(made, "sizes", gpu) for gpu in made.gpus] == ["tree", "tree"]
-
-
-def test_it_took_what_its_members_took():
-    assert seconds_to_train(answered(), "tree", "sizes") == 1.5

@@ -24,7 +24,6 @@ from launchwise.report.scores import (
     leader,
     null_accuracy,
     score_of,
-    score_table,
     scores_on,
 )
 from launchwise.report.study import StudyData
@@ -59,15 +58,10 @@ SCORES = [
         field("MAPE", "mape", wording.number, "%"),
         field("Spearman", "spearman", wording.fixed, "mean"),
     ),
-    *grouped(
-        "duration",
-        field("train", "train_s", wording.seconds, "s"),
-        field("choose", "choose_ms", wording.seconds, "ms each"),
-    ),
 ]
 """Columns of the model table, from left to right."""
 
-LEAST_IS_BEST = {"harmed", "mape", "train_s", "choose_ms"}
+LEAST_IS_BEST = {"harmed", "mape"}
 
 UNMARKED = "fraction_interval"  # Column in which no value is marked as the best
 
@@ -103,7 +97,7 @@ def _on(gpus: Sequence[str]) -> str:
 
 
 def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -> Table:
-    found = records(score_table(study, split, part))
+    found = records(scores_on(study, split, part))
     best = _best_values([record for record in found if record["role"] == "model"])
 
     def won(record: Mapping[str, Any], key: str) -> bool:

@@ -22,6 +22,7 @@ from launchwise.report.fields import (
     decimals,
     field,
     grouped,
+    significant,
     table_of,
 )
 from launchwise.report.numbers import STOPPED_EARLY
@@ -96,7 +97,7 @@ def blocks(
                     "absolute percentage error on held-out problems. Recorded until "
                     f"{wording.moment(recipe['measured_at'])} at commit "
                     f"{wording.short(run['commit'])} by benchmarks/paper_recipe.py, "
-                    f"{wording.seconds(run['wall_s'] / 60)} minutes. scikit-learn "
+                    f"{wording.number(run['wall_s'] / 60, 2)} minutes. scikit-learn "
                     f"{versions.get('scikit-learn', '–')}, XGBoost "
                     f"{versions.get('xgboost-cpu', '–')}, LightGBM "
                     f"{versions.get('lightgbm', '–')}.",
@@ -195,7 +196,7 @@ HYPERPARAMETERS = [
     field("paper", "theirs"),
     field("ours", "ours"),
     field("trials", "trials", wording.count),
-    field("search", "seconds_search", wording.seconds, "s"),
+    field("search", "seconds_search", significant(2), "s"),
 ]
 
 
