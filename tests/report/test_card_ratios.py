@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from launchwise.gpus.datasheets import Price
 from launchwise.report.blocks import MISSING
 from launchwise.report.front.index_page import sections
 from launchwise.report.gpus import card_ratios
@@ -169,30 +168,6 @@ def test_what_a_host_timed_on_one_gpu_gives_no_ratio_of_cards():
     (front,) = (one for one in tables(*sections([cards("other"), hosted])) if "card" in one.caption)
     shown = [row.cells[-1] for row in front.rows]
     assert [cell.detail for cell in shown if cell.text == MISSING] == ["times hold the host's"]
-
-
-def columns_of(made, prices):
-    """Heading and unit to the first cell of the table of two whole cards."""
-    (table,) = tables(card_ratios.section([made], prices))
-    assert table.caption == "new over old"
-    return {
-        (column.title, column.unit): cell.text
-        for column, cell in zip(table.columns, table.rows[0].cells, strict=True)
-    }
-
-
-def test_a_run_costs_what_the_hours_cost_and_without_prices_no_heading_says_so():
-    made = cards()
-    ratio = of_study(made)["new", "old"].ratio
-
-    def price(euro):
-        return Price(euro_per_hour=euro, date="2026-11-01", source="a cloud")
-
-    both = columns_of(made, {"new": price(6.0), "old": price(3.0)})
-    assert both["cost", "per run, ×"] == f"{2 / ratio:.2f}"
-    # With the price of one card alone there is no cost of the other.
-    for prices in ({}, {"new": price(6.0)}):
-        assert not any("cost" in title for title, _ in columns_of(made, prices))
 
 
 @pytest.fixture(scope="module")

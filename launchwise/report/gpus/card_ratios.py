@@ -18,11 +18,10 @@ from scipy.special import stdtrit
 
 from launchwise.base.literals import csv_table
 from launchwise.base.robust import FASTER, SLOWER, outcome
-from launchwise.gpus.datasheets import Price
 from launchwise.learning.merit import FEWEST, SHARE
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Section, Table, Text
-from launchwise.report.fields import Field, decimals, field, table_of
+from launchwise.report.fields import field, table_of
 from launchwise.report.models.predicted_times import predicted_choices
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
@@ -256,7 +255,7 @@ def of_whole_cards(studies: Sequence[StudyData]) -> list[CardRatio]:
     return sorted(found, key=lambda each: (ALL, KERNEL, STUDY).index(each.over))
 
 
-def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Section | None:
+def section(studies: Sequence[StudyData]) -> Section | None:
     """A table for every two whole cards; None without any."""
     pairs: dict[tuple[str, str], list[CardRatio]] = {}
     for each in of_whole_cards(studies):
@@ -266,10 +265,8 @@ def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Sectio
     if not pairs:
         return None
     blocks: list[Block] = []
-    for (gpu, other), found in pairs.items():
-        over = field("over", lambda each: titles[each.name])
-        fields = [over, *FIGURES, *_prices(gpu, other, prices)]
-        blocks.append(table_of(f"{gpu} over {other}", fields, found))
+    fields = [field("over", lambda each: titles[each.name]), *FIGURES]
+    blocks += [table_of(f"{gpu} over {other}", fields, own) for (gpu, other), own in pairs.items()]
     return Section("card-ratios", "Ratios of cards", [*blocks, Text(WORDS, "note")])
 
 
@@ -278,14 +275,6 @@ FIGURES = [
     field("95 % interval", "interval", wording.interval),
     field("of", "counted"),
 ]
-
-
-def _prices(gpu: str, other: str, prices: Mapping[str, Price]) -> list[Field]:
-    """What a run costs, where both cards have a price by the hour."""
-    own, others = (prices[name].euro_per_hour if name in prices else None for name in (gpu, other))
-    if own is None or others is None:
-        return []
-    return [field("cost", lambda each: own / others / each.ratio, decimals(2), "per run, ×")]
 
 
 def of_pairs(found: Sequence[CardRatio]) -> Table:

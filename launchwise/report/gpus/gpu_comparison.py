@@ -71,8 +71,9 @@ def attributes(
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
     reached = {
-        gpu: profile.ceilings.model_dump() if profile.has_measured_ceilings else {}
+        gpu: profile.ceilings.model_dump()
         for gpu, profile in profiles.items()
+        if profile.has_measured_ceilings
     }
     fields, meanings = [], []
     for name, one in Ceilings.model_fields.items():

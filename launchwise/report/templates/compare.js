@@ -87,10 +87,14 @@
       const spent = energies.map((place) => gpu.rows.get(place));
       const joule = mean(column(spent, JOULE));
       const [euro, perHour, date, source] = prices[gpu.name] ?? [null, null, null, null];
+      const [own_, others_] = [gpu.name, reference.name].map((name) => asked.prices?.[name] ?? prices[name]?.[1] ?? null);
+      const price = own_ && others_ ? own_ / others_ : null;
+      const over = (value) => price === null || value === null ? null : price / value;
       return {
         gpu: gpu.name, basis: gpu.basis, best,
         speed, limits: predicted ? [null, null] : [low, high], count,
         within: predicted ? data.within : "",
+        cost: over(speed), costLimits: predicted ? [null, null] : [over(high), over(low)],
         gain: mean(gains),
         gainLimits: own.length === 1 ? own[0].slice(GAIN + 1, GAIN + 3) : overProblems(gains),
         bound: mean(ratios(column(own, LEAST), column(own, BEST))),
@@ -136,11 +140,13 @@
     ["price", "euro", (row) => number(row.euro), "euro"],
     ["price", "euro per hour", (row) => number(row.perHour), "perHour",
       (row) => row.date === null ? "" : `${row.date}, ${row.source}`],
+    ["cost", "", (row) => number(row.cost, enough(row.cost, row.costLimits, 3)), "cost",
+      (row) => between(row.costLimits, enough(row.cost, row.costLimits, 3), 95)],
     ["runs", "per euro", (row) => number(row.perEuro), "perEuro"],
   ];
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];
-  const SORTS = { speed: -1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
+  const SORTS = { speed: -1, cost: 1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
 
   const heading = (title, unit, kind) => {
     const made = element("th", title, kind);
@@ -167,7 +173,7 @@
     const line = element("tr");
     line.append(heading("GPU", "", ""));
     for (const [title, unit, , key] of columns) {
-      line.append(heading(title, title === "speed" ? `× ${found.beside}` : ["joule", "perKwh"].includes(key) ? unit + few : unit, key === "text" ? "" : "number"));
+      line.append(heading(title, title === "speed" ? `× ${found.beside}` : title === "cost" ? `of a run, × ${found.beside}` : ["joule", "perKwh"].includes(key) ? unit + few : unit, key === "text" ? "" : "number"));
     }
     head.append(line);
     const body = element("tbody");
@@ -213,7 +219,18 @@
     const own = names.filter((name) => form.elements[`gpu-${name}`].checked);
     return own.length > 1 && own.length === names.length ? [word] : own;
   });
+  // Prices that a reader gives, by GPU.
+  const given = {};
+  const priced = () => form.querySelector(".prices").replaceChildren("prices: ", ...ticked().slice(0, MOST_PRICES).map((name) => {
+    const label = element("label", `${name} per hour `);
+    const input = element("input");
+    Object.assign(input, { type: "number", min: 0, step: "any", value: given[name] ?? prices[name]?.[1] ?? "" });
+    input.addEventListener("change", () => { given[name] = Number(input.value) || null; });
+    label.append(input);
+    return label;
+  }));
   const asked = () => ({
+    prices: given,
     gpus: ticked(), beside: field("beside").value, sort: field("sort").value,
     problem: Object.fromEntries([...form.querySelectorAll(".parameters select")]
       .filter((one) => one.value).map((one) => [one.name.slice(2), one.value])),
@@ -262,6 +279,7 @@
   }).catch((error) => box.replaceChildren(notice(`The comparison cannot be shown: ${error.message}.`)));
 
   const MOST_BOXES = 24;
+  const MOST_PRICES = 4;
   const TITLES = { whole: "whole cards", slice: "slices", predicted: "predicted" };
   // Boxes of whole groups follow those of their GPUs; the GPU that speeds are relative to is one of the chosen.
   const listed = () => {
@@ -275,6 +293,7 @@
     const names = ticked();
     field("beside").replaceChildren(...names.map((name) => new Option(name)));
     if (names.includes(before)) field("beside").value = before;
+    priced();
   };
   const tick = (title, kind, checked) => {
     const label = element("label");
