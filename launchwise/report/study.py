@@ -154,13 +154,6 @@ class StudyData:
         return rows.drop(index=untuned.index[~own])
 
     @cached_property
-    def unverified(self) -> pd.DataFrame:
-        """Rows of variants that are not verified, on the study's problems: shown, never chosen."""
-        rows = self._asked_about
-        verified = rows["variant"].isin(list(self.spec.recommendable.variants))
-        return rows[~verified].reset_index(drop=True)
-
-    @cached_property
     def swept(self) -> dict[str, pd.DataFrame]:
         """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`; ``by_host``
         says whether the host's clock timed a row."""
@@ -250,6 +243,11 @@ def remembered(
     return once
 
 
+AUTHOR = "launchwise authors"
+TITLE = "launchwise: launch parameters of CUDA kernels, measured, learnt and recommended"
+"""As in CITATION.cff, which an installed copy lacks."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Facts of the run that wrote the report."""
@@ -269,17 +267,20 @@ class Run:
         return cls(*known, settings["seed"], versions(), settings["least_gain"], files)
 
     @property
+    def _note(self) -> str:
+        return f"Commit {wording.short(self.commit)}, report of {wording.moment(self.written_at)}"
+
+    @property
     def citation(self) -> str:
         """Citation of this run's report."""
-        return (
-            "launchwise: launch parameters of CUDA kernels, measured, learnt and recommended "
-            f"(software). Commit {wording.short(self.commit)}, report of "
-            f"{wording.moment(self.written_at)}."
-        )
+        name, _, rest = TITLE.partition(": ")
+        return f"{name} {self.packages['launchwise']}: {rest}. {self._note}."
 
     @property
     def bibtex(self) -> str:
         """The citation as an entry of BibTeX."""
         year = self.written_at[:4]
-        fields = f"  title = {{{self.citation}}},\n  year = {{{year}}},\n"
+        known = {"author": f"{{{AUTHOR}}}", "title": TITLE, "note": self._note, "year": year}
+        known |= {"version": self.packages["launchwise"]}
+        fields = "".join(f"  {name} = {{{value}}},\n" for name, value in known.items())
         return f"@software{{launchwise{year},\n{fields}}}\n"

@@ -2,10 +2,12 @@
 
 import csv
 import struct
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from launchwise.base.typed import read_yaml
 from tests.support.browsing import load, media
 from tests.support.report_pages import RUN
 from tests.support.supervising import until
@@ -117,7 +119,12 @@ def test_the_citation_is_saved_for_bibtex(opened, saved):
     found = saved_by(opened, button, ".bib", saved)
     assert found.name == "launchwise.bib"
     assert found.read_text(encoding="utf-8") == RUN.bibtex
-    assert RUN.bibtex.startswith("@software{launchwise2026,\n")
+    cited = read_yaml(Path(__file__).resolve().parents[2] / "CITATION.cff")
+    author = f"  author = {{{{{cited['authors'][0]['name']}}}}},"
+    assert RUN.bibtex.splitlines()[:3] == [
+        *("@software{launchwise2026,", author, f"  title = {{{cited['title']}}},")
+    ]
+    assert "  version = {1.2},\n" in RUN.bibtex
 
 
 def test_a_table_built_by_a_script_is_named_by_what_was_asked(browser, folder, saved):

@@ -17,7 +17,13 @@ from launchwise.report.site.reading import MissingStudy, failed, notices
 from launchwise.report.site.rendering import embedded, packed
 from launchwise.report.study import Run, StudyData
 
-RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+RUN = Run(
+    "c" * 40,
+    "2026-01-02T03:04:05+00:00",
+    "0011223344556677",
+    7,
+    {"launchwise": "1.2", "numpy": "2"},
+)
 
 
 def pages(
@@ -31,7 +37,6 @@ def pages(
     return [
         assemble.front_page(report, said),
         assemble.gpus_page(report),
-        assemble.health_page(report),
         *own,
     ]
 
