@@ -1,4 +1,4 @@
-"""Figures of the report's front page, GPUs page and health page, computed a second time.
+"""Figures of the report's front page and GPUs page, computed a second time.
 
     snakemake --cores all -- report
     python benchmarks/recomputed.py results benchmarks/results/recomputed.json
@@ -41,7 +41,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     """Compare the pages of a report with the results beside it.
 
     ``results``: holds the tables and ``report/``.
-    ``project``: the repository of the workloads, whose commits the health page counts.
+    ``project``: the repository of the workloads, whose commits the GPUs page counts.
     ``smallest``: the front page alone.
     """
     folder, ledger = results / "report", Ledger()
@@ -66,9 +66,6 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     page = read_page(folder, "gpus.html")
     gpus.compare(page, folder, materials, found, spread, power, ledger)
     ratios.compare_gpus(page, folder, materials, of_cards, ledger)
-    ledger.leave_unseen(page, UNCOVERED)
-
-    page = read_page(folder, "health.html")
     run = read_json(folder / "data" / "provenance.json")
     ledger.table(page.path, "data/provenance.json").same("seed", run["seed"], settings.seed)
     health.compare(page, run, known, project, ledger)

@@ -3,7 +3,7 @@
 #        data/recorded/h200/profile.json
 #        section.py and published/ of every study
 #   out  results/report/index.html                  the front page
-#        results/report/gpus.html, health.html      the GPUs; how far the sweeps can be trusted
+#        results/report/gpus.html                   the GPUs, and how far their sweeps can be trusted
 #        results/report/{study}/                    pages of a study
 #        results/report/assets/, data/              what they share; what the lookup reads
 #        results/report.zip                         all of it, to send

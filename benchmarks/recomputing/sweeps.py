@@ -170,8 +170,7 @@ class Sweep:
             ),
             f"{hung:.1f} % of the rows hung or ran out of memory": "hung" in over,
             f"{wrong} wrong result{'' if wrong == 1 else 's'}": wrong > 0,
-            f"{100 * self.mixed:.0f} % of the problems with repeated rows of several cards": "mixed"
-            in over,
+            f"rows of several cards at {100 * self.mixed:.0f} % of the problems": "mixed" in over,
             f"driver {', '.join(self.drivers)}, others have {self.newest}": bool(self.newest),
         }
         return [words for words, is_so in said.items() if is_so]

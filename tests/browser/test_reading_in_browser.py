@@ -35,7 +35,7 @@ def test_no_table_is_cut_on_paper(opened, folder):
     a4 = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     with media(opened, "print"):
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", a4)
-        for name in ("tiny/index.html", "index.html", "gpus.html", "health.html"):
+        for name in ("tiny/index.html", "index.html", "gpus.html"):
             load(opened, folder / name, desktop=False)
             opened.execute_script("document.querySelectorAll('details').forEach((f) => f.open = 1)")
             cut = opened.execute_script(

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
     return write(files_of(made), tmp_path_factory.mktemp("report"))
 
 
-PAGES = ("index.html", "gpus.html", "health.html", *(
+PAGES = ("index.html", "gpus.html", *(
     f"acoustic_tile/{name}.html" for name in ("index", "paper")
 ))  # fmt: skip
 

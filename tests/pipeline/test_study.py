@@ -162,15 +162,15 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
     report = wrong / "report"
     planted = {
         (page, table)
-        for page in ("index.html", "gpus.html", "health.html")
+        for page in ("index.html", "gpus.html")
         for table in with_a_wrong_number_in_each_table(report / page, compared)
     }
     assert planted == {
         ("index.html", "Is tuning worth it, and which card is faster?"),
         ("gpus.html", "GPUs: attributes"),
         ("gpus.html", "Measured ceilings per GPU"),
-        ("health.html", "Sweeps and their verdicts"),
-        ("health.html", "Sweeps and their verdicts: slices, sweeps of others, and all figures"),
+        ("gpus.html", "Sweeps and their verdicts"),
+        ("gpus.html", "Sweeps and their verdicts: slices, sweeps of others, and all figures"),
     }
     for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
         with_a_wrong_number_in_a_script(report / name)

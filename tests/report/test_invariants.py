@@ -37,7 +37,7 @@ def test_the_front_page_counts_contradictions():
 
 def test_nothing_is_said_of_a_sound_study():
     assert violations([study(), answered()]) == []
-    assert NONE in visible(html_of(study())["health.html"])
+    assert NONE in visible(html_of(study())["gpus.html"])
 
 
 def paired(**changes):

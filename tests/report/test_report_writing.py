@@ -63,7 +63,7 @@ def test_a_missing_study_has_its_place_and_the_front_page_says_so():
 def test_a_report_of_missing_studies_alone_is_made():
     found = files_of(missing=[GONE])
     assert "1 study not in this report: A lost study." in visible(found["index.html"])
-    assert {"gpus.html", "health.html", "lost/index.html"} <= set(found)
+    assert {"gpus.html", "lost/index.html"} <= set(found)
 
 
 def test_sections_that_fail_say_so_and_the_rest_is_made(caplog):

@@ -1,1 +1,1 @@
-"""The page on the quality of the measurements, health.html."""
+"""Sections on the quality of the measurements."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.experiment.discovery import crossed
+from launchwise.exporting.worth import measuring_s
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, File, Fold, Section, Table, Text
@@ -23,6 +24,7 @@ from launchwise.report.health.sweep_health import (
     MOST_HUNG,
     MOST_MIXED,
     Health,
+    behind,
     worst_first,
 )
 from launchwise.report.study import Run, StudyData
@@ -32,8 +34,10 @@ LIMITS = (
     f"Sound: at most {100 * MOST_HELD_BACK:g} % of the timed rows throttled by power or heat, "
     f"drift of the reference kernel at most {100 * MEDIAN_DRIFT:g} % in the median and "
     f"{100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows hung or out of "
-    f"memory, no result wrong, at most {100 * MOST_MIXED:g} % of the problems with repeated rows "
-    "of several cards, and no other sweep with a newer major version of the driver."
+    f"memory, no result wrong, rows of several cards at most at {100 * MOST_MIXED:g} % of the "
+    "problems, and no other sweep with a newer major version of the driver. Answers in doubt rest "
+    "on rows beyond a limit; those that ran in turn with the usual choice on one card do not. On "
+    "another card: how far apart a configuration's times in the sweep and in pairs are."
 )
 
 
@@ -51,7 +55,7 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     if again := [each for each in found if each.complaints]:
         fold = "What to measure again"
         blocks.append(Fold(fold, [_again(again, studies), _settings(again, studies)], "again"))
-    return Section("verdicts", "Verdicts", blocks)
+    return Section("verdicts", "Health of the sweeps", blocks)
 
 
 class Age(NamedTuple):
@@ -87,7 +91,7 @@ def ages(
 
 ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
-SHOWN = 7  # Fields that stand open
+SHOWN = 10  # Fields that stand open
 
 
 def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
@@ -104,6 +108,16 @@ def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
             "verdict",
             role=lambda each: ROLES[each.verdict],
             detail=lambda each: "; ".join(each.complaints),
+        ),
+        field(
+            "answers in doubt",
+            lambda each: "{} of {}".format(*each.resting) if each.complaints else MISSING,
+            number=True,
+        ),
+        *grouped(
+            "on another card",
+            field("median", _apart(1), wording.percent, "%", detail=_repeats),
+            field("95 % within", _apart(2), wording.percent, "%"),
         ),
         field("age", lambda each: age(each).days, wording.count, "days", role="days", detail=_days),
         field("kernels changed", lambda each: age(each).changes, wording.count, "commits since"),
@@ -124,8 +138,24 @@ def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
         ),
         field("SM clock", "clocks_mhz", _clocks, "MHz"),
         field("cards", lambda each: each.cards or None, wording.count, "count"),
-        field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
+        field(
+            "commits",
+            lambda each: len(each.commits) or None,
+            wording.count,
+            "count",
+            detail=lambda each: " to ".join(
+                map(wording.short, each.commits[:: len(each.commits) - 1 or 1])
+            ),
+        ),
     ]
+
+
+def _apart(place: int) -> Callable[[Health], float | None]:
+    return lambda each: None if each.repeats is None else each.repeats[place]
+
+
+def _repeats(each: Health) -> str:
+    return f"{wording.count(each.repeats[0])} rows" if each.repeats else ""
 
 
 def _drivers(each: Health) -> str:
@@ -156,19 +186,24 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     """Problems to measure again, the most affected first, and the command."""
     columns_of = {study.spec.workload: study.problem_columns for study in studies}
 
-    def resting(each: Health) -> str:
-        return wording.listed(
-            study.name
-            for study in studies
-            if study.spec.workload == each.workload and each.gpu in study.sweeps
-        )
+    def minutes(each: Health) -> float:
+        """Of each card, the time between its rows."""
+        columns = columns_of[each.workload]
+        rows = behind(each, studies)[0].sweeps[each.gpu][[*columns, "card", "measured_at"]]
+        rows = rows.merge(pd.DataFrame(each.worst_problems, columns=columns), on=columns)
+        of_card = rows.groupby("card")["measured_at"]
+        return sum(measuring_s(own.tolist()) or 0.0 for _, own in of_card) / 60
 
     fields = [
         field("sweep", "workload"),
         field("GPU", "gpu"),
         field("why", lambda each: "; ".join(each.complaints)),
         field("problems", lambda each: _named(each, columns_of[each.workload])),
-        field("answers that rest on it", resting),
+        field("minutes that they took", minutes, wording.number, "of GPUs"),
+        field(
+            "answers that rest on it",
+            lambda each: wording.listed(study.name for study in behind(each, studies)),
+        ),
         field(
             "command, with the settings of the file",
             lambda each: (

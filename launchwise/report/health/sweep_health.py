@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.answers import MEASURED as BASIS
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
@@ -62,6 +63,9 @@ class Health:
     worst_problems: tuple[Problem, ...] = ()
     mixed: float = 0.0  # share of problems whose timed rows come from several cards
     newest_driver: str = ""  # of the report, if its major version is above all of these
+    # Rows that another card measured again, by the same timer; how far apart, median and of 95 %.
+    repeats: tuple[int, float, float] | None = None
+    resting: tuple[int, int] = (0, 0)  # answers that rest on rows in doubt, and measured ones
 
     @property
     def is_known(self) -> bool:
@@ -97,7 +101,7 @@ class Health:
             found.append(f"{wording.plural(self.wrong, 'wrong result')}")
         if "mixed" in over:
             share = wording.percent(self.mixed, 0)
-            found.append(f"{share} % of the problems with repeated rows of several cards")
+            found.append(f"rows of several cards at {share} % of the problems")
         if self.newest_driver:
             found.append(f"driver {', '.join(self.drivers)}, others have {self.newest_driver}")
         return found
@@ -196,6 +200,47 @@ def _of_sweep(study: StudyData, gpu: str) -> Health:
     return health_of(gpu, study.sweeps[gpu], study.spec)
 
 
+def _repeated(study: StudyData, gpu: str) -> pd.Series:
+    """How far rows of a sweep lie from those in pairs on another card, by the same timer."""
+    rows, keys = study.sweeps[gpu], [*study.spec.key_columns, "status", "timer"]
+    first_ms = "sweep_ms" if "sweep_ms" in rows else "time_ms"
+    there = rows.loc[rows["status"] == "ok", [*keys, "card", first_ms]].set_axis(
+        [*keys, "first_card", "first_ms"], axis=1
+    )
+    both = study.pairs[gpu].merge(there, on=keys)
+    both = both[both["card"] != both["first_card"]]
+    ratio = both["time_ms"] / both["first_ms"]
+    return ratio.where(ratio > 1, 1 / ratio) - 1
+
+
+def _resting(study: StudyData, each: Health) -> tuple[int, int]:
+    """Measured answers on rows in doubt, but for those that ran in turn with the usual choice; and
+    all measured ones."""
+    own = [one for one in study.answers if one["gpu"] == each.gpu and one["basis"] == BASIS]
+    alone = [one for one in own if not one["paired"] or one["configuration"] == one["usual"]]
+    worst = {tuple(map(str, problem)) for problem in each.worst_problems}
+    keys = [[str(one["problem"][name]) for name in study.problem_columns] for one in alone]
+    return sum(tuple(key) in worst for key in keys), len(own)
+
+
+def behind(each: Health, studies: Sequence[StudyData]) -> list[StudyData]:
+    """Studies that rest on a sweep."""
+    of = [study for study in studies if study.spec.workload == each.workload]
+    return [study for study in of if each.gpu in study.sweeps]
+
+
+def _with_answers(each: Health, studies: Sequence[StudyData]) -> Health:
+    own = behind(each, studies)
+    apart = pd.concat(
+        [_repeated(study, each.gpu) for study in own if each.gpu in study.pairs]
+        or [pd.Series(dtype=float)]
+    )
+    known = (len(apart), float(apart.median()), float(apart.quantile(0.95)))
+    counts = [_resting(study, each) for study in own]
+    resting = (sum(one for one, _ in counts), sum(every for _, every in counts))
+    return replace(each, repeats=known if len(apart) else None, resting=resting)
+
+
 def of_studies(studies: Sequence[StudyData]) -> list[Health]:
     """Every sweep once, in the order of the studies."""
     found: dict[tuple[str, str], Health] = {}
@@ -205,12 +250,13 @@ def of_studies(studies: Sequence[StudyData]) -> list[Health]:
                 found[gpu, study.spec.workload] = _of_sweep(study, gpu)
     newest = max((one for each in found.values() for one in each.drivers), key=_major, default="")
     of = {(gpu, study.spec.workload): study for study in studies for gpu in study.sweeps}
-    return [
+    judged = [
         _outdated(each, of[key], newest)
         if 0 < max(map(_major, each.drivers), default=0) < _major(newest)
         else each
         for key, each in found.items()
     ]
+    return [_with_answers(each, studies) for each in judged]
 
 
 def _outdated(each: Health, study: StudyData, newest: str) -> Health:

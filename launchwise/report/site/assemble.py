@@ -70,14 +70,14 @@ class Report:
     def outline(self) -> dict[str, list[Page]]:
         """Pages without their sections, for ways between them: of the whole report under ``""``.
         Every study has its first page; which others it has is known once they are made."""
-        found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
+        found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS)]}
         found |= {study.name: [_first_page(study, [])] for study in self.studies}
         return found | {each.name: [each.page] for each in self.missing}
 
     @property
     def places(self) -> dict[str, str]:
         """Sections that other pages lead to, to their pages."""
-        found = {name: HEALTH[0] for name in ("verdicts", "invariants")}
+        found = {name: GPUS[0] for name in ("verdicts", "invariants")}
         return found | {f"{name}-answer": own[0].path for name, own in self.outline.items() if name}
 
     @property
@@ -90,11 +90,7 @@ class Report:
         return {gpu: one for study in self.studies for gpu, one in study.described.items()}
 
 
-FRONT, GPUS, HEALTH = (
-    ("index.html", "Overview"),
-    ("gpus.html", "GPUs"),
-    ("health.html", "Health"),
-)
+FRONT, GPUS = ("index.html", "Overview"), ("gpus.html", "GPUs and health")
 """Path and name of the pages of the whole report."""
 
 
@@ -142,28 +138,20 @@ def _whose(report: Report) -> str:
 
 
 def gpus_page(report: Report) -> Page:
-    title = "GPU comparison"
-    asked = report.studies, report.cards, report.prices, report.apart
+    """The GPUs, and how far their sweeps can be trusted."""
+    title, studies, run = "GPU comparison", report.studies, report.run
+    asked = studies, report.cards, report.prices, report.apart
+    checked = studies, report.sweeps, run.written_at
     compared = _present(
-        made("card-ratios", "Ratios of cards", card_ratios.section, report.studies, report.prices),
+        made("card-ratios", "Ratios of cards", card_ratios.section, studies),
         made("gpu-against-gpu", title, gpu_comparison.section, *asked),
+        made("verdicts", "Health of the sweeps", health_section.section, *checked),
         made("gpus", "GPUs", gpu_comparison.attributes, report.profiles, report.described),
-    )
-    lead = "Best times per GPU, GPU attributes and measured ceilings."
-    return Page(*GPUS, "GPUs", lead, compared)
-
-
-def health_page(report: Report) -> Page:
-    studies, run = report.studies, report.run
-    found = _present(
-        made(
-            "verdicts", "Verdicts", health_section.section, studies, report.sweeps, run.written_at
-        ),
         made("invariants", "Contradictions", invariants.section, studies),
         health_section.provenance(run),
     )
-    lead = "Quality of the sweeps, and provenance of every number."
-    return Page(*HEALTH, "Health of the measurements", lead, found)
+    lead = "Which GPU is faster, how far its measurements can be trusted, and what it is."
+    return Page(*GPUS, "GPUs and health", lead, compared)
 
 
 def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
