@@ -35,10 +35,10 @@ def table_of(made):
 
 def test_a_gpu_that_no_study_learnt_from_is_marked():
     own, other = table_of(with_tests()).rows
-    assert [cell.text for cell in own.cells[1:4]] == ["big", "40", "0.974"]
-    assert own.cells[3].detail == "0.969 to 0.979"
-    assert [cell.text for cell in other.cells[1:4]] == ["other, new", "40", "0.910"]
-    assert [cell.text for cell in own.cells[7:10]] == ["2", "6", "4 of 22"]
+    assert [cell.text for cell in own.cells[1:5]] == ["big", "first", "40", "0.974"]
+    assert own.cells[4].detail == "0.969 to 0.979"
+    assert [cell.text for cell in other.cells[1:5]] == ["other, new", "first", "40", "0.910"]
+    assert [cell.text for cell in own.cells[8:11]] == ["2", "6", "4 of 22"]
     assert fold_of(study()) == []
 
 
@@ -76,10 +76,13 @@ def test_the_answer_of_a_study_has_its_result():
 def test_a_later_test_has_a_line_of_its_own_and_stands_in_for_one_that_was_not_measured():
     later = {**SCORE, "problems": 14, "fraction_geometric_mean": 0.917}
     both = dataclasses.replace(study(), blind={"big": SCORE}, drawn={"big": later})
-    assert [row.cells[3].text for row in table_of(both).rows] == ["0.974", "0.917"]
+    assert [[cell.text for cell in row.cells[2:5:2]] for row in table_of(both).rows] == [
+        ["first", "0.974"],
+        ["later", "0.917"],
+    ]
     assert rows_of(rule.sure(both), "What answers reach")[0][-4:-2] == ["40", "0.974"]
     alone = dataclasses.replace(both, blind={}, _known={})
-    assert [row.cells[3].text for row in table_of(alone).rows] == ["0.917"]
+    assert [row.cells[4].text for row in table_of(alone).rows] == ["0.917"]
     assert rows_of(rule.sure(alone), "What answers reach")[0][-4:-2] == ["14", "0.917"]
 
 

@@ -239,6 +239,7 @@ BLIND_NOTE = (
 BLIND = [
     field("study", "title"),
     field("GPU", lambda got: f"{got['gpu']}, new" if got["new_gpu"] else got["gpu"]),
+    field("answers", "when"),
     field("problems", "problems", wording.count, "count"),
     *grouped(
         "fraction of the best",
@@ -267,9 +268,10 @@ BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
 def _blind_tests(studies: Sequence[StudyData]) -> list[Block]:
     """Figures of every blind test, one row per study and GPU."""
     rows = [
-        {**got, "title": study.settings.title, "gpu": gpu}
+        {**got, "title": study.settings.title, "gpu": gpu, "when": when}
         for study in studies
-        for gpu, got in (*study.blind.items(), *study.drawn.items())
+        for when, tests in (("first", study.blind), ("later", study.drawn))
+        for gpu, got in tests.items()
     ]
     if not rows:
         return []
