@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.experiment.published import Records
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import (
@@ -128,6 +130,24 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
     return table_of(
         f"The paper's example of its results (its table 1), and ours on {gpu}", fields, rows
     )
+
+
+def printed_here(study: StudyData, published: Mapping[str, Records], gpu: str) -> str:
+    """At how many problems a printed tile is the fastest here, and what it loses in the mean."""
+    said = []
+    for each in readings(study):
+        over_best = [
+            float(theirs["time_ms"].iloc[0]) / best["time_ms"]
+            for rows, tile in (_of_printed(study, one, gpu) for one in published["best_tiles"])
+            if (best := _best(rows, each)) is not None
+            and not of_one_launch(theirs := _fastest_of(rows, each, tile)).all()
+        ]
+        if over_best:
+            lost = wording.percent(geometric_mean(np.array(over_best)) - 1, 0)
+            held = f"{sum(one <= 1 for one in over_best)} of {len(over_best)}"
+            group = each.group.removeprefix("ours, ")
+            said.append(f"as {group}, at {held} problems ({lost} % slower in the mean)")
+    return f"The printed tile is the fastest here on {gpu}: {'; '.join(said)}." if said else ""
 
 
 def _shape(row: Mapping[str, Any], names: Sequence[str]) -> str:

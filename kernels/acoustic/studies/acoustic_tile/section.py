@@ -23,6 +23,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     contradictions = [row["conflict"] for row in published.get("contradictions", [])]
     paper: list[Block] = [
         claims.judged(study, published, recorded),
+        Text(paper_tables.printed_here(study, published, paper_tables.recorded_gpu(study))),
         Text("What differs, and what could not be had:"),
         Bullets(claims.differences(study, published)),
         Fold("Tiles of the paper", _tables(study, published)),

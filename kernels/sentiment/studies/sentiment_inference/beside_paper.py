@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Cell, Text
-from launchwise.report.fields import THEIRS, Field, field, grouped, printed, table_of
+from launchwise.report.blocks import MISSING, Block, Cell, Table, Text
+from launchwise.report.fields import THEIRS, Field, field, grouped, of_texts, printed, table_of
 
 from ...host.launches import PERSISTENT
 from .measured import GIVEN, TOKENS, Measured, Row, first_of, time_of
@@ -78,10 +78,62 @@ def beside_paper(every: Sequence[Measured], published: Mapping[str, Records]) ->
         "kernels from the first copy to the last answer, Eigen and PyTorch from the input below a "
         "time, copied if page-locked; medians, without rows of one launch. Published ways: "
         "separate and separate_tiled, a kernel per step, embeddings one by one from page-locked "
-        f"memory. {over} Compare replayed graphs with replayed graphs.",
+        f"memory. {over} A replayed graph compares with a replayed graph alone.",
         "note",
     )
     yield _steps(every, times, facts, cases)
+    yield _conclusions([case.gpu for case in every], lines, base, facts)
+
+
+def _conclusions(
+    gpus: Sequence[str], lines: Sequence[Line], base: Peer | None, facts: Mapping[str, str]
+) -> Table:
+    """Speed-ups that the paper's text claims, those of its ways here, and on how many GPUs the
+    claim holds. ``base``: the program on the CPU."""
+    ways = [line for line in lines if line.name.startswith("CUDA") and line.theirs]
+    torch = [line for line in lines if line.name == PEERS["pytorch_gpu"][0]]
+
+    def fastest(gpu: str, some: Sequence[Line], place: int) -> float:
+        times = (line.ours.get(gpu, NOT_TIMED)[place] for line in some)
+        return min((time.ms for time in times if time), default=float("nan"))
+
+    def row(claim: str, told: str, most: str, figures: Mapping[str, float]) -> list[str]:
+        known = {gpu: figure for gpu, figure in figures.items() if figure == figure}
+        here = "; ".join(f"{gpu} {wording.number(figure)}×" for gpu, figure in known.items())
+        held = sum(figure >= float(told) for figure in known.values())
+        return [
+            claim,
+            f"{told}{most}×",
+            here or MISSING,
+            f"{held} of {len(known)}" if known else MISSING,
+        ]
+
+    all_ms, one_ms = (
+        float("nan") if base is None else scale * float(base[name] or "nan")
+        for name, scale in (("total_s", 1e3), ("one_case_ms", 1.0))
+    )
+    told = [facts[f"slower_than_pytorch_{end}"] for end in ("least", "most")]
+    rows = [
+        row(claim, *said, {gpu: over(gpu) for gpu in gpus})
+        for claim, said, over in (
+            (
+                "One review: faster than the CPU",
+                (facts["speed_up_claimed"], ""),
+                lambda gpu: one_ms / fastest(gpu, ways, 1),
+            ),
+            (
+                "All reviews: faster than the CPU",
+                (facts["speed_up_all_claimed"], ""),
+                lambda gpu: all_ms / fastest(gpu, ways, 0),
+            ),
+            (
+                "One review: PyTorch is faster still",
+                (told[0], f" to {told[1]}"),
+                lambda gpu: fastest(gpu, ways, 1) / fastest(gpu, torch, 1),
+            ),
+        )
+    ]
+    return of_texts("Conclusions of the paper", ("conclusion", "paper", "here", "holds"), rows)
 
 
 def _is_timed(line: Line) -> bool:

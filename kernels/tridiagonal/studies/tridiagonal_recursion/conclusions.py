@@ -265,7 +265,9 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
 
 def _lost(most: float) -> str:
     """The largest loss (%) beyond error; 0 where there is none."""
-    return f"loses at most {wording.fixed(most, 2)} % beyond error" if most else "no loss is told"
+    return (
+        f"loses at most {wording.fixed(most, 2)} % beyond error" if most else "no loss beyond error"
+    )
 
 
 def _depths(depths: Sequence[int]) -> str:
