@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from launchwise.base.typed import read_yaml
+from tests.report.test_report_pairs import with_library
 from tests.support.browsing import SETTLED, load
 from tests.support.report_pages import files_of, write
 from tests.support.report_study import SCORE, study
@@ -19,19 +20,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The small study: with the energy of every run, a throttled sweep, a blind test."""
+    """The small study: with the energy of every run, a throttled sweep, a blind test, a faster
+    library."""
     made = study(name="acoustic_tile")
     sweeps = {
         gpu: rows.assign(energy_j=rows["time_ms"] * (1.0 if gpu == "big" else 0.25))
         for gpu, rows in made.sweeps.items()
     }
     sweeps["big"] = sweeps["big"].assign(throttle="hw_thermal")
-    made = replace(made, sweeps=sweeps, blind={"big": SCORE})
+    peers = with_library().peers["big"]
+    peers = peers.assign(
+        **{f"speedup{end}": peers[f"speedup{end}"] / 4 for end in ("", "_low", "_high")}
+    )
+    made = replace(made, sweeps=sweeps, blind={"big": SCORE}, peers={"big": peers})
     return write(files_of(made), tmp_path_factory.mktemp("report"))
 
 
 QUESTIONS = read_yaml(ROOT / "tests/browser/data/questions.yaml")
-PAGES = {"front page": "index.html", "a study": "acoustic_tile/index.html", "Health": "health.html"}
+PAGES = {"front page": "index.html", "a study": "acoustic_tile/index.html"}
+PAGES |= {"GPUs and health": "gpus.html"}
 """Where a reader begins, to the page."""
 
 
