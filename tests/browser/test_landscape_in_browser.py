@@ -27,7 +27,7 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     traces, x, y, caption, said = drawn(opened)
     assert (x, y) == ("bx (threads)", "time (ms)")
     points = {trace["name"]: dict(zip(trace["x"], trace["y"], strict=True)) for trace in traces}
-    assert points["block3d"] == {"32": pytest.approx(5, rel=3e-4), "64": pytest.approx(4)}
+    assert points["block3d"] == {"32": pytest.approx(5, rel=1e-3), "64": pytest.approx(4)}
     # The variant linear has no bx.
     assert list(points) == ["block3d", "fastest with this value"]
     assert list(points["fastest with this value"]) == ["32", "64"]
@@ -57,7 +57,7 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened):
     (trace,), x, y, *_ = drawn(opened)
     assert (trace["type"], x, y) == ("heatmap", "bx (threads)", "by (threads)")
     assert (trace["x"], trace["y"]) == (["32", "64"], ["2", "4"])
-    assert trace["z"] == [[None, 100], [80, None]]
+    assert trace["z"] == [[None, 100], [pytest.approx(80, rel=1e-3), None]]
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     figure = opened.find_element("css selector", f"#{FIGURE} .panels")
     opened.execute_script("arguments[0].focus()", figure)
