@@ -100,7 +100,7 @@ def data(
     lists. Values that the page offers as a choice have no limit among ``limits``. ``sweeps``: how
     sound those of the report are. ``hosted`` says whether host code names macros; ``several`` has a
     sentence on each variant that replaces several launches; ``doubts``, ``launches``, ``macros``,
-    ``tested``, ``libraries``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what the functions
+    ``tested``, ``libraries``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what functions
     of these names return. ``why`` says of each entry why it is the answer, where another objective
     than time chooses.
     """

@@ -92,7 +92,6 @@ def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]
         "Theirs is an OpenMP offload with -ffast-math. Ours of that kind (openmp) is written anew "
         "from the listing, for a known radius, and compiled by a newer Clang; the other kernels "
         "are CUDA without fast mathematics.",
-        f"GPUs of the paper that were measured here: {_theirs_here(study, published)}.",
         "The paper prints neither its tree nor a list of the tiles that it tried.",
         *_unmeasured(study),
     ]
@@ -112,15 +111,3 @@ def _unmeasured(study: StudyData) -> Iterator[str]:
                     f"On {gpu}, {problems} of the {kinds * len(asked['n'])} test problems have "
                     f"rows of {name}."
                 )
-
-
-def _theirs_here(study: StudyData, published: Mapping[str, Records]) -> str:
-    """Which of the paper's GPUs were measured here, by the names that drivers give."""
-
-    def squeezed(name: str) -> str:
-        return name.lower().replace(" ", "")
-
-    titles = dict.fromkeys(record["title"] for record in published["results"])
-    names = [squeezed(study.profiles[gpu].device_name) for gpu in study.gpus]
-    here = [title for title in titles if any(squeezed(title) in name for name in names)]
-    return wording.listed(here) if here else "none"
