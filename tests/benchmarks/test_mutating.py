@@ -1,27 +1,10 @@
 """Mutants of a source: one change each, of logic alone."""
 
+from pathlib import Path
+
 from harness.mutating import mutants
 
-TEXT = '''\
-"""A module; 1 < 2."""
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from x import y
-
-LIMIT: "1" = 2.5
-
-
-def largest(values: list[Any], least: float = 0.5) -> float:
-    """At least 3."""
-    found = max(values)  # ä < ö
-    if found < least and not values:
-        raise ValueError(f"{1 + 1} is wrong")
-    values.sort()
-    found *= 1 if found is None else 2
-    return (found + LIMIT) * 3
-'''
+TEXT = Path(__file__).with_name("data").joinpath("mutated.txt").read_text()
 
 
 def test_every_change_is_one_of_logic():

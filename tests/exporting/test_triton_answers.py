@@ -195,20 +195,7 @@ def test_a_file_that_is_none_is_one_line(tmp_path):
         launchwise.autotuned(tmp_path / "cut.json")(kernel())
 
 
-RANK = """
-import json, random, sys
-from launchwise_triton import Answers
-answers, found = Answers(sys.argv[1]), {}
-asked = [(rows, n, dtype) for rows in range(1, 60, 7) for n in range(1, 3000, 99)
-         for dtype in ("float32", "float16")]
-random.Random(int(sys.argv[2])).shuffle(asked)
-for rows, n, dtype in asked:
-    one = answers.answer("Made-up Big 80GB", {"rows": rows, "n": n, "dtype": dtype})
-    found[f"{rows} {n} {dtype}"] = one["configuration"]
-assert not [name for name in sys.modules if name.partition(".")[0] in
-            ("launchwise", "numpy", "pandas", "torch", "triton")]
-print(json.dumps(found, sort_keys=True))
-"""
+RANK = Path(__file__).with_name("data").joinpath("rank.txt").read_text()
 
 
 def test_ranks_agree_and_need_nothing_but_the_three_files(made):

@@ -6,6 +6,7 @@ reservations is in tests/slurm.
 
 import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,25 +15,14 @@ from samples import ROOT
 
 from launchwise.workflow.telling import tell_beginning
 
-WORKFLOW = """
-from launchwise.workflow.telling import check_submission
-
-onstart:
-    check_submission(workflow, None)
-    raise SystemExit("asked")
-
-rule one:
-    output: "one"
-    resources: slurm_account="physics", qos="high"
-    shell: "touch {output}"
-"""
+WORKFLOW = Path(__file__).with_name("data") / "telling.smk.txt"
 SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit {code}\n'
 SACCTMGR = "#!/bin/sh\nprintf 'biology\\nchemistry\\nbiology\\n'\n"
 
 
 def run(folder, said, code=1):
     """What Snakemake says where sbatch answers with ``said``; None: there is no sbatch."""
-    (folder / "Snakefile").write_text(WORKFLOW)
+    shutil.copy(WORKFLOW, folder / "Snakefile")
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     for name in ("bash", "which"):
