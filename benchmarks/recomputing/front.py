@@ -93,7 +93,8 @@ def _worth(one: Material) -> dict[str, Cell] | None:
     intervals = {
         column: bootstrap(np.array(own), INTERVAL_SEED) or () for column, own in found.items()
     }
-    enough = next(filter(None, (_beside(speeds(name), speeds(rule), rule) for rule in RULES)), "")
+    rules = (_beside(speeds(name), speeds(rule), rule) for rule in RULES)
+    enough = ", ".join(filter(None, rules))
     problems, verdict = len(found[BEST]), _pays(intervals[BEST])
     said = [enough] if enough and verdict == TUNE else []
     return {

@@ -154,6 +154,13 @@ class StudyData:
         return rows.drop(index=untuned.index[~own])
 
     @cached_property
+    def unverified(self) -> pd.DataFrame:
+        """Rows of variants that are not verified, on the study's problems: shown, never chosen."""
+        rows = self._asked_about
+        verified = rows["variant"].isin(list(self.spec.recommendable.variants))
+        return rows[~verified].reset_index(drop=True)
+
+    @cached_property
     def swept(self) -> dict[str, pd.DataFrame]:
         """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`; ``by_host``
         says whether the host's clock timed a row."""

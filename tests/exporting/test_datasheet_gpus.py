@@ -37,17 +37,16 @@ def kernel(tmp_path_factory):
     return copying_stencil(tmp_path_factory.mktemp("kernels"))
 
 
+def swept(spec, gpu):
+    parts = [sweep(spec, SIZES, gpu, memory=memory) for memory in ("device", "pinned")]
+    return pd.concat(parts, ignore_index=True)
+
+
 @pytest.fixture(scope="module")
 def final(kernel, tmp_path_factory):
     """A product, asked about a T4 whose host is unknown and about one in a known host."""
     domain = Domain(load_spec(kernel), {gpu: measured_card(gpu) for gpu in GPUS})
-    sweeps = {
-        gpu: pd.concat(
-            [sweep(domain.spec, SIZES, gpu, memory=memory) for memory in ("device", "pinned")],
-            ignore_index=True,
-        )
-        for gpu in GPUS
-    }
+    sweeps = {gpu: swept(domain.spec, gpu) for gpu in GPUS}
     chosen = entry("committee", members="lightgbm, knn, best_on_average, nearest_size")
     folder = tmp_path_factory.mktemp("final") / "tiles"
     fit_product(folder, domain, sweeps, chosen)
@@ -86,7 +85,9 @@ def test_the_table_and_the_page_hold_what_the_model_answers(kernel, final, table
     assert {*table.stored.candidates} <= learnt
     assert others - learnt
     described = {gpu: final.domain.profiles[gpu] for gpu in DESCRIBED}
-    made = sized_study(kernel, "tiles", "t", [*SIZES], {})
+    made = sized_study(
+        kernel, "tiles", "t", [*SIZES], {gpu: swept(load_spec(kernel), gpu) for gpu in GPUS}
+    )
     drawn = finder.data(replace(made, described=described, table=table))
     datasheet = drawn["bases"].index(finder.WORDS["datasheet"])
     own = [one for one in drawn["entries"] if drawn["gpus"][one[0]] in DESCRIBED]

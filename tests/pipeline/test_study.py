@@ -171,6 +171,7 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
         ("gpus.html", "Measured ceilings per GPU"),
         ("gpus.html", "Sweeps and their verdicts"),
         ("gpus.html", "Sweeps and their verdicts: slices, sweeps of others, and all figures"),
+        ("gpus.html", "What to measure again"),
     }
     for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
         with_a_wrong_number_in_a_script(report / name)

@@ -18,12 +18,13 @@ from launchwise.report.blocks import (
     Landscape,
     Panel,
     Section,
+    Text,
 )
-from launchwise.report.numbers import STOPPED_EARLY, configuration_names, shown_problem
+from launchwise.report.numbers import STOPPED_EARLY, configuration_names, records, shown_problem
 from launchwise.report.site import rendering
 from launchwise.report.study import StudyData, remembered
 from launchwise.report.theme import row_of
-from launchwise.tables.rows import IMPORTED, is_baseline, row_numbers, selected
+from launchwise.tables.rows import IMPORTED, fastest_rows, is_baseline, row_numbers, selected
 from launchwise.workloads.metrics import MEASURED, STATUSES, SWEEP, Shown
 
 FILE = "data/rows/{study}/{gpu}.js"
@@ -180,6 +181,7 @@ def landscape(study: StudyData) -> Section:
     found: list[Block] = [
         controls(study, figure, chosen, gpu, lead),
         figure,
+        *_beside(study, gpu, chosen),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
     ]
     return Section(f"{study.name}-rows", "All configurations of one problem", found)
@@ -187,6 +189,26 @@ def landscape(study: StudyData) -> Section:
 
 def _of_case(study: StudyData, rows: pd.DataFrame, case: Mapping[str, Any]) -> pd.DataFrame:
     return rows[selected(rows, {name: [case[name]] for name in ("gpu", *study.problem_columns)})]
+
+
+def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
+    """Times and errors of unverified variants for a problem (a row of ``winners``)."""
+    rows = _of_case(study, study.unverified, chosen)
+    rows = rows[rows["time_ms"].notna()]
+    title = wording.problem(chosen, study.problem_columns)
+    found: list[Block] = []
+    for row in records(fastest_rows(rows, ["variant"], study.spec)):
+        error = f"an error of {wording.number(row['max_error'])}"
+        if wording.is_missing(row["max_error"]):
+            error = "results that are NaN"
+        said = (
+            f"Not among them, at {title} on {gpu}: {wording.configuration(row, study.spec)} "
+            f"({wording.NEVER_CHOSEN}). It took "
+            f"{wording.number(row['time_ms'] / chosen['best_ms'])} times as long as the best, "
+            f"with {error}, where {wording.number(row['tolerance'])} is allowed."
+        )
+        found.append(Text(said, "note"))
+    return found
 
 
 MOST_POINTS = 800  # Most configurations per landscape; more are thinned out evenly
