@@ -68,7 +68,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     ratios.compare_gpus(page, folder, materials, of_cards, ledger)
     run = read_json(folder / "data" / "provenance.json")
     ledger.table(page.path, "data/provenance.json").same("seed", run["seed"], settings.seed)
-    health.compare(page, run, known, project, ledger)
+    health.compare(page, run, materials, known, project, ledger)
     health.compare_contradictions(page, materials, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     return ledger

@@ -11,7 +11,7 @@ import pandas as pd
 
 from recomputing.comparing import Cell, Cells, Ledger, Wanted
 from recomputing.entries import LIMITS, with_limits
-from recomputing.material import Material
+from recomputing.material import Material, records
 from recomputing.pages import Record, ShownPage, read_script
 from recomputing.sweeps import HUNG, Sweep
 
@@ -19,17 +19,25 @@ WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 """Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
 SLACK = 1e-9
+PAUSE_S = 60.0  # Rows further apart are of two visits
 
 
 def compare(
-    page: ShownPage, run: Mapping[str, str], known: Sequence[Sweep], root: Path, ledger: Ledger
+    page: ShownPage,
+    run: Mapping[str, str],
+    materials: Sequence[Material],
+    known: Sequence[Sweep],
+    root: Path,
+    ledger: Ledger,
 ) -> None:
     """Compare the tables of verdicts, and what to measure again.
 
     ``run``: facts of the run that wrote the report.
     ``root``: the repository, whose commits are counted.
     """
-    verdicts = {(one.workload, one.gpu): partial(_verdict, one, run, root) for one in known}
+    verdicts = {
+        (one.workload, one.gpu): partial(_verdict, one, materials, run, root) for one in known
+    }
     whole = {
         (one.workload, one.gpu): verdicts[one.workload, one.gpu]
         for one in known
@@ -44,7 +52,9 @@ def compare(
     ledger.beside(page, name, ["sweep", "GPU"], doubtful, name)
 
 
-def _verdict(one: Sweep, run: Mapping[str, str], root: Path, row: Record) -> Cells:
+def _verdict(
+    one: Sweep, materials: Sequence[Material], run: Mapping[str, str], root: Path, row: Record
+) -> Cells:
     """Cells of a sweep that a row has; ``run`` are the facts of the run that wrote the report."""
     median, largest = one.drifts
     clocks = one.timed["sm_clock_mhz"].dropna()
@@ -59,6 +69,7 @@ def _verdict(one: Sweep, run: Mapping[str, str], root: Path, row: Record) -> Cel
         "GPU": Cell(one.gpu, driver),
         "verdict": Cell(one.verdict, "; ".join(one.complaints)),
         "rows (count)": len(one.rows),
+        "answers in doubt": _resting(one, materials) if one.complaints else None,
         "throttled (% of timed)": 100 * one.throttled,
         "drift of reference: median (%)": 100 * median,
         "drift of reference: largest (%)": 100 * largest,
@@ -73,6 +84,20 @@ def _verdict(one: Sweep, run: Mapping[str, str], root: Path, row: Record) -> Cel
     if _git(root, "cat-file", "-e", commit) is not None:
         cells["kernels changed (commits since)"] = _changes(one, commit, root)
     return {name: cell for name, cell in cells.items() if name in row}
+
+
+def _resting(one: Sweep, materials: Sequence[Material]) -> list[int]:
+    """Measured answers at problems in doubt, but for those that ran in turn with the usual choice,
+    and all measured ones."""
+    own = [
+        (one.problem_words(answer["problem"]) in one.worst)
+        and (not answer["paired"] or answer["configuration"] == answer["usual"])
+        for each in materials
+        if each.name in one.studies
+        for answer in each.answers.values()
+        if answer["gpu"] == one.gpu and answer["basis"] == "measured"
+    ]
+    return [sum(own), len(own)]
 
 
 def _changes(one: Sweep, commit: str, root: Path) -> int | None:
@@ -95,11 +120,18 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 
 def _repair(one: Sweep) -> Cells:
+    named = [one.problem_words(each) in one.worst for each in records(one.rows)]
+    of_card = one.rows[named].groupby("card")["measured_at"]
+    apart = pd.concat(
+        pd.Series(pd.to_datetime(own.unique(), utc=True)).sort_values().diff().dt.total_seconds()
+        for _, own in of_card
+    )
     more = f"; {len(one.worst) - 3} more" if len(one.worst) > 3 else ""
     problems = f"{'; '.join(one.worst[:3])}{more}; of {one.problems}"
     *others, last = one.studies
     return {
         "why": "; ".join(one.complaints),
+        "minutes that they took (of GPUs)": apart[apart < PAUSE_S].sum() / 60,
         "problems": f"all {one.problems}" if len(one.worst) == one.problems else problems,
         "answers that rest on it": f"{', '.join(others)} and {last}" if others else last,
     }
