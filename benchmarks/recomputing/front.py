@@ -182,7 +182,7 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
         f"{of_best}mean (geometric, 95 %)": Cell(geometric_mean(fraction), interval),
         f"{of_best}5th percentile": Cell(float(np.quantile(fraction, 0.05))),
         f"{of_best}5 measured (geometric, single rows)": Cell(geometric_mean(scores["best_of_5"])),
-        f"{beside}speed-up (× usual)": Cell(geometric_mean(gain)),
+        f"{beside}speed-up (geometric)": Cell(geometric_mean(gain)),
         f"{beside}slower (problems)": Cell(int((gain < HARMED).sum())),
         f"{beside}kept (problems)": Cell(int(usual.sum())),
         f"{beside}missed (of improvable)": Cell([int((usual & worth).sum()), int(worth.sum())]),

@@ -78,7 +78,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     cases = cases_of(study)
     of_row = {"time_ms": "ms", "error": "error", "energy_j": "energy_j"}
     of_row = {name: end for name, end in of_row.items() if name in measured}
-    judged = [name for name in ("basis", "is_usual", *OF_ROUNDS) if name in measured]
+    asked = ("basis", "is_usual", "ratio_error", *OF_ROUNDS)
+    judged = [name for name in asked if name in measured]
     rows = measured[[*key, *spec.tunable_columns, *of_row, *judged, "by_host"]].assign(_case=cases)
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     case = best.pop("_case").to_numpy()
