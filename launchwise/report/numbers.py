@@ -14,7 +14,7 @@ from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import fastest_of_sweep, with_role
 from launchwise.tables.rows import (
-    OF_ROUNDS,
+    NAMED_BY,
     UNTOLD,
     fastest_rows,
     is_baseline,
@@ -78,9 +78,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     cases = cases_of(study)
     of_row = {"time_ms": "ms", "error": "error", "energy_j": "energy_j"}
     of_row = {name: end for name, end in of_row.items() if name in measured}
-    asked = ("basis", "is_usual", "ratio_error", *OF_ROUNDS)
-    judged = [name for name in asked if name in measured]
-    rows = measured[[*key, *spec.tunable_columns, *of_row, *judged, "by_host"]].assign(_case=cases)
+    read = dict.fromkeys([*of_row, *(name for name in NAMED_BY if name in measured)])
+    rows = measured[[*key, *spec.tunable_columns, *read, "by_host"]].assign(_case=cases)
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     case = best.pop("_case").to_numpy()
     best["configurations"] = np.bincount(cases)[case]

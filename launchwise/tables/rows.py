@@ -79,6 +79,9 @@ fastest, and nothing is lost by it that can be told."""
 OF_ROUNDS = ("rounds_low_ms", "rounds_high_ms")
 """Columns of what single rounds of pairs say of a time."""
 
+NAMED_BY = ("error", "basis", "is_usual", "ratio_error", *OF_ROUNDS)
+"""Columns of rows that :func:`fastest_rows` reads where they are known, beside keys and times."""
+
 FAR = 1.1
 """Times of a configuration from which another counts as unsure where errors cannot tell them
 apart, and no more as one that is as good."""
