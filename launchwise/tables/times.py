@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -234,17 +235,15 @@ def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec
         own["between"] = 2 * np.log(own["gain"] / speeds).abs().max()
         taken = ["speed", "scale", "between"]
         joined.loc[own.index, taken] = own[taken]
-        whole = _level(own["time_ms"], own["speed"])
-        parts = [one for _, one in own.groupby("contest")]
-        levels = np.array([whole / _level(one["time_ms"], one["gain"]) for one in parts])
-        fastest = [one["time_ms"].iloc[int(one["gain"].argmax())] for one in parts]
+        whole = _level_ms(own["time_ms"], own["speed"], problems[own.index.to_numpy()])
+        levels = whole / _level_ms(own["time_ms"], own["gain"], own["contest"])
+        fastest = own.loc[own.groupby("contest")["gain"].idxmax(), "time_ms"]
         there = np.flatnonzero(numbers == problem)
-        away = np.abs(np.log(np.divide.outer(times.loc[there, "sweep_ms"].to_numpy(), fastest)))
-        times.loc[there, "level"] = levels[away.argmin(axis=1)]
+        swept_ms = times.loc[there, "sweep_ms"].to_numpy()
+        away = np.abs(np.log(np.divide.outer(swept_ms, fastest.to_numpy())))
+        times.loc[there, "level"] = levels[fastest.index].to_numpy()[away.argmin(axis=1)]
     times["time_ms"] *= times["level"]
-    most = joined["speed"].groupby(problems).transform("max")
-    usual_ms = (joined["time_ms"] * joined["speed"]).where(joined["speed"] * CLOSE >= most)
-    joined["level_ms"] = usual_ms.groupby(problems).transform("median")
+    joined["level_ms"] = _level_ms(joined["time_ms"], joined["speed"], problems)
     joined = joined.drop_duplicates("row")
     at, unit_ms = joined["row"].to_numpy(), joined["level_ms"] / joined["scale"]
     times.loc[at, "time_ms"] = (joined["level_ms"] / joined["speed"]).to_numpy()
@@ -290,9 +289,11 @@ def _on_one_scale(own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return of_rows[rows], 1 / of_contests[contests]
 
 
-def _level(times_ms: pd.Series, speeds: pd.Series) -> float:
-    """Median time of the usual choice by the fastest of a problem (:data:`CLOSE`), ms."""
-    return float((times_ms * speeds)[speeds * CLOSE >= speeds.max()].median())
+def _level_ms(times_ms: pd.Series, speeds: pd.Series, groups: Any) -> pd.Series:
+    """Of each row the median time of the usual choice by the fastest (:data:`CLOSE`) of its group:
+    float64, ms."""
+    near = speeds * CLOSE >= speeds.groupby(groups).transform("max")
+    return (times_ms * speeds).where(near).groupby(groups).transform("median")
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
