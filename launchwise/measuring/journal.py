@@ -238,12 +238,15 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
 
 def _standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Entries without the rows that were withdrawn, and without the notes that say so."""
-    found, gone, columns = list[dict[str, Any]](), set[str](), list[str]()
-    for entry in reversed([*entries]):
+    known = list(entries)
+    withdrawn = [entry["names"] for entry in known if entry.get(NOTE) == WITHDRAWN]
+    if not withdrawn:
+        return known
+    found, gone = list[dict[str, Any]](), set[str]()
+    for entry in reversed(known):
         is_withdrawal = entry.get(NOTE) == WITHDRAWN
         named = entry["names"] if is_withdrawal else entry
-        columns = columns or [*named] if is_withdrawal else columns
-        values = json.dumps([named.get(name) for name in columns])
+        values = json.dumps([named.get(name) for name in withdrawn[-1]])
         if is_withdrawal:
             gone.add(values)
         elif NOTE in entry or values not in gone:
