@@ -26,12 +26,7 @@ from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_
 from launchwise.measuring.rows import check_one_way
 from launchwise.tables.files import columns_of, read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
-from launchwise.tables.times import (
-    JUDGED_FROM,
-    judged_times,
-    not_in_sweep,
-    times_schema,
-)
+from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
 from launchwise.workflow.contests import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
@@ -156,9 +151,9 @@ def judged_of_studies(
                 own = own | among(times, cases_in(blind[name][0], spec), spec)
             found[name] = times[own].reset_index(drop=True)
         if tests:
-            measured = _of_any([each for each, _ in tests.values()], spec)
+            asked_blindly = _of_any([each for each, _ in tests.values()], spec)
             ran, known = [each for _, each in tests.values()], [times, *known]
-            tested = judged_times(measured, ran, spec, blind=True, others=known)
+            tested = judged_times(asked_blindly, ran, spec, blind=True, others=known)
             for name, (measured, _) in tests.items():
                 of_all, its = (
                     pd.MultiIndex.from_frame(each[spec.key_columns]) for each in (tested, measured)

@@ -90,10 +90,13 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
 def _rows(spec: Spec, problem: Problem, parts: Narrowing, budget: int | None) -> int:
     """Rows of a problem: as many as there are configurations, or a budget that is smaller or whose
     configurations are so rare that listing them takes too long."""
-    with contextlib.suppress(*([] if budget is None else [UserError])):
+    try:
         found = len(configurations(spec, problem, None, parts, budget))
-        return min(found, budget or found)
-    return budget or 0
+    except UserError:
+        if budget is None:
+            raise
+        return budget
+    return found if budget is None else min(found, budget)
 
 
 def _alike(
