@@ -129,11 +129,6 @@ class TritonFunctions:
         function = self._interpreted(launch.build, launch.kernel)
         arguments = self._arguments(launch)
 
-        from triton.runtime.interpreter import interpreter_builder as builder
-
-        # Assertions against overflow take most of the time, and end no run without `debug`.
-        builder.options = replace(builder.options, sanitize_overflow=False)
-
         def run() -> None:
             try:
                 with np.errstate(all="ignore"):
@@ -156,8 +151,11 @@ class TritonFunctions:
         except UserError as error:
             place = f"{Path(error.where).name}: {error.key}"
             raise CannotCompile(f"{place}: {error.message}") from error
-        from triton.runtime.interpreter import InterpretedFunction
+        from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
 
+        # Assertions against overflow take most of the time, and end no run without `debug`.
+        options = replace(interpreter_builder.options, sanitize_overflow=False)
+        interpreter_builder.options = options
         found = getattr(module, name)
         while not isinstance(found, InterpretedFunction):
             found = found.fn  # Of triton.autotune and triton.heuristics.

@@ -14,7 +14,10 @@ from launchwise.cli.new.python.values import RUNS, Base, Launched, NotKnown, Val
 from launchwise.workloads.sources import NO_LIMIT
 
 CONFIG_OPTIONS: Mapping[str, Any] = {
-    **{"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
+    "num_warps": 4,
+    "num_stages": 3,
+    "num_ctas": 1,
+    "maxnreg": None,
 }
 """Options of ``triton.Config`` in their order, to what one that states none has."""
 
@@ -30,7 +33,8 @@ _HOOK = (
 )
 _CODE = {
     "prune_configs_by": "is not read: write what it refuses as constraints of the variant",
-    **{"pre_hook": _HOOK, "post_hook": _HOOK},
+    "pre_hook": _HOOK,
+    "post_hook": _HOOK,
 }
 
 
