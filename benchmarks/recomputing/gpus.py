@@ -76,7 +76,11 @@ def compare(
         ("GPUs: attributes", {gpu: _attributes(one) for gpu, one in measured.items()}),
         (
             "Measured ceilings per GPU",
-            {gpu: partial(_ceilings, one) for gpu, one in measured.items()},
+            {
+                gpu: partial(_ceilings, one)
+                for gpu, one in measured.items()
+                if one.has_measured_ceilings
+            },
         ),
         ("Datasheet-only GPUs", {gpu: _attributes(one) for gpu, one in described.items()}),
     ):
