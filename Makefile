@@ -27,16 +27,18 @@ export UV_COMPILE_BYTECODE := $(or $(UV_COMPILE_BYTECODE),1)
 PYCUDA_VERSION := 2026.1
 
 VENV := .venv
+# Triton, and what is in $(VENV).
+TRITON := $(VENV)/triton
 BIN := $(VENV)/bin
 ACTIVATE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-# Installs a lock file with uv, in a third of pip's time. Falls back to pip if uv is missing or
-# fails: uv ignores pip's configuration, such as a private mirror.
+# Installs a lock file with uv, in a third of pip's time; $(2): options of both. Falls back to pip if
+# uv is missing or fails: uv ignores pip's configuration, such as a private mirror.
 define install
 	{ $(BIN)/python -m uv --version || $(BIN)/pip install -q uv==$(UV_VERSION); } >/dev/null 2>&1 \
-	  && $(BIN)/python -m uv pip install -q --require-hashes --python $(BIN)/python -r $(1) \
+	  && $(BIN)/python -m uv pip install -q --require-hashes --python $(BIN)/python $(2) -r $(1) \
 	  || { echo "make: uv failed; using pip (slower)"; \
-	       $(BIN)/pip install -q --require-hashes -r $(1); } \
+	       $(BIN)/pip install -q --require-hashes $(2) -r $(1); } \
 	  || { echo "make: cannot install $(1) (see above): make needs PyPI, or PIP_INDEX_URL of a mirror, and space for caches (XDG_CACHE_HOME)"; exit 1; }
 endef
 
@@ -72,8 +74,9 @@ test-slow: $(VENV)/.stamp-dev
 test-slurm: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m "slurm and not slow" tests/slurm $(PYTEST_ARGS)
 
-test-triton: $(VENV)/.stamp-dev $(VENV)/.stamp-triton
-	$(ACTIVATE) pytest -m "triton and not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS)
+test-triton: $(VENV)/.stamp-triton
+	PATH="$(CURDIR)/$(TRITON)/bin:$(CURDIR)/$(BIN):$$PATH" \
+	  python -m pytest -m "triton and not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.stamp-dev $(VENV)/.stamp-gpu
 	$(ACTIVATE) pytest -m "gpu and not times" -n $(GPU_TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
@@ -122,9 +125,13 @@ $(VENV)/.stamp-docs: requirements-docs.lock $(VENV)/.stamp-run
 	@$(call install,$<)
 	@touch $@
 
-$(VENV)/.stamp-triton: requirements-triton.lock $(VENV)/.stamp-run
+# Apart: where Triton can be imported, other tests would compile its variants, too.
+$(VENV)/.stamp-triton: requirements-triton.lock $(VENV)/.stamp-dev
 	@echo "make: installing $<"
-	@$(call install,$<)
+	@$(BIN)/python -m venv --clear --without-pip $(TRITON)
+	@$(call install,$<,--prefix $(TRITON))
+	@cd $(TRITON)/lib/python*/site-packages && \
+	  printf '%s\n' ../../../../lib/python*/site-packages ../../../../.. >venv.pth
 	@touch $@
 
 # PyPI has no wheel of PyCUDA: pip uses one from $(WHEELS), or builds it with nvcc.
