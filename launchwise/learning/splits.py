@@ -150,9 +150,10 @@ def make_splits(
     """Every split and fold of a study, as ``results/splits/<study>.json`` holds them.
 
     Returns ``gpus`` (model of the card, slice or not), ``cards`` (model to GPUs),
-    ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``, ``folds`` (lists of
-    cases under ``train`` and ``test``), ``skipped`` (GPU to the reason why it is not tested) and,
-    for a transfer, ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
+    ``distinct_cards`` (how many models), ``order`` (names of the splits as the settings order them:
+    keys of JSON files are sorted), and ``splits``: for each its ``kind``, ``folds`` (lists of cases
+    under ``train`` and ``test``), ``skipped`` (GPU to the reason why it is not tested) and, for a
+    transfer, ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
     Raises UserError when a split overlaps itself, has nothing to learn from or nothing to be tested
     on.
 
@@ -178,7 +179,8 @@ def make_splits(
             )
         made_splits[split_name] = made
     gpus = _gpus_and_cards({gpu: profiles[gpu] for gpu in sweeps})
-    return {"study": name, "workload": spec.workload, **gpus, "splits": made_splits}
+    named = {"study": name, "workload": spec.workload, "order": list(splits)}
+    return {**named, **gpus, "splits": made_splits}
 
 
 def _gpus_and_cards(profiles: Mapping[str, GpuProfile]) -> dict[str, Any]:
@@ -334,15 +336,15 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
 
 
 def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
-    """Folds in a ``splits.json``, of one split or of all, in order. Raises UserError when the file
-    is broken or a fold tests what it learns from."""
+    """Folds in a ``splits.json``, of one split or of all, splits as the settings order them. Raises
+    UserError when the file is broken or a fold tests what it learns from."""
     content = read_json(path)
     try:
         folds = [
             Fold(name, fold, _cases(parts["train"]), _cases(parts["test"]))
-            for name, made in content["splits"].items()
+            for name in content["order"]
             if split is None or name == split
-            for fold, parts in made["folds"].items()
+            for fold, parts in content["splits"][name]["folds"].items()
         ]
     except (KeyError, TypeError) as error:
         raise UserError(path, "", f"is not a file of splits: {error} is missing") from error
