@@ -170,7 +170,7 @@ def fitted_to(
 
     ``rows``: with the features of the domain.
     ``name``, ``entry``: of the settings.
-    ``options``, ``seed``, ``journal``: search of hyper-parameters, its seed, and the file of its
+    ``options``, ``seed``, ``journal``: search of hyper-parameters, its seed, and the folder of its
         trials.
     ``blamed``: file of the settings that holds the hyper-parameters, and their key there.
     Raises UserError when the model cannot be fitted.
@@ -197,7 +197,7 @@ def fitted_to(
     return model, {
         "rows": len(rows),
         "cases": int(case_numbers(rows, domain.spec).max()) + 1,
-        "parameters": model.get_params(),
+        "parameters": model.parameters,
         "trials": searched.trials,
         "objective": searched.value,
         "seconds_search": searched.seconds,
@@ -211,7 +211,7 @@ def cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) ->
 
     ``rows``: of several cases, with the features of the domain.
     """
-    fresh = type(recommender)(recommender.domain, **recommender.get_params())
+    fresh = type(recommender)(recommender.domain, **recommender.parameters)
     regret = held_out_regret(fresh, rows, CROSS_VALIDATION_FOLDS, seed, judged=1)
     near = np.log1p(recommender.domain.near_best_percent / 100)
     return {

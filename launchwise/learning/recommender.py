@@ -167,15 +167,6 @@ class Recommender(ABC):
         self.domain = domain
         self.parameters = self.Parameters(**parameters).model_dump()
 
-    def get_params(self) -> dict[str, Any]:
-        """Hyper-parameters by name."""
-        return dict(self.parameters)
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Hyper-parameters that an Optuna ``trial`` tries; by default those that say so."""
-        return cls.Parameters.suggested(trial)
-
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn; what needs no rows does nothing.
 

@@ -15,11 +15,9 @@ objective ``time_error``.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
+import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,13 +25,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from launchwise.base.storage import digest, own_place
+from launchwise.base.errors import UserError
+from launchwise.base.storage import digest, read_json_object, write_json
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
-REGRETS = "regrets"  # Trial attribute with the objective of each held-out problem
 Objective = Literal["regret", "time_error"]  # Objectives of a search
 
 JUDGED_RECOMMENDATIONS = 3
@@ -138,45 +136,60 @@ def search(
     name: str = "search",
     objective: Objective = "regret",
 ) -> Found:
-    """Search hyper-parameters; go on where an earlier search of the same data and space ended.
+    """Search hyper-parameters; trials of an earlier search of the same data and space cost nothing.
 
     A search that was stopped and goes on finds what it would have found in one go.
 
-    ``kind``: class of the recommender; its ``suggest`` is the search space, its defaults the first
-        trial.
+    ``kind``: class of the recommender; its ``Parameters`` say what is tried, their defaults first.
     ``rows``: training rows of one fold.
     ``fixed``: hyper-parameters that are not searched.
-    ``trials``: trials in all, earlier ones counted; of a longer earlier search the first ones are
-        used, so that the outcome depends on the settings and not on history.
+    ``trials``: trials in all, earlier ones counted.
     ``folds``, ``max_rows``: grouped folds, and rows that a trial may learn from.
-    ``journal``: file that keeps trials; in memory when None. Searches at the same time may share
-        it.
-    ``name``: what is searched (split and fold): part of the journal's key.
+    ``journal``: folder that keeps the values of trials, a file per search; in memory when None.
+    ``name``: what is searched (split and fold): part of a search's key.
     ``objective``: ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best
         trial wins. A kind that predicts no time is judged by regret.
     """
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)
-    if not trials or not _searched(kind) or case_numbers(few, domain.spec).max(initial=0) < 1:
+    space = kind.Parameters.model_fields
+    is_searched = any(field.json_schema_extra for field in space.values())
+    if not trials or not is_searched or case_numbers(few, domain.spec).max(initial=0) < 1:
         return Found({}, None, 0, time.perf_counter() - started)
-    tag = REGRETS if objective == "regret" else objective
-    key = digest([tag, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
-    study = _study(f"{name} {key}", journal, _defaults(kind, fixed))
+    import optuna
 
-    def judged(trial: Any) -> float:
-        recommender = kind(domain, **{**kind.suggest(trial), **fixed, "seed": seed})
-        values = _held_out(recommender, few, folds, seed, objective)
-        trial.set_user_attr(REGRETS, values.tolist())
-        return float(values.mean())
+    content = pd.util.hash_pandas_object(few, index=False).to_numpy()
+    # An edit of the search space starts a new search.
+    key = [name, kind.__name__, fixed, folds, seed, objective, repr(space), content.tolist()]
+    path = None if journal is None else journal / f"{digest(key)}.json"
+    known: dict[str, list[float]] = {}
+    if path is not None:
+        with contextlib.suppress(UserError):
+            known = read_json_object(path)
+    values: list[np.ndarray] = []
 
-    complete = _completed(study, judged, trials, seed)
-    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
+    def judged(trial: optuna.Trial) -> float:
+        given = {**kind.Parameters.suggested(trial), **fixed, "seed": seed}
+        if (mark := digest(given)) not in known:
+            known[mark] = _held_out(kind(domain, **given), few, folds, seed, objective).tolist()
+            if path is not None:
+                write_json(path, known)
+        values.append(np.array(known[mark]))
+        return float(values[-1].mean())
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study()
+    study.enqueue_trial(kind.Parameters().model_dump(exclude={*fixed, "seed"}))
+    for number in range(trials):
+        # A sampler of its own for every trial: what it draws depends on the trials before it alone.
+        study.sampler = optuna.samplers.TPESampler(seed=seed + number)
+        study.optimize(judged, n_trials=1)
     chosen = choose(values) if objective == "regret" else best_of(values)
     # The first has the defaults.
-    parameters = complete[chosen].params if chosen else {}
+    parameters = study.trials[chosen].params if chosen else {}
     searched = {name: value for name, value in parameters.items() if name not in fixed}
     seconds = time.perf_counter() - started
-    return Found(searched, float(complete[chosen].value), len(complete), seconds)
+    return Found(searched, float(values[chosen].mean()), trials, seconds)
 
 
 def _held_out(
@@ -189,30 +202,6 @@ def _held_out(
     if np.isnan(values).any():
         values = held_out_regret(recommender, rows, folds, seed)
     return values
-
-
-def _study(name: str, journal: Path | None, first: dict[str, Any]) -> Any:
-    """The study of Optuna in a journal, or in memory; a new one begins with the trial ``first``."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.InMemoryStorage() if journal is None else journal_storage(journal)
-    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
-    if not _complete(study):
-        study.enqueue_trial(first)
-    return study
-
-
-def _completed(study: Any, judged: Callable[[Any], float], trials: int, seed: int) -> list[Any]:
-    """The first ``trials`` complete trials, after those that are missing ran."""
-    import optuna
-
-    for finished in range(len(_complete(study)), trials):
-        # A sampler of its own for every trial: what it draws depends on the trials before it, not
-        # on how often the search was stopped.
-        study.sampler = optuna.samplers.TPESampler(seed=seed + finished)
-        study.optimize(judged, n_trials=1)
-    return _complete(study)[:trials]
 
 
 def choose(trials: list[np.ndarray]) -> int:
@@ -232,62 +221,3 @@ def choose(trials: list[np.ndarray]) -> int:
 def best_of(trials: list[np.ndarray]) -> int:
     """Number of the trial with the smallest mean, the first of equal ones."""
     return min(range(len(trials)), key=lambda number: (trials[number].mean(), number))
-
-
-def _complete(study: Any) -> list[Any]:
-    from optuna.trial import TrialState
-
-    return sorted(study.get_trials(states=[TrialState.COMPLETE]), key=lambda trial: trial.number)
-
-
-def journal_storage(path: Path) -> Any:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-    own_place(path).parent.mkdir(parents=True, exist_ok=True)
-    # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
-    lock = JournalFileOpenLock(str(path), grace_period=5)
-    lock.acquire()  # Searches of other folds may be writing to the same journal.
-    try:
-        mend(path)
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            json.loads(line)  # Optuna minds a damaged last line only once it has written after it.
-        JournalStorage(JournalFileBackend(str(path)))
-    except (ValueError, KeyError):
-        # Not a journal, or damaged inside: keep it for whoever wonders, and start anew.
-        path.rename(path.with_suffix(".damaged"))
-    finally:
-        lock.release()
-    return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
-
-
-def mend(path: Path) -> None:
-    """Cut off an unfinished last line, left by a kill or a full disk."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with open(path, "rb+") as file:
-            file.truncate(whole)
-
-
-def _searched(kind: type[Recommender]) -> bool:
-    """Whether the kind has a search space: without one every trial would be the defaults."""
-    own = next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
-    return own or any(field.json_schema_extra for field in kind.Parameters.model_fields.values())
-
-
-def _space(kind: type[Recommender]) -> str:
-    """Source code of the search space: an edit starts a new search."""
-    return inspect.getsource(kind.suggest) + repr(kind.Parameters.model_fields)
-
-
-def _content(rows: pd.DataFrame) -> str:
-    hashes = pd.util.hash_pandas_object(rows, index=False).to_numpy()
-    return hashlib.sha256(hashes.tobytes()).hexdigest()
-
-
-def _defaults(kind: type[Recommender], fixed: dict[str, Any]) -> dict[str, Any]:
-    defaults = kind.Parameters().model_dump(exclude={*fixed, "seed"})
-    return dict(defaults)

@@ -347,7 +347,7 @@ class Studies:
                 "blamed": self._blamed(study, model) if entry["parameters"] else None,
                 "spec": self._values.specs[self._values.workload(study)],
                 # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
-                "journal": f"results/search/{study}/{model}.log",
+                "journal": f"results/search/{study}/{model}",
                 "code": code("launchwise/learning/learn.py", *self._sources(study, model)),
                 "inputs": self.beside(study, *self._read_by(study, model)),
             }

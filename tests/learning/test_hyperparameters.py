@@ -25,7 +25,7 @@ def test_the_search_may_propose_the_defaults(kind, workload):
         # A value out of the range of its parameter is a warning.
         warnings.simplefilter("error", UserWarning)
         defaults = own.Parameters().model_dump()
-        found = own.suggest(FixedTrial(defaults))
+        found = own.Parameters.suggested(FixedTrial(defaults))
     assert found == {name: defaults[name] for name in found}
 
 

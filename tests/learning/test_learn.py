@@ -1,6 +1,5 @@
 """One learning job a study: what is made, what stays, and that each file says what a model says."""
 
-import json
 import logging
 import shutil
 from dataclasses import replace
@@ -12,6 +11,7 @@ from samples import measurements, profile
 from studies import entry, learning
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json
 from launchwise.experiment.settings import Search
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
@@ -273,15 +273,14 @@ def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(domain, sweep
 
 
 def test_trials_are_kept_in_the_journal_and_not_made_again(domain, sweep, tmp_path):
-    journal = tmp_path / "search" / "t.log"
+    journal = tmp_path / "search" / "t"
     tree = Asked(entry("tree").model_copy(update={"trials": None}), journal=journal)
 
     def trials(rows, name):
         """Trials that stand in the journal after a search, and facts of it."""
         facts = one_model(domain, rows, tmp_path / name, tree, options=Search(trials=3))
         assert facts["trials"] == 3
-        begun = [json.loads(line)["op_code"] == 4 for line in journal.read_text().splitlines()]
-        return sum(begun), facts["parameters"]
+        return sum(len(read_json(each)) for each in journal.iterdir()), facts["parameters"]
 
     first = trials(sweep, "one")
     assert first[0] == 3

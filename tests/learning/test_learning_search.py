@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.row_arrays import regrets
-from launchwise.learning.search import choose, held_out_regret, mend, search, thinned
+from launchwise.learning.search import choose, held_out_regret, search, thinned
 from launchwise.learning.splits import case_codes
 
 
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_result(domain, rows):
 
 
 def test_a_resumed_search_goes_on_from_its_trials(domain, rows, tmp_path):
-    journal = tmp_path / "trials.log"
+    journal = tmp_path / "trials"
     _, first = searched(domain, rows, 3, journal)
     found, more = searched(domain, rows, 5, journal)
     assert (len(first), len(more)) == (3 * 2, 2 * 2)
@@ -79,29 +79,19 @@ def test_a_resumed_search_goes_on_from_its_trials(domain, rows, tmp_path):
     assert (shorter.parameters, shorter.value) == (alone.parameters, alone.value)
 
 
-def test_a_torn_journal_is_mended_and_resumed(domain, rows, tmp_path):
-    journal = tmp_path / "trials.log"
-    searched(domain, rows, 3, journal)
-    whole = journal.read_bytes()
-    journal.write_bytes(whole + b'{"op_code": 4, "worker')
-    _, more = searched(domain, rows, 4, journal)
-    assert len(more) == 2
-    assert journal.read_bytes().startswith(whole)
-    mend(journal)
-    assert journal.read_bytes().endswith(b"\n")
-
-
-def test_a_journal_of_something_else_is_put_aside(domain, rows, tmp_path):
-    journal = tmp_path / "trials.log"
-    journal.write_bytes(b"nothing of the kind\n")
-    found, fits = searched(domain, rows, 2, journal)
+def test_a_file_of_something_else_starts_a_search_anew(domain, rows, tmp_path):
+    searched(domain, rows, 2, tmp_path)
+    (kept,) = tmp_path.iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-9])
+    found, fits = searched(domain, rows, 2, tmp_path)
     assert (found.trials, len(fits)) == (2, 4)
-    assert (tmp_path / "trials.damaged").read_bytes() == b"nothing of the kind\n"
+    assert kept.read_bytes() == whole
 
 
 @pytest.mark.parametrize("change", ["time", "row", "fixed", "folds", "seed", "name"])
 def test_what_a_trial_depends_on_starts_a_search_anew(domain, rows, tmp_path, change):
-    journal = tmp_path / "trials.log"
+    journal = tmp_path / "trials"
     searched(domain, rows, 2, journal)
     changed, options = rows.copy(), {}
     if change == "time":

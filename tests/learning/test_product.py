@@ -63,4 +63,4 @@ def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(domain, 
         write_product(one, tmp_path / "product", times, [], {}, domain)
     fit(domain, sweep, one)
     found = write_product(one, tmp_path / "product", times, [], {}, domain)
-    assert found.recommender.get_params()["k"] == 3
+    assert found.recommender.parameters["k"] == 3

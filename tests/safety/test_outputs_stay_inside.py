@@ -12,7 +12,6 @@ from launchwise.base.scripting import running
 from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.cli.recommending import copied
 from launchwise.exporting.files import write_answers
-from launchwise.learning.search import journal_storage
 from launchwise.measuring.journal import Journal
 
 VICTIM = "not ours"
@@ -46,7 +45,6 @@ def journal(path):
         (lambda path: write_json(path, {}), "facts.json"),
         (log_to, "x.log"),
         (journal, "1.jsonl"),
-        (journal_storage, "search.log"),
         (lambda path: copied(Path(__file__), path), "export.py"),
     ],
 )

@@ -170,7 +170,7 @@ LOADED_LATE = (
     *("nbformat", "smart_open", "statistics", "platformdirs"),
     *("pandas", "pyarrow.parquet"),
     *("sklearn.ensemble", "sklearn.neighbors", "sklearn.tree"),
-    *("lightgbm", "xgboost", "optuna.storages.journal"),
+    *("lightgbm", "xgboost", "optuna"),
 )
 """What Snakemake imports when it reads a Snakefile, or later, and what its scripts import."""
 

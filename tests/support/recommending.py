@@ -110,7 +110,7 @@ class RecommenderProtocol:
         again = type(fitted).load(tmp_path, fitted.domain)
         asked = fitted.domain.choices(ground.trained + ground.asked)
         pd.testing.assert_frame_equal(again.rank(asked), fitted.rank(asked), check_exact=True)
-        assert again.get_params() == fitted.get_params()
+        assert again.parameters == fitted.parameters
         assert again.summary() == fitted.summary()
         # A second generation is the same on disk, too.
         again.save(tmp_path / "again")
