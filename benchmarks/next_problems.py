@@ -97,7 +97,7 @@ class Simulation:
         total = np.zeros(len(self.choices))
         for kind in LEARNERS:
             model = recommender_class(kind)(self.domain, seed=SEED).fit(rows)
-            losses = model.losses(self.choices)
+            losses = np.log(model.judge(self.choices).predicted_ms)
             least = np.full(int(cases.max()) + 1, np.inf)
             np.minimum.at(least, cases, losses)
             total += losses - least[cases]

@@ -67,13 +67,10 @@ class BestOnAverage(Recommender):
         """Insist on the domain's tunables."""
         self.fitted.check(self.domain)
 
-    def losses(self, rows: pd.DataFrame) -> np.ndarray:
-        """Mean regret in training: float64, shape (rows,)."""
-        return np.asarray(self.fitted.regret(rows, self.domain))
-
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""
-        return Judgement.without_times(self.losses(rows), self.domain.last_of_ties(rows))
+        regret = self.fitted.regret(rows, self.domain)
+        return Judgement.without_times(regret, self.domain.last_of_ties(rows), losses=regret)
 
 
 class MostFrequentBest(Recommender):
@@ -126,10 +123,6 @@ class _Nearest(Recommender):
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by regret in the nearest training case; configurations that it lacks come last."""
-        return Judgement.without_times(self.losses(rows), self.domain.last_of_ties(rows))
-
-    def losses(self, rows: pd.DataFrame) -> np.ndarray:
-        """Regret in the nearest training case: float64, shape (rows,)."""
         spec = self.domain.spec
         cases, keys = case_codes(rows, spec)
         first = np.unique(cases, return_index=True)[1]
@@ -139,7 +132,8 @@ class _Nearest(Recommender):
         same = np.array([key[0] for key in keys])[:, None] == self.names
         nearest = self._nearest(problem, gpu, same)[cases]
         choices = configuration_codes(rows, self.domain.choice_columns, spec)
-        return self._regret(nearest, choices)
+        regret = self._regret(nearest, choices)
+        return Judgement.without_times(regret, self.domain.last_of_ties(rows), losses=regret)
 
     def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
         """Regret of each configuration in the training case beside it, shape (rows,)."""

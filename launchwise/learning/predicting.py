@@ -102,7 +102,7 @@ def _predicted(
         predicted = {COST_MODEL: _of_phases(estimate, time.phases, len(rows))}
     else:
         predicted = {ROOFLINE: limits_ms(rows, domain.spec, domain.profiles)[ROOFLINE]}
-        predicted |= {name: one.predict(rows) for name, one in predictors.items()}
+        predicted |= {name: one.judge(rows).predicted_ms for name, one in predictors.items()}
     bounds = estimate.bound_by()
     fastest = {name: int(np.argmin(times)) for name, times in predicted.items()}
     found = rows.iloc[list(fastest.values())].reset_index(drop=True)

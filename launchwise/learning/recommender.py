@@ -79,7 +79,7 @@ def tried(
 FACTS_FILE = "recommender.json"
 ARRAYS_FILE = "arrays.npz"
 
-LIMITED = ("fit", "judge", "predict", "losses", "load_model")
+LIMITED = ("fit", "judge", "load_model")
 """Methods that compute: they run on one thread, whichever class they are of."""
 
 
@@ -94,6 +94,8 @@ class Judgement:
     # Expected time of what is usual divided by the row's, and the deviation of its logarithm
     # among members: float64, shape (rows, 2); NaN where none is expected.
     gains: np.ndarray | None = None
+    # Log time but for a constant of the case: float64, shape (rows,); None: of the predicted time.
+    losses: np.ndarray | None = None
 
     @classmethod
     def by_time(cls, times_ms: np.ndarray, is_baseline: np.ndarray) -> Judgement:
@@ -101,10 +103,10 @@ class Judgement:
         return cls(np.column_stack([times_ms, ~is_baseline]).astype(float), times_ms)
 
     @classmethod
-    def without_times(cls, *criteria: np.ndarray) -> Judgement:
+    def without_times(cls, *criteria: np.ndarray, losses: np.ndarray | None = None) -> Judgement:
         """Order by one or more criteria, each of shape (rows,), without times."""
         scores = np.column_stack(criteria).astype(float)
-        return cls(scores, np.full(len(scores), np.nan))
+        return cls(scores, np.full(len(scores), np.nan), losses=losses)
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Ranking:
     # See `Judgement`; of each row as they came.
     predicted_ms: np.ndarray
     gains: np.ndarray | None = None
+    losses: np.ndarray | None = None
 
     def first(self, count: int) -> np.ndarray:
         """Numbers of the rows of the first ``count`` ranks, in the order of :attr:`order`."""
@@ -159,8 +162,6 @@ class Recommender(ABC):
             if name in vars(cls):
                 setattr(cls, name, one_thread()(vars(cls)[name]))
 
-    _last: tuple[pd.DataFrame, Judgement] | None = None
-
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         if misfit := self.Parameters.misfit(parameters):
             raise UserError("config.yaml", f"models.parameters.{misfit[0]}", misfit[1])
@@ -184,23 +185,6 @@ class Recommender(ABC):
     @abstractmethod
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score rows that hold a GPU, a problem and a configuration."""
-
-    def judged(self, rows: pd.DataFrame) -> Judgement:
-        """:meth:`judge`, once where the same table is asked about several times in a row."""
-        if self._last is None or self._last[0] is not rows:
-            self._last = (rows, self.judge(rows))
-        return self._last[1]
-
-    def predict(self, rows: pd.DataFrame) -> np.ndarray:
-        """Predicted time of each row: float64, ms, shape (rows,); NaN where it predicts none."""
-        return self.judged(rows).predicted_ms
-
-    def losses(self, rows: pd.DataFrame) -> np.ndarray:
-        """Log time of each row but for a constant of its case: float64, shape (rows,).
-
-        By default of the predicted time; NaN where nothing of the kind is predicted.
-        """
-        return np.log(self.predict(rows))
 
     def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
         """Every feasible candidate of every problem, the recommended one first.
@@ -227,9 +211,9 @@ class Recommender(ABC):
 
     def ranking(self, rows: pd.DataFrame) -> Ranking:
         """Rank of every row among those of its case, and predicted times."""
-        judgement = self.judged(rows)
-        order, rank = ranked(case_numbers(rows, self.domain.spec), *judgement.scores.T)
-        return Ranking(order, rank, judgement.predicted_ms, judgement.gains)
+        found = self.judge(rows)
+        order, rank = ranked(case_numbers(rows, self.domain.spec), *found.scores.T)
+        return Ranking(order, rank, found.predicted_ms, found.gains, found.losses)
 
     @property
     def members(self) -> Sequence[Recommender]:

@@ -105,7 +105,8 @@ def held_out_time_error(
     Returns float64, shape (cases,), cases fold by fold; NaN where no time is predicted."""
     found = []
     for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
-        errors = np.abs(recommender.predict(asked) / asked["time_ms"].to_numpy(dtype=float) - 1)
+        predicted_ms = recommender.judge(asked).predicted_ms
+        errors = np.abs(predicted_ms / asked["time_ms"].to_numpy(dtype=float) - 1)
         found.append(np.bincount(codes, weights=errors) / np.bincount(codes))
     return np.concatenate(found)
 

@@ -50,11 +50,10 @@ MOST_CANDIDATES = 2_000_000_000
 def said_by(recommender: Recommender, choices: pd.DataFrame) -> pd.DataFrame:
     """What a fitted recommender says of candidates: columns of :data:`SAID`, a row for each."""
     ranking = recommender.ranking(choices)
-    losses = recommender.losses(choices)
-    with np.errstate(invalid="ignore"):
-        told = np.isclose(np.log(ranking.predicted_ms), losses, rtol=0, atol=1e-12)
-    gains = np.full((len(choices), 2), np.nan) if ranking.gains is None else ranking.gains
-    return said(ranking.rank, ranking.predicted_ms, np.where(told, np.nan, losses), gains)
+    unknown = np.full((len(choices), 2), np.nan)
+    losses = unknown[:, 0] if ranking.losses is None else ranking.losses
+    gains = unknown if ranking.gains is None else ranking.gains
+    return said(ranking.rank, ranking.predicted_ms, losses, gains)
 
 
 def said(

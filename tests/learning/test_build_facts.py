@@ -91,8 +91,8 @@ def test_the_learnt_model_learns_from_the_build(domain):
     def cuts(table):
         """By what factor the tree changes the cost model's times, row by row."""
         asked = table.drop(columns=["time_ms", *FACTS])
-        analytical = recommender_class("analytical")(domain).fit(table).predict(asked)
-        return np.round(learnt.fit(table).predict(asked) / analytical, 9)
+        analytical = recommender_class("analytical")(domain).fit(table).judge(asked).predicted_ms
+        return np.round(learnt.fit(table).judge(asked).predicted_ms / analytical, 9)
 
     spills = known["spill_bytes"].to_numpy() > 0
     with_facts = cuts(known)

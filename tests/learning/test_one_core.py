@@ -57,7 +57,7 @@ def test_an_own_model_fits_and_predicts_on_one_thread(domain, tmp_path):
     fitted.save(tmp_path / "saved")
     model = type(fitted).load(tmp_path / "saved", domain)
     model._seen = []
-    model.predict(domain.choices([Case("test", {"n": 64, "dtype": "float32", "order": 2})]))
+    model.judge(domain.choices([Case("test", {"n": 64, "dtype": "float32", "order": 2})]))
     assert set(model._seen[0]) == {1}
 
 

@@ -50,8 +50,8 @@ def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(stencil_spec):
     found = limits_ms(rows, stencil_spec, gpus)
     assert found["bytes"] == pytest.approx(bytes_ms)
     assert found["flop"] == pytest.approx(flop_ms)
-    predicted = recommender_class("roofline")(Domain(stencil_spec, gpus)).fit(rows).predict(rows)
-    assert predicted == pytest.approx(np.maximum(bytes_ms, flop_ms) + 0.002)
+    roofline = recommender_class("roofline")(Domain(stencil_spec, gpus)).fit(rows)
+    assert roofline.judge(rows).predicted_ms == pytest.approx(np.maximum(bytes_ms, flop_ms) + 0.002)
 
 
 def test_what_knows_no_configurations_recommends_the_baseline(domain):
@@ -63,7 +63,7 @@ def test_what_knows_no_configurations_recommends_the_baseline(domain):
 def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(domain, measured):
     train, test = of(measured, TRAINED), of(measured, ASKED)
     errors = [
-        median_error(recommender_class(kind)(domain).fit(train).predict(test), test)
+        median_error(recommender_class(kind)(domain).fit(train).judge(test).predicted_ms, test)
         for kind in ("roofline", "analytical", "learnt")
     ]
     # The cost model knows what L2 keeps and how warps lie in rows, not what misaligned rows lose.
@@ -77,7 +77,7 @@ def test_what_learns_nothing_says_the_same_whatever_was_measured(domain, measure
     doubled = measured.assign(time_ms=2 * measured["time_ms"])
     for kind in ("roofline", "analytical"):
         predictors = [recommender_class(kind)(domain).fit(rows) for rows in (measured, doubled)]
-        assert predictors[0].predict(test).tolist() == predictors[1].predict(test).tolist()
+        assert np.array_equal(*(each.judge(test).predicted_ms for each in predictors))
 
 
 def test_the_learnt_one_takes_no_first_launch_for_a_time(domain, measured):
@@ -89,7 +89,7 @@ def test_the_learnt_one_takes_no_first_launch_for_a_time(domain, measured):
     )
     right = recommender_class("learnt")(domain).fit(train[~slow].reset_index(drop=True))
     found = recommender_class("learnt")(domain).fit(planted)
-    assert found.predict(test) == pytest.approx(right.predict(test))
+    assert found.judge(test).predicted_ms == pytest.approx(right.judge(test).predicted_ms)
     with pytest.raises(UserError, match="every row stopped early"):
         recommender_class("learnt")(domain).fit(planted[slow])
 

@@ -176,8 +176,12 @@ class CommitteeRecommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by consensus, the answer first; the usual choice comes first in ties."""
         rows = self.domain.keeping_features(rows)
-        losses = {name: member.losses(rows) for name, member in self._members.items()}
-        times = {name: member.predict(rows) for name, member in self._members.items()}
+        found = {name: member.judge(rows) for name, member in self._members.items()}
+        times = {name: each.predicted_ms for name, each in found.items()}
+        losses = {
+            name: np.log(times[name]) if each.losses is None else each.losses
+            for name, each in found.items()
+        }
         chosen = {name: rule.ranking(rows).rank == 1 for name, rule in self._rules.items()}
         weight = self.parameters["caution"]
         return judged(losses, times, chosen, rows, self.domain, self.fitted.experience, weight)
