@@ -1,4 +1,4 @@
-"""What the compiler said of builds: known by code alone, kept in a file, and learnt from."""
+"""What the compiler said of builds: known by code alone, and learnt from."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ from launchwise.learning.analytical import PARTS
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.recommenders._cost_model import BuildFacts
 from launchwise.learning.row_arrays import FACTS
 from launchwise.workloads import space
 from tests.support.samples import profile
@@ -32,7 +31,7 @@ def rows(domain, gpu, sizes, **changed):
 
 def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain):
     sweep = rows(domain, "a", (64, 96, 128)).assign(registers=[40, 40, 255], spill_bytes=8)
-    facts = BuildFacts.of(domain, sweep)
+    learnt = recommender_class("learnt")(domain).fit(sweep.assign(time_ms=1.0))
     asked = pd.concat(
         [
             rows(domain, "a", (640,)),
@@ -43,7 +42,7 @@ def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain):
             rows(domain, "old", (64,)),
         ]
     )
-    found = facts.beside(asked)
+    found = learnt.facts_beside(asked)
     assert found[:2].tolist() == [[40, 8], [40, 8]]
     assert np.isnan(found[2:]).all()
 
@@ -64,15 +63,7 @@ def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(
     assert len(learnable) == 2 * (len(SIZES) - 1)
     predictor = fitted_predictors(domain, learnable)["learnt"]
     assert predictor.summary()["features"][-len(PARTS) - 3 :][:2] == list(FACTS)
-    assert predictor._builds.beside(sweep[:1]).tolist() == [[40, 8]]
-
-
-@pytest.mark.parametrize("text", ["{}", '{"arch": ["sm_90"]}', "[1, 2]", "no JSON"])
-def test_a_broken_file_of_facts_is_named(domain, tmp_path, text):
-    path = tmp_path / "builds.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match=r"builds\.json"):
-        BuildFacts.read(domain, path)
+    assert predictor.facts_beside(sweep[:1]).tolist() == [[40, 8]]
 
 
 def test_the_learnt_model_learns_from_the_build(domain):

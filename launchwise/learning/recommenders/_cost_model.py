@@ -5,7 +5,6 @@ The roofline is that of Williams, Waterman and Patterson (2009).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +12,14 @@ import pandas as pd
 from pydantic import Field
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import Strict
 from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender, tried
 from launchwise.learning.row_arrays import FACTS, limits_ms, regrets
 from launchwise.learning.trees import OfTrees
+from launchwise.workloads.parts import Value
 
 
 class RooflineRecommender(Recommender):
@@ -71,6 +71,9 @@ class LearntRecommender(OfTrees, Recommender):
 
     kept_as = LightgbmBooster
 
+    class Fitted(Strict):
+        builds: dict[str, list[Value | float | None]]  # see `builds_of`
+
     class Parameters(BoostingParameters):
         rounds: int = Field(120, ge=1)
         learning_rate: float = tried(0.15, 0.03, 0.2, log=True, gt=0)
@@ -84,9 +87,19 @@ class LearntRecommender(OfTrees, Recommender):
         estimate = self.domain.cost_model.estimate(rows)
         shares = [estimate.parts[name] / estimate.time_ms for name in PARTS]
         features = self.domain.features(rows).to_numpy()
-        builds = self._builds.beside(rows)
+        builds = self.facts_beside(rows)
         table = np.column_stack([features, builds, *shares, np.log(estimate.time_ms)])
         return table.astype(np.float32), estimate.time_ms
+
+    def _builds(self) -> pd.DataFrame:
+        names = ["arch", *self.domain.spec.build_columns]
+        return pd.DataFrame(self.fitted.builds).set_index(names)[[*FACTS]].astype(float)
+
+    def facts_beside(self, rows: pd.DataFrame) -> np.ndarray:
+        """:data:`FACTS` of each row's build: float64, shape (rows, 2), NaN where unknown."""
+        known = self._builds()
+        places = known.index.get_indexer(pd.MultiIndex.from_frame(_keys(self.domain, rows)))
+        return np.where(places[:, None] < 0, np.nan, known.to_numpy()[places])
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
@@ -96,7 +109,7 @@ class LearntRecommender(OfTrees, Recommender):
             timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
         if timed.empty:
             raise UserError("training rows", "", "there are none, or every row stopped early")
-        self._builds = BuildFacts.of(self.domain, measurements)
+        self.fitted = self.Fitted(builds=builds_of(measurements, self.domain))
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
         weights = np.exp(-self.parameters["focus"] * regrets(timed, self.domain.spec))
@@ -117,69 +130,28 @@ class LearntRecommender(OfTrees, Recommender):
         learnt_from = [*names, *FACTS, *shares, "log_estimate"]
         return {"features": learnt_from}
 
-    def save_model(self, folder: Path) -> None:
-        """Write the trees and ``builds.json``."""
-        super().save_model(folder)
-        self._builds.write(folder / "builds.json")
-
-    def load_model(self, folder: Path) -> None:
-        """Read the files that :meth:`save_model` wrote."""
-        super().load_model(folder)
-        self._builds = BuildFacts.read(self.domain, folder / "builds.json")
+    def restore(self, state: dict[str, Any]) -> None:
+        """Insist on facts of builds that this workload has."""
+        if self._builds().index.has_duplicates:
+            raise ValueError("a build stands there twice")
 
 
-class BuildFacts:
-    """Registers and spills of the builds of some training rows.
+def builds_of(rows: pd.DataFrame, domain: Domain) -> dict[str, list[Any]]:
+    """Registers and spills of the builds of some rows: ``arch``, build columns and :data:`FACTS`.
 
     A build is known by the GPU's architecture, the variant, the build tunables and whatever of a
     problem has listed values (a type, an order): nothing else of a row changes its code.
 
-    ``domain``: the workload and the GPUs.
-    ``table``: index: ``arch`` and the workload's build columns; columns: :data:`FACTS`, float64.
+    ``rows``: columns ``gpu``, the problem's, the configuration's and :data:`FACTS`. Raises
+    UserError when the rows lack a column: a model that learns without it is another model.
     """
-
-    def __init__(self, domain: Domain, table: pd.DataFrame) -> None:
-        self._domain = domain
-        self._table = table
-
-    @classmethod
-    def of(cls, domain: Domain, rows: pd.DataFrame) -> BuildFacts:
-        """Facts from rows of sweeps.
-
-        ``rows``: columns ``gpu``, the problem's, the configuration's and :data:`FACTS`. Raises
-        UserError when the rows lack a column: a model that learns without it is another model.
-        """
-        if absent := [name for name in FACTS if name not in rows]:
-            raise UserError("training rows", absent[0], "is missing: the model learns from it")
-        keys = _keys(domain, rows)
-        of_builds = (
-            rows[list(FACTS)].astype(float).groupby([keys[name] for name in keys], sort=True)
-        )
-        # One launch among thousands may be another kernel of the same build.
-        return cls(domain, of_builds.median())
-
-    def beside(self, rows: pd.DataFrame) -> np.ndarray:
-        """Facts of each row's build: float64, shape (rows, 2), NaN where it is not known."""
-        wanted = pd.MultiIndex.from_frame(_keys(self._domain, rows))
-        places = self._table.index.get_indexer(wanted)
-        found = self._table.to_numpy()[places]
-        found[places < 0] = np.nan
-        return found
-
-    def write(self, path: Path) -> None:
-        table = self._table.reset_index()
-        plain = {str(name): values.tolist() for name, values in table.items()}
-        write_json(path, {name: _without_nan(values) for name, values in plain.items()})
-
-    @classmethod
-    def read(cls, domain: Domain, path: Path) -> BuildFacts:
-        """Read what :meth:`write` wrote; UserError when the file is not one for this workload."""
-        names = ["arch", *domain.spec.build_columns]
-        try:
-            table = pd.DataFrame(read_json(path))[[*names, *FACTS]]
-            return cls(domain, table.set_index(names).astype(float))
-        except (KeyError, ValueError, TypeError) as error:
-            raise UserError(path, "", f"holds no facts of builds: {error}") from error
+    if absent := [name for name in FACTS if name not in rows]:
+        raise UserError("training rows", absent[0], "is missing: the model learns from it")
+    keys = _keys(domain, rows)
+    facts = rows[list(FACTS)].astype(float).groupby([keys[name] for name in keys], sort=True)
+    # One launch among thousands may be another kernel of the same build.
+    table = facts.median().reset_index().astype(object)
+    return table.where(table.notna(), None).to_dict("list")  # type: ignore[return-value]
 
 
 def _keys(domain: Domain, rows: pd.DataFrame) -> pd.DataFrame:
@@ -188,7 +160,3 @@ def _keys(domain: Domain, rows: pd.DataFrame) -> pd.DataFrame:
     keys = rows[domain.spec.build_columns].reset_index(drop=True)
     keys.insert(0, "arch", rows["gpu"].map(archs).to_numpy())
     return keys
-
-
-def _without_nan(values: list[Any]) -> list[Any]:
-    return [None if isinstance(value, float) and np.isnan(value) else value for value in values]
