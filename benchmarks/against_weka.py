@@ -33,7 +33,7 @@ from kernels.acoustic.recommenders.c45.tree import C45Tree
 from launchwise.experiment.study import ProblemSplit
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes
-from launchwise.learning.training_rows import tukey_fences
+from launchwise.learning.training_rows import fences_ms
 
 KINDS = ("all", "filtered", "near_best")
 STUDY, VARIANTS, FOLDS = "acoustic_tile", ("omp_tile", "openmp"), 10
@@ -62,7 +62,9 @@ def examples_of(
     recommender = C45Recommender(domain, examples="near_best" if kind == "near_best" else "all")
     known = rows[rows["n"].isin(sizes.train["n"])]
     if kind == "filtered":
-        known = known[known["time_ms"].between(*tukey_fences(known["time_ms"].to_numpy(float)))]
+        times = known["time_ms"].to_numpy(float)
+        low, high = fences_ms(times, np.zeros(len(times), np.int64), "global")
+        known = known[(times >= low) & (times <= high)]
     chosen, weights = recommender.examples(known)
     table = domain.features(chosen)[domain.problem_features]
     columns = list(table.columns[table.nunique() > 1])

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows, quartile_fences
+from launchwise.base.robust import MIN_SAMPLE_SIZE, fences_of_rows
 from launchwise.base.scripting import log
 from launchwise.base.storage import write_json
 from launchwise.experiment.study import Fences, Study
@@ -59,32 +59,21 @@ Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")
 
 
-def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]:
-    """Lower and upper bound of the Tukey filter for ``values``.
-
-    Returns ``-inf, inf`` for fewer than :data:`MIN_SAMPLE_SIZE` values, or without spread between
-    the quartiles (every deviation would then be an outlier, however small). ``values``: real
-    numbers, shape (n,); quartiles by linear interpolation. ``factor``: distance of the bounds from
-    the quartiles, in interquartile ranges.
-    """
-    if len(values) < MIN_SAMPLE_SIZE:
-        return -np.inf, np.inf
-    low, high = quartile_fences(values, factor)
-    return (low, high) if high > low else (-np.inf, np.inf)
-
-
 def fences_ms(
     times_ms: np.ndarray, cases: np.ndarray, scope: Scope, factor: float = 1.5
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,).
 
+    They are infinite for fewer than :data:`MIN_SAMPLE_SIZE` rows, or without spread between the
+    quartiles (every deviation would then be an outlier, however small).
+
     ``times_ms``: float64, shape (rows,); ``cases``: number of each row's case, from 0: int64, shape
-    (rows,).
+    (rows,). ``factor``: distance of the bounds from the quartiles, in interquartile ranges.
     """
     if scope == "global":
-        low, high = tukey_fences(times_ms, factor)
-        return np.full(len(times_ms), low), np.full(len(times_ms), high)
-    logs = np.log(times_ms)
+        values, cases = times_ms, np.zeros(len(times_ms), dtype=np.int64)
+    else:
+        values = np.log(times_ms)
     rows_of_case = np.bincount(cases)
     order = np.argsort(cases, kind="stable")
     starts = np.cumsum(rows_of_case) - rows_of_case
@@ -92,11 +81,11 @@ def fences_ms(
     # Cases with as many rows are computed together: a thousand calls for single ones are slow.
     for count in np.unique(rows_of_case[rows_of_case >= MIN_SAMPLE_SIZE]):
         alike = np.flatnonzero(rows_of_case == count)
-        lows, highs = fences_of_rows(logs[order[starts[alike, None] + np.arange(count)]], factor)
+        lows, highs = fences_of_rows(values[order[starts[alike, None] + np.arange(count)]], factor)
         spread = highs > lows
         bounds[alike[spread]] = np.column_stack([lows, highs])[spread]
-    bounds = np.exp(bounds)
-    return bounds[cases, 0], bounds[cases, 1]
+    low, high = (bounds if scope == "global" else np.exp(bounds))[cases].T
+    return low, high
 
 
 @dataclass(frozen=True)
