@@ -38,10 +38,11 @@ def main(
     # One for both parts: it keeps which candidates each problem has.
     gpus, paths = (asked.answered, answered) if answered else (asked.gpus, profiles)
     domain = domain_of(asked, gpus, paths)
+    made = None
     if profiles:
-        learn_study(asked, domain, sweeps, profiles, known, threads)
+        made = learn_study(asked, domain, sweeps, profiles, known, threads)
     if cards is not None:
-        evaluate_study(asked, domain, sweeps, judged, cards, known, threads)
+        evaluate_study(asked, domain, sweeps, judged, cards, known, threads, made)
         if write_first_page(front, archive, known.lookup.parent):
             log.info("first answers: %s", front)
 

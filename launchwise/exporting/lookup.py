@@ -39,7 +39,7 @@ from pydantic import ConfigDict
 from launchwise.base.vectors import Columns
 from launchwise.exporting.formulas import Ratio, exported_facts
 from launchwise.learning.answers import Interval
-from launchwise.learning.boosters import BoostingParameters, boosted, lightgbm_trees
+from launchwise.learning.boosters import BoostingParameters, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import arrays, of_gpus
 from launchwise.learning.trees import Trees
@@ -160,7 +160,7 @@ class Judged:
         losses = self.losses[mine]
         weights = 1 / (1 + losses / SHARPNESS)
         fitted = boosted(PARAMETERS, self.values[mine].astype(np.float32), losses, weights)
-        return _judge(lightgbm_trees(fitted.text))
+        return _judge(fitted.arrays())
 
 
 PARAMETERS = BoostingParameters(
@@ -168,8 +168,7 @@ PARAMETERS = BoostingParameters(
 ).model_dump()
 
 
-def _judge(trees: Trees | None) -> Judge:
-    assert trees is not None
+def _judge(trees: Trees) -> Judge:
     return Judge(
         starts=tuple(trees.starts.tolist()),
         feature=tuple(trees.feature.tolist()),

@@ -24,6 +24,7 @@ from launchwise.learning.fitting import RowCap
 from launchwise.learning.learn import Asked, Learning, learn, origin
 from launchwise.learning.predicting import predict_published
 from launchwise.learning.product import fit_answering, learnt_from, write_product
+from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import read_folds
 from launchwise.learning.training_rows import prepared
 from launchwise.learning.truth import CANDIDATES, Truth, check_settings, read_learnt
@@ -88,8 +89,9 @@ def learn_study(
     profiles: Sequence[Path],
     files: StudyFiles,
     processes: int,
-) -> None:
+) -> Recommender | None:
     """Write splits, training rows, what each model says of test candidates, the fitted model.
+    Returns that; None where it was there.
 
     ``domain``: with the GPUs that it learns from, and maybe more.
     ``sweeps``, ``profiles``: of the GPUs that it learns from, a file each.
@@ -115,7 +117,7 @@ def learn_study(
     rows = learnt_from(study, domain, tables, learning.cap)
     # The product learns from test problems, too.
     of_all = digest([made_from, digest_files(list(sweeps))])
-    fit_answering(learning, asked.answering, rows, tables, files.fitted.parent, of_all)
+    return fit_answering(learning, asked.answering, rows, tables, files.fitted.parent, of_all)
 
 
 def evaluate_study(
@@ -126,11 +128,13 @@ def evaluate_study(
     cards: Path,
     files: StudyFiles,
     processes: int,
+    made: Recommender | None = None,
 ) -> None:
     """Write the evaluation, the product, its answers, predictions of published times.
 
     ``domain``: with the GPUs that are answered for.
     ``sweeps``, ``judged``: measurements and judged times of the GPUs that it learns from.
+    ``made``: what :func:`learn_study` returned.
     """
     folder = files.learnt[0].parent
     methods = [path.stem for path in files.learnt if path.stem != CANDIDATES]
@@ -155,7 +159,7 @@ def evaluate_study(
         load,
     )
     product = write_product(
-        files.fitted.parent, files.final.parent, times, sweeps, intervals, domain
+        files.fitted.parent, files.final.parent, times, sweeps, intervals, domain, made
     )
     declared = study.blind.parameters if study.blind else None
     table = answer_table(

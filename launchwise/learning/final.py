@@ -55,6 +55,7 @@ class Final:
     domain: Domain  # workload, GPUs and candidates that it answers for
     fastest: pd.DataFrame  # see `launchwise.learning.product.fastest_measured`
     facts: Mapping[str, Any]  # what `launchwise.learning.product.write_product` wrote
+    made: Recommender | None = None  # the fitted model, in the process that fitted it
 
     @property
     def spec(self) -> Spec:
@@ -97,6 +98,8 @@ class Final:
     def recommender(self) -> Recommender:
         """The fitted model, loaded when it is first asked: measured problems need none. Raises
         UserError when it is missing or damaged."""
+        if self.made is not None:
+            return self.made
         path = self.folder / FACTS_FILE
         kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
         return kind.load(self.folder / MODEL_FOLDER, self.domain)

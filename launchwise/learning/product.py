@@ -122,14 +122,14 @@ def fit_answering(
     sweeps: Mapping[str, pd.DataFrame],
     folder: Path,
     made_from: str = "",
-) -> None:
+) -> Recommender | None:
     """Fit a study's answering model to all its measured rows; write it and what it learnt from.
-    ``folder`` is written anew; nothing happens where it was made from the same: ``made_from`` is
-    the digest of the training rows and of what else all models are made from. Raises UserError when
-    the model cannot be fitted."""
+    ``folder`` is written anew; nothing happens, and None is returned, where it was made from the
+    same: ``made_from`` is the digest of the training rows and of what else all models are made
+    from. Raises UserError when the model cannot be fitted."""
     origin = digest([made_from, name, origin_of(asked, name)])
     if made_from and _is_fitted(folder, origin):
-        return
+        return None
     recommender = _made(asked, name)
     rows = asked.domain.keeping_features(learnt.training)
     recommender.fit(rows)
@@ -145,6 +145,7 @@ def fit_answering(
         **recommender.summary(),
     }
     write_sealed_json(folder / FITTED_FILE, facts)
+    return recommender
 
 
 def _is_fitted(folder: Path, origin: str) -> bool:
@@ -206,6 +207,7 @@ def write_product(
     sources: Sequence[Path],
     intervals: Mapping[Situation, Offsets],
     domain: Domain,
+    made: Recommender | None = None,
 ) -> Final:
     """Write the product of a study.
 
@@ -215,6 +217,7 @@ def write_product(
         fastest to answer with. Models learn from the sweeps.
     ``sources``: files of the sweeps: their digest names what was learnt from.
     ``intervals``: situation to the interval of its answers.
+    ``made``: the fitted model, where this process made it: its libraries answer faster.
     Raises UserError when the folder of the fitted model is damaged.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
@@ -232,7 +235,7 @@ def write_product(
         "sweeps": digest_files(list(sources)),
         "intervals": {situation: asdict(each) for situation, each in intervals.items()},
     }
-    found = Final(folder, domain, fastest, facts)
+    found = Final(folder, domain, fastest, facts, made)
     both = zip(("time_intervals", "gain_intervals"), calibrate(found, judged), strict=True)
     facts |= {name: None if one is None else asdict(one) for name, one in both}
     write_sealed_json(folder / FACTS_FILE, facts)

@@ -7,10 +7,10 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from launchwise.base import work
 from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError
 
+FILE = "model.npz"
 PIECE = 1024  # Rows that are sent down all trees at once: they stay in the cache
 LEAF = -1  # Feature of a leaf
-
-_ARRAYS = ("starts", "feature", "threshold", "children", "value")
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,6 @@ class Trees:
     """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
     Raises ValueError when an array has another length, or a way from a root may not end in a
     leaf."""
-
-    FILE: ClassVar[str] = "model.npz"
 
     features: int  # number of features
     starts: np.ndarray  # first node of each tree: int64, shape (trees,)
@@ -42,15 +39,19 @@ class Trees:
     value: np.ndarray
     base: float = 0.0  # what the sum begins with
     equal_goes_left: bool = True  # whether a value that equals the threshold goes left
-    # The estimator of scikit-learn that they are of, in the process that grew it.
-    grown: Any = field(default=None, compare=False, repr=False)
+    is_mean: bool = True  # whether they predict the mean of the trees, and not the sum
+    # Whether NaN goes left: booleans, shape (nodes,); None where no feature may be NaN.
+    nan_goes_left: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         nodes = len(self.feature)
         inner = np.flatnonzero(self.feature != LEAF)
         below, asked = self.children[inner], self.feature[inner]
+        of_nodes = [self.threshold, self.children, self.value]
+        if self.nan_goes_left is not None:
+            of_nodes.append(self.nan_goes_left)
         if not (
-            {len(self.threshold), len(self.children), len(self.value)} == {nodes}
+            {*map(len, of_nodes)} == {nodes}
             and len(self.starts)
             and ((self.starts >= 0) & (self.starts < nodes)).all()
             and ((below > inner[:, None]) & (below < nodes)).all()
@@ -59,52 +60,47 @@ class Trees:
             raise ValueError("its nodes make no trees")
 
     @classmethod
-    def of(cls, estimators: Sequence[Any], grown: Any = None) -> Trees:
-        """Those of fitted decision trees of scikit-learn, which predict one number.
-
-        ``grown``: estimator that is asked instead of these arrays as long as it is there.
-        """
+    def of(cls, estimators: Sequence[Any]) -> Trees:
+        """Those of fitted decision trees of scikit-learn, which predict one number."""
         trees = [estimator.tree_ for estimator in estimators]
         parts = [
-            (
-                np.where(tree.children_left < 0, LEAF, tree.feature).astype(np.int32),
-                np.where(tree.children_left < 0, 0.0, tree.threshold),
-                np.column_stack([tree.children_left, tree.children_right]).astype(np.int64),
-                np.where(tree.children_left < 0, tree.value[:, 0, 0], 0.0),
-            )
+            {
+                "feature": np.where(tree.children_left < 0, LEAF, tree.feature).astype(np.int32),
+                "threshold": np.where(tree.children_left < 0, 0.0, tree.threshold),
+                "children": np.column_stack([tree.children_left, tree.children_right]),
+                "value": np.where(tree.children_left < 0, tree.value[:, 0, 0], 0.0),
+            }
             for tree in trees
         ]
-        return cls(int(estimators[0].n_features_in_), **joined(parts), grown=grown)
+        return cls(int(estimators[0].n_features_in_), **joined(parts))
 
     def write(self, path: Path) -> None:
         """Write as a compressed ``.npz``, whole or not at all."""
-        write_arrays(path, {name: getattr(self, name) for name in ("features", *_ARRAYS)})
+        write_arrays(path, {name: each for name, each in vars(self).items() if each is not None})
 
     @classmethod
     def read(cls, path: Path) -> Trees:
         """Read what :meth:`write` wrote; UserError when it is missing or broken."""
         stored = read_arrays(path, "a model")
         try:
-            arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
-            return cls(int(stored["features"]), **arrays)
+            values = {name: each if each.ndim else each.item() for name, each in stored.items()}
+            return cls(**values)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Mean prediction of the trees: float64, shape (rows,).
+        """Prediction of the trees: float64, shape (rows,).
 
-        ``features``: float32, shape (rows, features), without NaN. Raises ValueError when a feature
-        is NaN.
+        ``features``: float32, shape (rows, features). Raises ValueError when a feature is NaN that
+        may not be.
         """
-        if np.isnan(features).any():
+        if self.nan_goes_left is None and np.isnan(features).any():
             raise ValueError("a feature is NaN")
-        if self.grown is None:
-            return self.sum(features) / len(self.starts)
-        work.count(work.ASKED, len(features) * len(self.starts))
-        return np.asarray(self.grown.predict(features), dtype=float)
+        total = self.sum(features)
+        return total / len(self.starts) if self.is_mean else total
 
     def sum(self, features: np.ndarray) -> np.ndarray:
-        """Sum of the trees' predictions: float64, shape (rows,); ``features`` as for a mean."""
+        """Sum of the trees: float64, shape (rows,); ``features`` as of :meth:`predict`."""
         work.count(work.ASKED, len(features) * len(self.starts))
         pieces = np.split(features, range(PIECE, len(features), PIECE))
         return np.concatenate([self._sum(piece) for piece in pieces])
@@ -116,11 +112,14 @@ class Trees:
         inner = np.flatnonzero(self.feature.take(at) != LEAF)
         # Taking from one dimension is twice as fast as from two.
         values, children = features.astype(self.threshold.dtype).ravel(), self.children.ravel()
+        may_be_nan = self.nan_goes_left is not None and bool(np.isnan(values).any())
         while len(inner):
             node = at.take(inner)
             given = values.take(first.take(inner) + self.feature.take(node))
             limit = self.threshold.take(node)
             left = given <= limit if self.equal_goes_left else given < limit
+            if may_be_nan:
+                left |= np.isnan(given) & self.nan_goes_left.take(node)  # type: ignore[union-attr]
             at[inner] = below = children.take(2 * node + ~left)
             inner = inner[self.feature.take(below) != LEAF]
         found = np.full(len(features), self.base, dtype=self.value.dtype)
@@ -135,37 +134,57 @@ class Trees:
         return int((self.feature == LEAF).sum())
 
 
-def joined(trees: Sequence[tuple[np.ndarray, ...]]) -> dict[str, Any]:
-    """Arrays of all trees: feature, threshold, children within the tree, and value of each."""
-    sizes = [len(tree[0]) for tree in trees]
+def joined(trees: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Arrays of all trees from those of each, whose children are numbered within the tree."""
+    sizes = [len(tree["feature"]) for tree in trees]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    feature, threshold, children, value = (
-        np.concatenate(part) for part in zip(*trees, strict=True)
-    )
-    children = np.where((feature == LEAF)[:, None], 0, children + np.repeat(starts, sizes)[:, None])
-    return dict(zip(_ARRAYS, (starts, feature, threshold, children, value), strict=True))
+    found = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    below = found["children"].astype(np.int64) + np.repeat(starts, sizes)[:, None]
+    found["children"] = np.where((found["feature"] == LEAF)[:, None], 0, below)
+    return {**found, "starts": starts}
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Trees in the process that grew them: their library is faster for many rows than arrays."""
+
+    features: int  # number of features
+    count: int  # number of trees
+    ask: Callable[[np.ndarray], Any]  # predictions, shape (rows,), of float32 (rows, features)
+    arrays: Callable[[], Trees]  # the same trees as arrays
+
+    @classmethod
+    def of(cls, model: Any, estimators: Sequence[Any]) -> Self:
+        """A fitted model of scikit-learn, and its decision trees."""
+        arrays = lambda: Trees.of(estimators)  # noqa: E731
+        return cls(int(model.n_features_in_), len(estimators), model.predict, arrays)
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """As :meth:`Trees.predict`."""
+        work.count(work.ASKED, len(features) * self.count)
+        return np.asarray(self.ask(features), dtype=float)
 
 
 class OfTrees:
     """Part of a recommender whose fitted model is one file of trees."""
 
-    kept_as: ClassVar[Any] = Trees
-    """Class with ``FILE``, ``read``, ``write``, ``predict`` and ``features``."""
-
-    trees: Any
-    """Fitted or read: one of :attr:`kept_as`."""
+    trees: Trees | Grown
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Prediction of the trees: float64, shape (rows,)."""
-        return np.asarray(self.trees.predict(features))
+        return self.trees.predict(features)
 
     def model_width(self) -> int:
-        return int(self.trees.features)
+        return self.trees.features
+
+    @property
+    def arrays_of_trees(self) -> Trees:
+        return self.trees.arrays() if isinstance(self.trees, Grown) else self.trees
 
     def save_model(self, folder: Path) -> None:
         """Write the trees."""
-        self.trees.write(folder / self.kept_as.FILE)
+        self.arrays_of_trees.write(folder / FILE)
 
     def load_model(self, folder: Path) -> None:
         """Read the trees."""
-        self.trees = self.kept_as.read(folder / self.kept_as.FILE)
+        self.trees = Trees.read(folder / FILE)

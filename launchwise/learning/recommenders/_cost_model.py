@@ -14,7 +14,7 @@ from pydantic import Field
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
 from launchwise.learning.analytical import PARTS
-from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
+from launchwise.learning.boosters import BoostingParameters, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender, tried
 from launchwise.learning.row_arrays import FACTS, limits_ms, regrets
@@ -68,8 +68,6 @@ class LearntRecommender(OfTrees, Recommender):
     Rows that are ``slow`` are left out: the one launch that they were timed by was the first, which
     fills caches, and whose kernels wait for the host where a run has several.
     """
-
-    kept_as = LightgbmBooster
 
     class Fitted(Strict):
         builds: dict[str, list[Value | float | None]]  # see `builds_of`

@@ -20,22 +20,17 @@ from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
 from launchwise.learning.baselines import comparable
-from launchwise.learning.boosters import (
-    BoostingParameters,
-    LightgbmBooster,
-    XgboostBooster,
-    boosted,
-)
+from launchwise.learning.boosters import BoostingParameters, boosted, grown_by_xgboost
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
 from launchwise.learning.regression import MeanRegret, TimeRegressor
 from launchwise.learning.row_arrays import configuration_codes, ranked, regrets
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.trees import LEAF, OfTrees, Trees
+from launchwise.learning.trees import LEAF, Grown, OfTrees, Trees
 from launchwise.tables.rows import fastest_rows
 
 
 class TreeRecommender(OfTrees, TimeRegressor):
-    """scikit-learn's ``DecisionTreeRegressor``, stored as arrays."""
+    """scikit-learn's ``DecisionTreeRegressor``."""
 
     class Parameters(TimeRegressor.Parameters):
         max_depth: int | None = tried(18, 6, 30, ge=1)
@@ -56,15 +51,15 @@ class TreeRecommender(OfTrees, TimeRegressor):
             random_state=self.parameters["seed"],
         )
         tree.fit(features, target, sample_weight=weights)
-        self.trees = Trees.of([tree], tree)
+        self.trees = Grown.of(tree, [tree])
 
     def summary(self) -> dict[str, Any]:
         """Summary of the regressor, and the number of leaves."""
-        return {**super().summary(), "leaves": self.trees.leaves}
+        return {**super().summary(), "leaves": self.arrays_of_trees.leaves}
 
 
 class ForestRecommender(OfTrees, TimeRegressor):
-    """scikit-learn's ``RandomForestRegressor``, stored as arrays. ``rows_per_tree`` caps the
+    """scikit-learn's ``RandomForestRegressor``. ``rows_per_tree`` caps the
     bootstrap sample of a tree: trees of a forest differ by their samples anyway, and a tree's cost
     grows faster than its sample."""
 
@@ -94,7 +89,7 @@ class ForestRecommender(OfTrees, TimeRegressor):
             n_jobs=1,
         )
         forest.fit(features, target, sample_weight=weights)
-        self.trees = Trees.of(forest.estimators_, forest)
+        self.trees = Grown.of(forest, forest.estimators_)
 
 
 class BestTreeRecommender(OfTrees, Recommender):
@@ -147,7 +142,7 @@ class BestTreeRecommender(OfTrees, Recommender):
         """Features, and the number of leaves."""
         return {
             "features": self.domain.problem_features,
-            "leaves": self.trees.leaves,
+            "leaves": self.arrays_of_trees.leaves,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -157,9 +152,7 @@ class BestTreeRecommender(OfTrees, Recommender):
 
 
 class LightgbmRecommender(OfTrees, TimeRegressor):
-    """LightGBM, deterministic and on one thread, stored as its own text."""
-
-    kept_as = LightgbmBooster
+    """LightGBM, deterministic and on one thread."""
 
     class Parameters(TimeRegressor.Parameters, BoostingParameters):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
@@ -173,9 +166,7 @@ class LightgbmRecommender(OfTrees, TimeRegressor):
 
 
 class XgboostRecommender(OfTrees, TimeRegressor):
-    """XGBoost's ``hist`` trees on one thread, stored as its JSON."""
-
-    kept_as = XgboostBooster
+    """XGBoost's ``hist`` trees on one thread."""
 
     class Parameters(TimeRegressor.Parameters):
         rounds: int = Field(100, ge=1)
@@ -200,7 +191,7 @@ class XgboostRecommender(OfTrees, TimeRegressor):
             data,
             num_boost_round=self.parameters["rounds"],
         )
-        self.trees = XgboostBooster(fitted)
+        self.trees = grown_by_xgboost(fitted)
 
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
@@ -218,8 +209,6 @@ class LambdarankRecommender(OfTrees, Recommender):
 
     class Fitted(Strict):
         prior: MeanRegret
-
-    kept_as = LightgbmBooster
 
     class Parameters(BoostingParameters):
         truncation: int = tried(30, 5, 100, log=True, ge=1)
