@@ -83,7 +83,9 @@ class Trees:
         """Read what :meth:`write` wrote; UserError when it is missing or broken."""
         stored = read_arrays(path, "a model")
         try:
-            values = {name: each if each.ndim else each.item() for name, each in stored.items()}
+            values: dict[str, Any] = {
+                name: each if each.ndim else each.item() for name, each in stored.items()
+            }
             return cls(**values)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
