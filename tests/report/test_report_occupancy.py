@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report import wording
-from launchwise.report.answer.occupancy import occupancy, outermost
+from launchwise.report.answer.rates import occupancy, outermost
 from launchwise.report.blocks import Table
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema

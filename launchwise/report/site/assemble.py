@@ -23,7 +23,6 @@ from launchwise.report.answer import (
     cost,
     in_pairs,
     landscape,
-    occupancy,
     rates,
     rule,
     tunables,
@@ -209,7 +208,7 @@ Made = Callable[[StudyData], Section | None]
 PARTS: Mapping[str, Sequence[Made]] = {
     "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs),
     "load": (cost.section,),
-    "gpus": (rates.compared, occupancy.occupancy, model_tables.transferred),
+    "gpus": (rates.compared, rates.occupancy, model_tables.transferred),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),
         predicted_times.predictions,
