@@ -11,7 +11,7 @@ from launchwise.base.literals import cpp_comment
 from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.python.facts import Code, Draft
+from launchwise.cli.new.python.kernels import Code, Draft
 from launchwise.cli.new.python.reading import facts_of, spec_of_triton
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text

@@ -8,8 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from launchwise.cli.new.python.facts import TYPES
-from launchwise.cli.new.python.kernels import Kernel
+from launchwise.cli.new.python.kernels import TYPES, Kernel
 from launchwise.cli.new.python.values import (
     COMPARISONS,
     TRACES,

@@ -9,10 +9,9 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.host import Host
-from launchwise.cli.new.python.kernels import Kernel
+from launchwise.cli.new.python.kernels import Draft, Kernel
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.sources import OPTIONS
 
@@ -59,7 +58,7 @@ class Decisions:
             self._option(option)
         self.grid = [self._over_sizes(text) for text in host.grid]
 
-    def draft(self) -> facts.Draft:
+    def draft(self) -> Draft:
         name = self.kernel.__name__
         variant = [
             *(Line("kernel", name), Line("tunables", [*self.tunables])),
@@ -71,7 +70,7 @@ class Decisions:
             variant.append(Line("constraints", whole, said))
         parts = (self._problem(), [*self.tunables.values()], [*self.macros.values()])
         notes = [f"line {line}: {said}" for said, line in self.kernel.notes.items()]
-        return facts.Draft(name, *parts, self.arguments, variant, self.starts, notes)
+        return Draft(name, *parts, self.arguments, variant, self.starts, notes)
 
     # Arguments
 

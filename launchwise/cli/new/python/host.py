@@ -12,8 +12,7 @@ from typing import Any
 from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.excerpt import names_read
-from launchwise.cli.new.python.facts import TYPES, Literal
-from launchwise.cli.new.python.kernels import Kernel, Launch
+from launchwise.cli.new.python.kernels import TYPES, Kernel, Launch, Literal
 from launchwise.cli.new.python.tensors import (
     Shape,
     Tensor,

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.facts import Code, Draft, Facts
+from launchwise.cli.new.python.kernels import Code, Draft, Facts
 from launchwise.cli.new.writing import RESERVED, reference_lines
 from launchwise.cli.new.yaml_lines import Line, head, spec_of
 from launchwise.workloads.parts import compiler_option

@@ -26,9 +26,8 @@ from launchwise.base.work import end_with_the_starter
 from launchwise.cli.new.python.device import Trace
 from launchwise.cli.new.python.draft import Decisions
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit, names_read
-from launchwise.cli.new.python.facts import Code, Facts
 from launchwise.cli.new.python.host import Host, attempts, functions_of
-from launchwise.cli.new.python.kernels import Kernel
+from launchwise.cli.new.python.kernels import Code, Facts, Kernel
 from launchwise.cli.new.python.stand_ins import BUILTINS, CODES
 from launchwise.cli.new.python.values import FILE, RUNS, NotKnown, TimeLimit, limited
 

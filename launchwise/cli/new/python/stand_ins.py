@@ -10,8 +10,7 @@ from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from launchwise.cli.new.python.facts import Code
-from launchwise.cli.new.python.kernels import Config, Kernel
+from launchwise.cli.new.python.kernels import Code, Config, Kernel
 from launchwise.cli.new.python.tensors import CALLS, Places, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
