@@ -79,7 +79,7 @@ def test_a_budget_is_written_with_its_reason_alone(tmp_path, monkeypatch):
     assert budget.main([]) == 0
 
 
-STUDIES = {"pnpoly_turing_transfer", "sentiment_host", "tridiagonal_streams"}
+STUDIES = {"pnpoly_turing_transfer", "tridiagonal_streams"}
 """Small ones, each of another workload; a slow test runs all of them."""
 
 

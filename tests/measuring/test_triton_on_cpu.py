@@ -122,10 +122,9 @@ def test_the_interpreter_finds_a_mistake(folder, check, mistake):
 def test_a_run_that_takes_the_interpreter_too_long_is_left_out(folder, check, monkeypatch, always):
     monkeypatch.setattr(cpu_runs, "SILENCE_S", 4.0)
     # The odd size is 14; no larger one is tried after it.
-    turns = "    for turn in range(10000000 if n == 14 else 1):\n        value += 0\n    tl.store"
-    planted(
-        folder, "twice.py", "    tl.store", turns.replace("n == 14", "True") if always else turns
-    )
+    turns = f"    if {'n > 0' if always else 'n == 14'}:\n        time.sleep(60)\n    tl.store"
+    planted(folder, "twice.py", "    tl.store", turns)
+    planted(folder, "twice.py", "import triton\n", "import time\n\nimport triton\n")
     only_triton(folder)
     status, lines, told = check()
     assert status == (2 if always else 1)

@@ -2,7 +2,7 @@
 
 ``python attacked.py MB`` reads one JSON list of words per line and answers each with a line: exit
 code (minus the signal that ended it, such as that for too much CPU time) and output. Each may take
-as much memory beside that of the loaded libraries.
+as much memory beside that of the loaded libraries. The limit of reading sources is a shorter one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,26 @@ import os
 import resource
 import sys
 import tempfile
+from functools import partial
 
-CPU_SECONDS = 10
+from launchwise.workloads import sources
+
+READING_S = 1.5
+CPU_SECONDS = 10 - int(sources.READING_S - READING_S)  # 10 with the users' limit of reading
 
 
 def main() -> None:
     """Answer what standard input asks."""
     # A fork finds them there: the limits are those of reading, not of loading libraries.
     import launchwise.cli.app
-    import launchwise.cli.check.checking
     import launchwise.cli.comparing
-    import launchwise.cli.new.folder
     import launchwise.importing.command
     import launchwise.tables.files  # noqa: F401
+    from launchwise.cli.check import checking
+    from launchwise.cli.new import folder
+
+    for module in (checking, folder):
+        module.cpu_limit = partial(sources.cpu_limit, seconds=READING_S)
 
     gc.freeze()
     for line in sys.stdin:
