@@ -16,8 +16,8 @@ from launchwise.report import theme, wording
 from launchwise.report.answer.tunables import EVERY, losses, with_fractions
 from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
-from launchwise.report.gpus import gpu_comparison
 from launchwise.report.numbers import configuration_names
+from launchwise.report.pages import gpu_comparison
 from launchwise.report.site.rendering import render
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from launchwise.report.blocks import Compared, Section
-from launchwise.report.gpus.card_ratios import mean_ratio
+from launchwise.report.pages.card_ratios import mean_ratio
 from launchwise.report.site.rendering import render
 from launchwise.report.site.writing import script
 from tests.support.browsing import load

@@ -14,7 +14,7 @@ from launchwise.base.vectors import nested
 from launchwise.exporting.deployed import by_objective
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
-from launchwise.report.front import finder
+from launchwise.report.pages import finder
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
 from tests.support.browsing import load

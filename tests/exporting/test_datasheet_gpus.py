@@ -18,7 +18,7 @@ from launchwise.learning.answers import UNKNOWN_LINK
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final
 from launchwise.learning.splits import Case
-from launchwise.report.front import finder
+from launchwise.report.pages import finder
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
 

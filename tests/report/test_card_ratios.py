@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from launchwise.report.blocks import MISSING
-from launchwise.report.front.index_page import sections
-from launchwise.report.gpus import card_ratios
-from launchwise.report.gpus.card_ratios import ALL, KERNEL, mean_ratio, of_kernels, of_study
 from launchwise.report.numbers import winners
+from launchwise.report.pages import card_ratios
+from launchwise.report.pages.card_ratios import ALL, KERNEL, mean_ratio, of_kernels, of_study
+from launchwise.report.pages.index_page import sections
 from tests.support.gpu_ratios import statements, wrong
 from tests.support.report_pages import files_of, repacked, write
 from tests.support.report_study import known_spec, settings, study, sweep, swept_study

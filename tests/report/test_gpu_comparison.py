@@ -9,9 +9,9 @@ import pytest
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
+from launchwise.report.answer.predicted_times import UNKNOWN, Spread, spread, within
 from launchwise.report.blocks import Text
-from launchwise.report.gpus.gpu_comparison import data, entries, section, tdp_w
-from launchwise.report.models.predicted_times import UNKNOWN, Spread, spread, within
+from launchwise.report.pages.gpu_comparison import data, entries, section, tdp_w
 from launchwise.tables.rows import is_baseline
 from tests.support.named_tables import named_table
 from tests.support.report_study import study

@@ -11,8 +11,7 @@ import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.earlier_rows import named
-from launchwise.report.front import finder
-from launchwise.report.health import health_section, sweep_health
+from launchwise.report.pages import finder, health_section, sweep_health
 from launchwise.workloads.metrics import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study

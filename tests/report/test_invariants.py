@@ -7,7 +7,7 @@ import pytest
 
 from launchwise.learning.features import Domain
 from launchwise.report.blocks import Notice
-from launchwise.report.health.invariants import NONE, section, violations
+from launchwise.report.pages.invariants import NONE, section, violations
 from tests.support.named_tables import named_table
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study

@@ -7,8 +7,8 @@ import pytest
 
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report.answer.rates import compared
-from launchwise.report.front import finder
 from launchwise.report.numbers import winners
+from launchwise.report.pages import finder
 from launchwise.workloads.cost import Cost, KernelCost
 from tests.support.report_study import profile, study
 from tests.support.shown import tables

@@ -6,9 +6,9 @@ import pytest
 
 from launchwise.report import scores
 from launchwise.report.answer import rule
+from launchwise.report.answer.predicted_times import Spread
 from launchwise.report.blocks import Fold
-from launchwise.report.front import finder, index_page
-from launchwise.report.models.predicted_times import Spread
+from launchwise.report.pages import finder, index_page
 from launchwise.report.site import assemble
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study

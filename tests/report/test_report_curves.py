@@ -7,8 +7,8 @@ import pytest
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
+from launchwise.report.answer.model_tables import learning_curves
 from launchwise.report.blocks import Figure
-from launchwise.report.models.model_tables import learning_curves
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
 from tests.support.shown import tables

@@ -9,8 +9,7 @@ import pytest
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import wording
 from launchwise.report.answer import rates, rule
-from launchwise.report.front import finder
-from launchwise.report.gpus import card_ratios
+from launchwise.report.pages import card_ratios, finder
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import settings, study

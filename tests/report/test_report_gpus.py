@@ -2,7 +2,7 @@
 
 from launchwise.gpus.profile import Ceilings
 from launchwise.report.blocks import Fold
-from launchwise.report.gpus import gpu_comparison
+from launchwise.report.pages import gpu_comparison
 from tests.support.described_gpus import described_gpus
 from tests.support.samples import profile
 from tests.support.shown import tables

@@ -7,8 +7,8 @@ import pytest
 from report_study import study
 
 from launchwise.report import wording
+from launchwise.report.answer.model_tables import tables_of
 from launchwise.report.blocks import Table
-from launchwise.report.models.model_tables import tables_of
 
 
 def with_ratios(key, **ratios):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.models.model_tables import (
+from launchwise.report.answer.model_tables import (
     losses_by_transfer,
     tables_of,
     transferred,

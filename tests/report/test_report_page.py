@@ -15,7 +15,7 @@ from recomputing.pages import unpacked
 
 from launchwise.report import wording
 from launchwise.report.answer import rule
-from launchwise.report.gpus import card_ratios
+from launchwise.report.pages import card_ratios
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.rendering import embedded
 from launchwise.report.site.rendering import packed as packed_

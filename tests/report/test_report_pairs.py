@@ -15,8 +15,8 @@ from launchwise.report.answer.in_pairs import (
     saved_by_energy,
 )
 from launchwise.report.blocks import Figure, Section
-from launchwise.report.front import finder, index_page
 from launchwise.report.numbers import winners
+from launchwise.report.pages import finder, index_page
 from tests.support.report_study import study
 from tests.support.shown import rows_of, tables
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.models.predicted_times import predictions
+from launchwise.report.answer.predicted_times import predictions
 from tests.support.report_study import study
 from tests.support.shown import tables, texts
 

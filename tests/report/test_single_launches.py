@@ -9,8 +9,8 @@ import yaml
 from launchwise.measuring.earlier_rows import named
 from launchwise.report import wording
 from launchwise.report.answer.landscape import landscape
-from launchwise.report.health.health_section import anew_settings
 from launchwise.report.numbers import of_one_launch, shown_problem
+from launchwise.report.pages.health_section import anew_settings
 from tests.support.report_study import study
 
 

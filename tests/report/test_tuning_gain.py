@@ -8,7 +8,7 @@ import pytest
 
 from launchwise.report import scores
 from launchwise.report.blocks import Fold
-from launchwise.report.front import index_page
+from launchwise.report.pages import index_page
 from tests.support.report_study import study
 from tests.support.shown import blocks_of, tables
 

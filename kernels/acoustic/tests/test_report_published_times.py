@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.models.predicted_times import PUBLISHED, judged, published_times
+from launchwise.report.answer.predicted_times import PUBLISHED, judged, published_times
 from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from tests.support.report_study import study

@@ -1,1 +1,1 @@
-"""The first page of a study: its answer, and what it rests on."""
+"""Sections of a study's pages: its answer, what it rests on, its models."""

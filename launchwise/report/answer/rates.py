@@ -18,8 +18,8 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import winners
+from launchwise.report.pages import card_ratios
 from launchwise.report.study import StudyData
 from launchwise.report.theme import has_sizes, kinds_of, row_of, size_layout
 from launchwise.workloads.metrics import COUNTERS

@@ -13,8 +13,8 @@ import pandas as pd
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Section, Table, Text
 from launchwise.report.fields import decimals, field, grouped, percents, table_of
-from launchwise.report.front import finder
 from launchwise.report.numbers import configuration_names, fractions
+from launchwise.report.pages import finder
 from launchwise.report.scores import answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers

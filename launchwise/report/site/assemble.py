@@ -23,22 +23,25 @@ from launchwise.report.answer import (
     cost,
     in_pairs,
     landscape,
+    model_tables,
+    predicted_times,
     rates,
     rule,
     tunables,
 )
+from launchwise.report.answer.predicted_times import Spread, spread
 from launchwise.report.blocks import MISSING, Fold, Notice, Page, Section, Text
 from launchwise.report.fields import field, printed, table_of
-from launchwise.report.front import index_page
-from launchwise.report.front.index_page import named_gpus
-from launchwise.report.gpus import card_ratios, gpu_comparison
-from launchwise.report.health import health_section, invariants, sweep_health
-from launchwise.report.health.sweep_health import Health
-from launchwise.report.models import (
-    model_tables,
-    predicted_times,
+from launchwise.report.pages import (
+    card_ratios,
+    gpu_comparison,
+    health_section,
+    index_page,
+    invariants,
+    sweep_health,
 )
-from launchwise.report.models.predicted_times import Spread, spread
+from launchwise.report.pages.index_page import named_gpus
+from launchwise.report.pages.sweep_health import Health
 from launchwise.report.site.reading import MissingStudy, made
 from launchwise.report.site.rendering import check_sections, parts_of
 from launchwise.report.study import Run, StudyData

@@ -21,9 +21,8 @@ from launchwise.base.work import in_parallel
 from launchwise.report import scores, wording
 from launchwise.report.answer import landscape
 from launchwise.report.blocks import MISSING, File, Fold, Page, Section, Table
-from launchwise.report.front import finder
-from launchwise.report.gpus import card_ratios, gpu_comparison
 from launchwise.report.numbers import single_best
+from launchwise.report.pages import card_ratios, finder, gpu_comparison
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
 from launchwise.report.site.reading import failed, notices

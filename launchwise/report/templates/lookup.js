@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   // Which answer a problem gets: the rule of launchwise/exporting/lookup.py, the same at every door.
-  // Places in an entry of a study's answers, see launchwise/report/front/finder.py.
+  // Places in an entry of a study's answers, see launchwise/report/pages/finder.py.
   const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, GAIN_LOW, GAIN_HIGH, BASELINE] = [...Array(12).keys()];
   const [PAIRED, BLIND, OTHERS, SCALE, ALIKE, UNSURE] = [14, 15, 16, 17, 18, 19];
 

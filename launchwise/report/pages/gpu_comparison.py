@@ -18,11 +18,11 @@ from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import WITH_HOST, Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
+from launchwise.report.answer.predicted_times import UNKNOWN, Spread, predicted_choices, within
 from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section, Text
 from launchwise.report.fields import by_gpu, field, of_texts, significant
-from launchwise.report.gpus import card_ratios
-from launchwise.report.models.predicted_times import UNKNOWN, Spread, predicted_choices, within
 from launchwise.report.numbers import contests, winners
+from launchwise.report.pages import card_ratios
 from launchwise.report.study import StudyData
 from launchwise.report.theme import rounded
 from launchwise.tables.rows import row_numbers

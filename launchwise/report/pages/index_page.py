@@ -15,9 +15,8 @@ from launchwise.learning.merit import Means, geometric_mean, resampled_means
 from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text
 from launchwise.report.fields import field, grouped, percents, table_of
-from launchwise.report.front import finder
-from launchwise.report.gpus import card_ratios
 from launchwise.report.numbers import winners
+from launchwise.report.pages import card_ratios, finder
 from launchwise.report.scores import AGAINST_USUAL, answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import faster_libraries

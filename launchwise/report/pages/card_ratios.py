@@ -20,9 +20,9 @@ from launchwise.base.literals import csv_table
 from launchwise.base.robust import FASTER, SLOWER, outcome
 from launchwise.learning.merit import FEWEST, SHARE
 from launchwise.report import wording
+from launchwise.report.answer.predicted_times import predicted_choices
 from launchwise.report.blocks import Block, Section, Table, Text
 from launchwise.report.fields import field, table_of
-from launchwise.report.models.predicted_times import predicted_choices
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import DEFAULT_ERROR, Z95, row_numbers

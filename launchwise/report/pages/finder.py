@@ -20,10 +20,10 @@ from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
+from launchwise.report.answer.predicted_times import Spread, within
 from launchwise.report.blocks import Finder
-from launchwise.report.health.sweep_health import Health
-from launchwise.report.models.predicted_times import Spread, within
 from launchwise.report.numbers import records, shown_problem
+from launchwise.report.pages.sweep_health import Health
 from launchwise.report.scores import scores_on
 from launchwise.report.site.rendering import whole_numbers
 from launchwise.report.study import StudyData

@@ -17,7 +17,7 @@ from launchwise.measuring.source_states import watched_paths
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, File, Fold, Section, Table, Text
 from launchwise.report.fields import Field, field, grouped, table_of
-from launchwise.report.health.sweep_health import (
+from launchwise.report.pages.sweep_health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
     MOST_HELD_BACK,

@@ -1,1 +1,0 @@
-"""The front page, index.html."""

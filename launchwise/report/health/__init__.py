@@ -1,1 +1,0 @@
-"""Sections on the quality of the measurements."""

@@ -1,0 +1,1 @@
+"""Pages of the whole report: the front page, the GPUs, health of the measurements."""
