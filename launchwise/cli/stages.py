@@ -115,6 +115,7 @@ class Stages:
         sweep = experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
+        self._searches = self._method.strategy.kind != "exhaustive"
         self._problems = experiment.problems_of(self._gpu, workload)
         self._blocks = experiment.blocks_of(self._gpu, workload)
         self._toolkit = nvcc_release()
@@ -165,16 +166,17 @@ class Stages:
         journal = self._files.journal
         first = started[0] if started else None
         measured = visit(shard, profile, card, kernels, journal, 1, lambda: first)
-        if compiling is not None:
+        if compiling is not None and not self._searches:
             compiling.write(self._files.bundle)
         return measured.fingerprint
 
     def _kernels(self, stack: contextlib.ExitStack) -> Parts:
-        """The bundle, if it holds every build as the sources are now; else nvcc."""
+        """The bundle, if it holds every build as the sources are now; else nvcc. A search has no
+        bundle: what it will propose is not known."""
         path = self._files.bundle
         builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
         made_of = fingerprint(self._folder, self._toolkit)
-        if path.is_file():
+        if path.is_file() and not self._searches:
             with contextlib.suppress(UserError):
                 bundle = Bundle(path)
                 whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}

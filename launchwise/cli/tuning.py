@@ -248,6 +248,8 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
         if known:
             strategy["known"] = {name: str(each) for name, each in known.items()}
         settings.setdefault("sweeps", {}).setdefault(spec.workload, {})["strategy"] = strategy
+        # It compiles what it proposes, not the whole space beforehand.
+        settings["gpus"][asked.gpu]["compile"] = "alongside"
         experiment = load_experiment(settings, [], folder.resolve())
     if refusal is not None:
         raise refusal
@@ -303,11 +305,15 @@ def extent(project: Project, arch: str) -> str:
     known, spec = project.experiment, project.spec
     blocks, method = known.blocks_of(project.gpu, spec.workload), known.sweeps[spec.workload]
     problems = known.problems_of(project.gpu, spec.workload)
-    builds = builds_of(known.folders[spec.workload], spec, problems, blocks, method)
     found = volume(spec, blocks, method.strategy.budget)
     seconds = found.seconds(nominal_bandwidth_gbs(arch))
     rows = f"rows: {'up to ' * bool(method.strategy.budget)}{found.rows}, problems: {len(problems)}"
-    return f"{rows}, builds: {len(builds)}, time on the card: about {seconds:.2g} s"
+    if method.strategy.kind == "exhaustive":
+        builds = len(builds_of(known.folders[spec.workload], spec, problems, blocks, method))
+        compiled = f"builds: {builds}"
+    else:
+        compiled = "builds: what the search proposes"
+    return f"{rows}, {compiled}, time on the card: about {seconds:.2g} s"
 
 
 def line_of(project: Project, asked: Question, *, alone: bool = False) -> list[str]:

@@ -13,7 +13,8 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,8 +22,9 @@ from launchwise.base.errors import UserError
 from launchwise.base.work import end_with_the_starter
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory, Say, TimingDevice
 from launchwise.measuring.serving import Task, Watched, serve
+from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
@@ -45,6 +47,45 @@ class Served(TimingDevice, Protocol):
 
     def add_bundle(self, path: Path) -> None:
         """Load the kernels of the bundle at ``path``."""
+
+    def holds(self, build: Build) -> bool:
+        """Whether a bundle has kernels of ``build``, or says why there are none."""
+
+
+class Inbox:
+    """Tasks from standard input, in order, and the kernels that come between them."""
+
+    def __init__(self, device: Served, say: Say) -> None:
+        self._device, self._say = device, say
+        self._tasks: deque[Task] = deque()
+
+    def __iter__(self) -> Iterator[Task]:
+        while self._tasks or self._read():
+            if self._tasks:
+                yield self._tasks.popleft()
+
+    def _read(self) -> bool:
+        line = sys.stdin.readline()
+        message = json.loads(line) if line else {}
+        if "bundle" in message:
+            self._device.add_bundle(Path(message["bundle"]))
+        elif message:
+            self._tasks.append(Task(**message["task"]))
+        return bool(message)
+
+    def need(self, builds: Sequence[Build]) -> None:
+        """Wait for the first of ``builds``, and ask for the others, which are likely to be needed
+        next. Raises EOFError when it will not come."""
+        lacking = [each for each in dict.fromkeys(builds[1:]) if not self._device.holds(each)]
+        if lacking or not self._device.holds(builds[0]):
+            asked = [
+                {"source": each.source, "defines": dict(each.defines), "kernels": each.kernels}
+                for each in (builds[0], *lacking)
+            ]
+            self._say({"event": "wanted", "builds": asked})
+        while not self._device.holds(builds[0]):
+            if not self._read():
+                raise EOFError
 
 
 def run(
@@ -87,7 +128,10 @@ def run(
         method = Method.model_validate(job["method"])
         watched = Watched(**job["control"]) if job.get("control") else None
         fastest = Fastest(**job.get("fastest", {}))
-        serve(device, workload, method, _tasks(device), job["seed"], say, watched, fastest)
+        inbox = Inbox(device, say)
+        serve(device, workload, method, inbox, job["seed"], say, watched, fastest, inbox.need)
+    except EOFError:
+        return 0  # The supervisor knows why a kernel does not come.
     except UserError as error:
         # No other process would do better.
         mistake = [error.where, error.key, error.message]
@@ -97,15 +141,6 @@ def run(
         say({"event": "fatal", "reason": str(error)})
         return 3
     return 0
-
-
-def _tasks(device: Served) -> Iterator[Task]:
-    for line in sys.stdin:
-        message = json.loads(line)
-        if "bundle" in message:
-            device.add_bundle(Path(message["bundle"]))
-        else:
-            yield Task(**message["task"])
 
 
 def open_cuda(job: dict[str, Any]) -> Served:

@@ -100,6 +100,10 @@ class CudaDevice(CudaMemory):
         """Load the kernels of the bundle at ``path``; UserError if it is not a bundle."""
         self._bundles.append(Bundle(path))
 
+    def holds(self, build: Build) -> bool:
+        """Whether a bundle has kernels of ``build``, or says why there are none."""
+        return any(each.holds(build) for each in self._bundles)
+
     def _kernel(self, launch: Launch) -> tuple[Bundle, Kernel]:
         self._check_refused(launch.build)
         for bundle in self._bundles:

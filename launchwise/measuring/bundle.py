@@ -87,6 +87,10 @@ class Bundle:
         # Programs beside nvcc that made builds, and their releases.
         self.compilers: Mapping[str, str] = index.get("compilers", {})
 
+    def holds(self, build: Build) -> bool:
+        """Whether it has kernels of ``build``, or says why there are none."""
+        return build.key in self.index["builds"] or build.key in self.refused
+
     def cubin(self, name: str) -> bytes:
         return self._cubins[name]
 

@@ -64,6 +64,10 @@ def compile_bundle(
     compiler.write(path, compiled)
 
 
+SAME_WORDS = 3
+"""Builds, compiled one by one, of which nvcc must say the same for a source to be at fault."""
+
+
 class Compiler:
     """Compiles groups of builds of one workload for one architecture, each with one run of nvcc. A
     context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
@@ -77,6 +81,8 @@ class Compiler:
         self.fingerprint = fingerprint(folder, self.toolkit)
         self._said: list[str] = []  # what nvcc said of units that it compiled
         self._succeeded: set[str] = set()  # sources of which a build compiled
+        # Source and what nvcc said to the builds that it refused with these words.
+        self._refused: dict[tuple[str, str], set[Build]] = {}
         self.left_out: dict[str, str] = {}  # sources whose compiler is missing, and what to install
         self.compilers: dict[str, str] = {}  # releases of the programs beside nvcc that were used
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-units-")
@@ -96,7 +102,8 @@ class Compiler:
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
         Raises UserError with what nvcc said, when it says the same of the first and the last build
-        of a source before it has taken any of it: then the source is wrong, not a configuration.
+        of a source, or of :data:`SAME_WORDS` single ones, before it has taken any of it: then the
+        source is wrong, not a configuration.
         """
         offloading = [build for build in group if build.offloads]
         triton = [build for build in group if build.is_triton]
@@ -156,6 +163,10 @@ class Compiler:
         try:
             cubin = self._cubin_again(build)
         except UserError as error:
+            alike = self._refused.setdefault((build.source, error.message), set())
+            alike.add(build)
+            if len(alike) == SAME_WORDS and build.source not in self._succeeded:
+                raise
             return Compiled([], {build.key: error.message})
         self._succeeded.add(build.source)
         return Compiled([([build], cubin)])

@@ -52,7 +52,10 @@ class RandomDraws:
 
     def __post_init__(self) -> None:
         self._spec = self.spec.recommendable
-        self._draws = Draws(self._spec, self.problem, self.gpu_facts, self.seed)
+        self._draws, self._further = (
+            Draws(self._spec, self.problem, self.gpu_facts, self.seed) for _ in range(2)
+        )
+        self._ahead: dict[Key, Configuration] = {}
         self._told: set[Key] = set()
         self._pending: Configuration | None = None
         spanned = (self._draws.whole(each) for each in self.guesses if self._draws.spans(each))
@@ -90,9 +93,32 @@ class RandomDraws:
         """Nothing: random draws do not know."""
         return {}
 
+    def likely(self, count: int) -> list[Configuration]:
+        """Configurations that it is likely to propose after the pending one, at most ``count``."""
+        pending = self._in_hand()
+        found = {self._draws.key(each): each for each in self._first if self._is_new(each)}
+        for each in self._guessed(count):
+            found.setdefault(self._draws.key(each), each)
+        return [dict(each) for key, each in found.items() if key not in pending][:count]
+
+    def _in_hand(self) -> set[Key]:
+        return set() if self._pending is None else {self._draws.key(self._pending)}
+
+    def _guessed(self, count: int) -> Iterable[Configuration]:
+        """What it will draw, as long as its first configurations are all told."""
+        self._ahead = {key: each for key, each in self._ahead.items() if key not in self._told}
+        seen = {*self._told, *self._ahead, *self._in_hand()}
+        while len(self._ahead) <= count and (drawn := self._drawn_from(self._further, seen)):
+            seen.add(key := self._draws.key(drawn))
+            self._ahead[key] = drawn
+        return self._ahead.values()
+
     def _drawn(self) -> Configuration | None:
+        return self._drawn_from(self._draws, self._told)
+
+    def _drawn_from(self, draws: Draws, told: set[Key]) -> Configuration | None:
         # A random state that does not depend on draws before a kill.
-        return self._draws.draw(random.Random(f"{self.seed} {len(self._told)} "), self._told)
+        return draws.draw(random.Random(f"{self.seed} {len(told)} "), told)
 
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
         """Do nothing: random draws do not learn."""
@@ -164,6 +190,12 @@ class TransferExplorer(RandomDraws):
             return None
         key = self._search.ask() if self._search else None
         return super()._drawn() if key is None else self._of_key(key)
+
+    def _guessed(self, count: int) -> Iterable[Configuration]:
+        """The most promising candidates, by what is known before the pending one is measured."""
+        if self._search is None:
+            return super()._guessed(count)
+        return [self._of_key(self._search.keys[place]) for place in self._search.ranked(count + 1)]
 
     def conclusion(self) -> dict[str, float]:
         """``within_percent``; ``chance_left``, that something faster by more than it is left. And

@@ -6,9 +6,10 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,6 +42,9 @@ class Part:
     keys: frozenset[str] | None
 
 
+Hear = Callable[["Future[Part]"], None]
+
+
 class Beforehand:
     """One bundle that the ``compile`` stage made."""
 
@@ -53,35 +57,47 @@ class Beforehand:
         # Sources without a compiler, and what to install; programs beside nvcc that made builds.
         self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
-    def ready(self) -> Iterator[Part]:
-        yield self._part
+    def listen(self, hear: Hear) -> None:
+        future: Future[Part] = Future()
+        future.set_result(self._part)
+        hear(future)
+
+    def want(self, builds: Iterable[Build], likely: Iterable[Build] = ()) -> None:
+        """Nothing is to be done: all are there."""
+
+    def wait(self) -> None:
+        """Nothing is waited for."""
 
 
 class Alongside:
     """Compiles on every core while a sweep measures the kernels that are ready. A context manager:
     nvcc starts with the block; leaving it waits for the runs of nvcc in hand and drops the others.
-    ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time."""
+    ``builds``: in the order in which they are needed; :meth:`want` adds to them. ``threads``: runs
+    of nvcc at a time. One thread at a time may use it."""
 
     def __init__(
         self, folder: Path, spec: Spec, builds: Iterable[Build], arch: str, threads: int
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
         self.toolkit, self.fingerprint = self.compiler.toolkit, self.compiler.fingerprint
-        self.seconds = 0.0
-        self._groups = _groups(wanted := list(dict.fromkeys(builds)), threads)
-        self.left_out: Mapping[str, str] = left_out(wanted, arch)
+        self.seconds = 0.0  # during which something was compiled
+        self._first = list(dict.fromkeys(builds))
+        self.left_out: Mapping[str, str] = left_out(self._first, arch)
         self.compilers: Mapping[str, str] = self.compiler.compilers
+        self._threads = threads
         self._pool = ThreadPoolExecutor(threads)
+        self._asked: set[Build] = set()
         self._futures: list[Future[Part]] = []
+        self._likely: list[tuple[Future[Part], Build]] = []
         self._compiled: list[Compiled] = []
+        self._hear: Hear = lambda _: None
+        self._lock = threading.Lock()
+        self._running = 0
 
     def __enter__(self) -> Alongside:
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-parts-")
         self.compiler.__enter__()
-        self._began = time.perf_counter()
-        self._futures = [
-            self._pool.submit(self._compile, number) for number in range(len(self._groups))
-        ]
+        self.want(self._first)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -89,26 +105,69 @@ class Alongside:
         self.compiler.__exit__(*error)
         self._scratch.cleanup()
 
-    def _compile(self, number: int) -> Part:
-        group = self._groups[number]
-        path = Path(self._scratch.name) / f"{number}.cubins"
-        compiled = self.compiler.compile(group)
+    def want(self, builds: Iterable[Build], likely: Iterable[Build] = ()) -> None:
+        """Compile ``builds`` that were not asked for before, then those that are ``likely`` to be
+        wanted next, each by itself. Of what was no more than likely so far, what no core has begun
+        is dropped."""
+        for future, build in self._likely:
+            if future.cancel():
+                self._asked.discard(build)
+        needed = self._new(builds)
+        for group in _groups(needed, self._threads):
+            self._begin(group)
+        self._likely = [(self._begin([build]), build) for build in self._new(likely)]
+
+    def _new(self, builds: Iterable[Build]) -> list[Build]:
+        found = [build for build in dict.fromkeys(builds) if build not in self._asked]
+        self._asked.update(found)
+        return found
+
+    def _begin(self, group: list[Build]) -> Future[Part]:
+        path = Path(self._scratch.name) / f"{len(self._futures)}.cubins"
+        future = self._pool.submit(self._compile, group, path)
+        self._futures.append(future)
+        future.add_done_callback(self._hear)
+        return future
+
+    def _compile(self, group: list[Build], path: Path) -> Part:
+        with self._timed():
+            compiled = self.compiler.compile(group)
         self._compiled.append(compiled)
         self.compiler.write(path, [compiled])
-        self.seconds = max(self.seconds, time.perf_counter() - self._began)
         return Part(path, frozenset(build.key for build in group))
 
-    def ready(self) -> Iterator[Part]:
-        """Every part; waits for those that are not compiled yet, UserError if one cannot be."""
-        for future in as_completed(self._futures):
-            yield future.result()
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        with self._lock:
+            if not self._running:
+                self._began = time.perf_counter()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self.seconds += time.perf_counter() - self._began
+
+    def listen(self, hear: Hear) -> None:
+        """Let ``hear`` know of every part, those of later builds, too, once it is compiled, cannot
+        be, or was dropped; of one listener after another, each is told from the beginning."""
+        self._hear = hear
+        for future in self._futures:
+            future.add_done_callback(hear)
+
+    def wait(self) -> None:
+        """Wait for all that was asked for. Raises UserError when one cannot be compiled."""
+        for future in self._futures:
+            if not future.cancelled():
+                future.result()
 
     def write(self, path: Path) -> None:
         """Write one bundle of all builds, if there are any; waits for those in hand.
         Raises UserError when one cannot be compiled."""
-        if self._futures:
-            for future in self._futures:
-                future.result()
+        self.wait()
+        if self._compiled:
             self.compiler.write(path, self._compiled)
 
 

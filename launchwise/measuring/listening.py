@@ -19,6 +19,7 @@ from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
+from launchwise.workloads.builds import Build
 from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.space import label
 
@@ -135,6 +136,7 @@ class Listener:
         self.blamed: dict[str, Any] | None = None
         """Row of the configuration in whose hands this process died, unless it stands anyway."""
         self.done = 0  # tasks that this process finished
+        self._wants = False  # whether it waits for kernels that it asked for
         self._attempt = 1
         self._kind: dict[str, Any] = {}
         self._since_control: list[list[Any]] = []
@@ -150,7 +152,7 @@ class Listener:
             while waited < self.shard.method.timeout_s:
                 if not selector.select(timeout=NOTICE_S):
                     # Waiting for the compiler does not count as silence.
-                    starved = feeder.is_alive() and feeder.sent == self.done
+                    starved = feeder.is_alive() and (self._wants or feeder.sent == self.done)
                     waited = 0.0 if starved else waited + NOTICE_S
                     self.maybe_stop()
                     continue
@@ -166,7 +168,11 @@ class Listener:
                         said = line[:80].decode(errors="replace")
                         self.fatal = f"the measuring process sent an invalid event: {said!r}"
                         return
-                    if self._hear(event) == "done" and self.done == feeder.given:
+                    kind = self._hear(event)
+                    self._wants = kind == "wanted"
+                    if self._wants:
+                        feeder.want(tuple(Build.of(**each) for each in event["builds"]))
+                    elif kind == "done" and self.done == feeder.given:
                         feeder.more(self.afterwards())
         self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 

@@ -16,16 +16,19 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import peer_of
+from launchwise.measuring.job import Part
 from launchwise.measuring.shard import Shard
+from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
-from launchwise.workloads.space import Configuration, Problem
-from launchwise.workloads.workload import builds_in_order
+from launchwise.workloads.workload import Workload
 
 KILLED_S = 30.0  # Time for a killed process to end, s: a driver that hangs keeps it for good
 OPENED_S = 120.0  # Time that a process may take to open its device, s
@@ -136,10 +139,6 @@ GRACE_S = 1.0
 """Time for the thread to end after its process, s; a request to stop does not wait for nvcc."""
 
 
-class Unfed(RuntimeError):
-    """Kernels of a task are in no part: a fault of the program, which would wait for ever."""
-
-
 class Feeder(threading.Thread):
     """Thread that sends a measuring process its job, then kernels and tasks as they are ready.
     Compiling and measuring overlap: a problem is sent as soon as its kernels are there."""
@@ -157,7 +156,9 @@ class Feeder(threading.Thread):
         self._tasks = tasks
         self._pipe = pipe
         self._error: BaseException | None = None
-        self._later: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
+        # Kernels; builds that the process asks for; tasks, none at the end.
+        self._inbox: queue.SimpleQueue[Future[Part] | tuple[Build, ...] | list[dict[str, Any]]]
+        self._inbox = queue.SimpleQueue()
         self.given = len(tasks)  # tasks that this feeder was given
         self.sent = 0  # tasks that the process was given
 
@@ -173,14 +174,13 @@ class Feeder(threading.Thread):
     def more(self, tasks: list[dict[str, Any]]) -> None:
         """Further tasks for the same kernels; none ends the process once it has done the others."""
         self.given += len(tasks)
-        self._later.put(tasks)
+        self._inbox.put(tasks)
 
     def end(self) -> None:
-        """Raise what stopped the thread, such as kernels that cannot be compiled. A thread that
-        still waits for nvcc is left running; it ends at its next write."""
+        """Raise what stopped the thread, such as kernels that cannot be compiled."""
         self.more([])
         self.join(GRACE_S)
-        if isinstance(self._error, UserError | Unfed):
+        if isinstance(self._error, UserError):
             raise self._error
         if self._error is not None:
             raise RuntimeError("cannot write to the measuring process") from self._error
@@ -189,54 +189,55 @@ class Feeder(threading.Thread):
         self._pipe.write(json.dumps(message).encode() + b"\n")
         self._pipe.flush()
 
+    def want(self, builds: tuple[Build, ...]) -> None:
+        """Compile what the process asks for: it waits for the first one, and is likely to ask for
+        the others next."""
+        self._inbox.put(builds)
+
     def _feed(self) -> None:
         shard = self._shard
         how = {"folder": str(shard.folder), "method": shard.method.model_dump(mode="json")}
         self._send({**how, "seed": shard.seed, "control": self._control, **shard.job})
-        waiting = list(self._tasks)
-        needed: dict[int, set[str]] | None = None
-        for part in shard.parts.ready():
-            self._send({"bundle": str(part.path)})
-            if part.keys is None:
-                ready, waiting = waiting, []
-            else:
-                if needed is None:
-                    needed = self._needed(waiting)
-                for keys in needed.values():
-                    keys -= part.keys
-                ready = [task for task in waiting if not needed[id(task)]]
-                waiting = [task for task in waiting if needed[id(task)]]
+        shard.parts.listen(self._inbox.put)
+        self._inbox.put(self._tasks)
+        have: set[str] | None = set()  # keys of builds that were sent; None when all were
+        waiting: list[tuple[dict[str, Any], set[str]]] = []
+        while found := self._inbox.get():
+            if isinstance(found, tuple):
+                shard.parts.want(found[:1], found[1:])
+            elif isinstance(found, list):
+                needs = [{} if have is None else self._needed(task) for task in found]
+                shard.parts.want(build for builds in needs for build in builds)
+                keys = [{build.key for build in builds} for builds in needs]
+                waiting += zip(found, keys, strict=True)
+            elif not found.cancelled():
+                part = found.result()
+                self._send({"bundle": str(part.path)})
+                have = None if have is None or part.keys is None else have | part.keys
+            ready = [task for task, keys in waiting if have is None or keys <= have]
+            waiting = [each for each in waiting if have is not None and not each[1] <= have]
             self._send_tasks(ready)
-        if waiting:
-            problem = waiting[0]["problem"]
-            raise Unfed(f"no kernels were compiled for {len(waiting)} tasks: {problem}, ...")
-        while tasks := self._later.get():
-            self._send_tasks(tasks)
 
     def _send_tasks(self, tasks: list[dict[str, Any]]) -> None:
         for task in tasks:
             self.sent += 1
             self._send({"task": task})
 
-    def _needed(self, tasks: list[dict[str, Any]]) -> dict[int, set[str]]:
-        """Builds that each task waits for, by the task's identity."""
-        workload = load_workload(self._shard.folder, self._shard.spec)
-
-        def of(problem: Problem, configurations: Iterable[Configuration]) -> set[str]:
-            builds = [*workload.check_builds(problem)]
-            builds += [workload.build(problem, each) for each in configurations]
-            return {build.key for build in builds}
-
-        control, always, every = self._control, set[str](), set[str]()
-        if control is not None and control["known"]:
-            always = of(control["problem"], [control["configuration"]])
-        if any(task.get("explore") for task in tasks):
-            # What an explorer will propose is not known: it waits for all.
-            every = {build.key for build in builds_in_order(workload, self._shard.problems)}
-        needed = {}
-        for task in tasks:
-            own = [each for each in task["configurations"] if peer_of(each) is None]
+    def _needed(self, task: dict[str, Any]) -> dict[Build, None]:
+        """Builds that a task waits for, in the order of need. What an explorer will propose is not
+        known: the process asks for it."""
+        workload = self._workload
+        asked = [(task["problem"], task["configurations"])]
+        if self._control is not None and self._control["known"]:
+            asked.append((self._control["problem"], [self._control["configuration"]]))
+        needed: dict[Build, None] = {}
+        for problem, configurations in asked:
+            needed |= dict.fromkeys(workload.check_builds(problem))
+            own = [each for each in configurations if peer_of(each) is None]
             alike = {workload.spec.build_choice(each): each for each in own}
-            waits = always | of(task["problem"], alike.values())
-            needed[id(task)] = every if task.get("explore") else waits
+            needed |= dict.fromkeys(workload.build(problem, each) for each in alike.values())
         return needed
+
+    @cached_property
+    def _workload(self) -> Workload:
+        return load_workload(self._shard.folder, self._shard.spec)

@@ -12,7 +12,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ from launchwise.measuring.measure import (
 )
 from launchwise.measuring.pairs.rounds import measure_pairs
 from launchwise.measuring.rows import Rest
+from launchwise.workloads.builds import Build
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
 
@@ -119,6 +120,10 @@ class Control:
         self._rows = 0
 
 
+Need = Callable[[Sequence[Build]], None]
+
+AHEAD = 16  # Proposals whose kernels a search asks for before it makes them
+
 EXPLORERS: dict[str, Any] = {"random": RandomDraws, "transfer": TransferExplorer}
 """Strategy of the settings to its explorer."""
 
@@ -160,11 +165,13 @@ def serve(
     say: Say,
     watched: Watched | None = None,
     fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
+    need: Need = lambda _: None,
 ) -> None:
     """Measure every configuration of ``tasks`` in order and report a row for each. ``watched``: the
     reference kernel, measured at intervals. ``fastest``: peak rates of the device, which bound the
-    run times of kernels; without them any problem may have short kernels. Raises LaunchFailed when
-    the context is lost; ``start`` announced the configuration at fault."""
+    run times of kernels; without them any problem may have short kernels. ``need``: waits for the
+    first of some builds, and asks for the others; without it all are there. Raises LaunchFailed
+    when the context is lost; ``start`` announced the configuration at fault."""
 
     def context(task: Task) -> ProblemContext:
         problem, seeded = task.problem, problem_seed(seed, task.problem)
@@ -181,7 +188,7 @@ def serve(
         of_task = context(task)
         if control is not None:
             of_task.after_row = partial(control.after, task.problem)
-        _measure_problem(of_task, task)
+        _measure_problem(of_task, task, need)
         if control is not None:
             # Whoever hears that it is done may ask at once which rows are in doubt.
             with of_task.spending("control"):
@@ -191,7 +198,7 @@ def serve(
         control.close()
 
 
-def _measure_problem(context: ProblemContext, task: Task) -> None:
+def _measure_problem(context: ProblemContext, task: Task, need: Need) -> None:
     problem = task.problem
     context.say(
         {
@@ -214,7 +221,7 @@ def _measure_problem(context: ProblemContext, task: Task) -> None:
         for layout, configurations in _by_layout(context, task.configurations):
             _measure_layout(context, layout, configurations)
     else:
-        _explore(context, task.explore)
+        _explore(context, task.explore, need)
 
 
 def _measure_energies(context: ProblemContext, configurations: list[Configuration]) -> None:
@@ -260,8 +267,9 @@ def _measure_layout(
         run.close()
 
 
-def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
-    """Measure an explorer's proposals until its budget or its time is spent, or none is left."""
+def _explore(context: ProblemContext, how: dict[str, Any], need: Need) -> None:
+    """Measure an explorer's proposals until its budget or its time is spent, or none is left. To
+    wait for a compiler takes none of that time."""
     until = time.monotonic() + (how["seconds"] or math.inf)
     names = context.workload.spec.tunable_columns
     prior = [
@@ -283,6 +291,10 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
     runs = OpenLayouts(context)
     try:
         while (configuration := explorer.propose()) is not None:
+            began = time.monotonic()
+            ahead = [configuration, *explorer.likely(AHEAD)]
+            need([context.workload.build(context.problem, each) for each in ahead])
+            until += time.monotonic() - began
             try:
                 row = runs.of(configuration).measure(configuration)
             except OutOfMemory as error:

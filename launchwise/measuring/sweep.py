@@ -38,11 +38,12 @@ from launchwise.measuring.tasks import (
     second_attempts,
 )
 from launchwise.measuring.telemetry import Telemetry, nvml_source
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import OFFLOADING, TRITON, Build
 from launchwise.workloads.declared.declared_workload import load_workload
+from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Problem, ProblemBlock, baseline, narrowings
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import builds_in_order
+from launchwise.workloads.workload import Workload, builds_in_order
 
 if TYPE_CHECKING:
     from launchwise.measuring.earlier_rows import Extension
@@ -210,18 +211,31 @@ def builds_of(
     method: Method,
     extension: Extension | None = None,
 ) -> list[Build]:
-    """Every build that the sweep needs, in the order of need."""
-    # What an explorer will propose is not known.
-    exhaustive = method.strategy.kind == "exhaustive"
-    parts_of = narrowings(spec, blocks) if exhaustive else None
+    """Every build that the sweep needs, in the order of need; of a search what it needs whatever
+    will be proposed."""
     workload = load_workload(folder, spec)
-    needed = dict.fromkeys(builds_in_order(workload, problems, parts_of))
+    if method.strategy.kind == "exhaustive":
+        needed = dict.fromkeys(builds_in_order(workload, problems, narrowings(spec, blocks)))
+    else:
+        needed = dict.fromkeys(_first_builds(workload, problems))
     if extension:
         # They may lie outside of what the problems are narrowed to.
         for problem in problems:
             for anchor in extension.anchors(problem):
                 needed[workload.build(problem, anchor)] = None
     return list(needed)
+
+
+def _first_builds(workload: Workload, problems: list[Problem]) -> Iterator[Build]:
+    """What checks outputs, and one build of each variant whose compiler may be missing."""
+    for problem in problems:
+        yield from workload.check_builds(problem)
+    for name, variant in workload.spec.variants.items():
+        if Path(str(variant.source)).suffix in (OFFLOADING, TRITON):
+            for problem in problems:
+                if drawn := drawn_of(workload.spec, problem, name, 0):
+                    yield workload.build(problem, drawn)
+                    break
 
 
 def problem_seconds(method: Method, problems: int, shards: int) -> float | None:

@@ -165,14 +165,22 @@ class TransferSearch:
         """Number of the candidate to measure next; StopIteration when all were measured."""
         if not self._open.any():
             raise StopIteration
-        for candidate in self._first:
-            if self._open[candidate]:
-                return candidate
-        among = self._open
+        return self.ranked(1)[0]
+
+    def ranked(self, count: int) -> list[int]:
+        """Numbers of the candidates that are the most promising now, at most ``count``, best first;
+        none when all were measured."""
+        first = [candidate for candidate in self._first if self._open[candidate]]
+        if len(first) >= count:
+            return first[:count]
+        among = self._open.copy()
+        among[first] = False
         if self._alone and len(self._tried) % NEAR_EVERY == 0 and len(self._tried) >= NEAR_FROM:
-            near = self._open & self._near_the_fastest()
-            among = near if near.any() else self._open
-        return int(np.argmax(np.where(among, self._improvements(), -np.inf)))
+            near = among & self._near_the_fastest()
+            among = near if near.any() else among
+        worth = np.where(among, self._improvements(), -np.inf)
+        best = np.argsort(-worth, kind="stable")[: count - len(first)]
+        return [*first, *(int(each) for each in best if among[each])]
 
     def _near_the_fastest(self) -> np.ndarray:
         """Whether a candidate differs from one of the fastest in one tunable: (candidates,)."""

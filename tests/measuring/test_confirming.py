@@ -5,11 +5,10 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from host_device import HostParts
 from samples import ROOT
 from scipy.stats import quantile_test
 
@@ -17,7 +16,6 @@ from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.robust import LEAST_ROUNDS, TIE, outcome, paired_ratio
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.method import Confirmation, Contest, Entrant, read_contests
-from launchwise.measuring.job import Part
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.visit import beside_earlier, pairs_table, peers_table
@@ -280,15 +278,14 @@ def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
     change_sessions(stencil_copy, LIBRARIES)
     compiling = []
 
-    def ready():
-        yield Part(Path(os.devnull), None)
-        ended = time.monotonic() + (0 if compiling else 1)
-        while time.monotonic() < ended and not (tmp_path / "journal").stat().st_size > 500:
-            time.sleep(0.01)
-        compiling.append(len(read_notes(tmp_path / "journal")))
+    class Compiling(HostParts):
+        def wait(self):
+            ended = time.monotonic() + (0 if compiling else 1)
+            while time.monotonic() < ended and not (tmp_path / "journal").stat().st_size > 500:
+                time.sleep(0.01)
+            compiling.append(len(read_notes(tmp_path / "journal")))
 
-    parts = SimpleNamespace(seconds=0.0, ready=ready)
-    shard = dataclasses.replace(make_shard([PROBLEM]), parts=parts)
+    shard = dataclasses.replace(make_shard([PROBLEM]), parts=Compiling())
     contest = contest_of(shard)
     names = ["right", "idle", "raising"]
     peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]

@@ -127,6 +127,25 @@ def test_asked_twice_it_says_the_same_and_what_it_said_may_be_changed(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10)
+@given(spec=st.one_of(small_specs(), st.just(large(["a * b <= 256"]))), seed=st.integers(0, 99))
+@few_candidates()
+def test_what_is_likely_next_changes_nothing_and_random_draws_know_it(kind, spec, seed):
+    explorer, silent = (kind(spec, PROBLEM, FACTS, 30, seed) for _ in range(2))
+    ahead = []
+    while (proposed := explorer.propose()) is not None:
+        assert proposed == silent.propose()
+        assert kind is TransferExplorer or not ahead or proposed == ahead[0]
+        ahead = explorer.likely(4)
+        keys = [key(each) for each in ahead]
+        assert len({*keys, key(proposed)}) == len(keys) + 1 <= 5
+        assert all(space.feasible(spec, PROBLEM, each, FACTS) for each in ahead)
+        for one in (explorer, silent):
+            one.tell(proposed, float(len(repr(proposed))))
+    assert silent.propose() is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_a_journal_count_against_the_budget_once(kind):
     known = driven(kind(large(), PROBLEM, None, 12, 1))
     twice = known + [(each, 1.0) for each, _ in known]

@@ -3,29 +3,31 @@
 import dataclasses
 import shutil
 import threading
+from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from host_device import HostParts, compiled
 from supervising import rows_of, sweep
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import read_journal
+from launchwise.measuring.sweep import builds_of
+from launchwise.workloads.builds import CHECK_SOURCE
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.measuring.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
 PROBLEMS = [{"n": 20, "dtype": dtype, "order": 2} for dtype in ("float32", "float64")]
 
 
-class Late:
+class Late(HostParts):
     """Parts that a test lets out: the builds of the last problem first."""
-
-    seconds = 0.0
 
     def __init__(self, folder, journal):
         workload = load_workload(folder, load_spec(folder))
@@ -36,9 +38,12 @@ class Late:
         self._journal = journal
         self.seen = []
 
-    def ready(self):
+    def listen(self, hear):
         """One problem's kernels, then, when it is measured, the other's."""
-        yield Part(Path("one"), self._keys[1])
+        hear(compiled(Part(Path("one"), self._keys[1])))
+        threading.Thread(target=self._later, args=[hear]).start()
+
+    def _later(self, hear):
         done = threading.Event()
         for _ in range(2000):
             rows = read_journal(self._journal)[1]
@@ -46,7 +51,7 @@ class Late:
                 break
             done.wait(0.01)
         self.seen.append({row["dtype"] for row in read_journal(self._journal)[1]})
-        yield Part(Path("two"), self._keys[0])
+        hear(compiled(Part(Path("two"), self._keys[0])))
 
 
 def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, stencil_copy, tmp_path):
@@ -59,21 +64,14 @@ def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, sten
     assert {row["status"] for row in rows} == {"ok"}
 
 
-def test_tasks_without_kernels_end_the_sweep(make_shard, stencil_copy, tmp_path):
-    workload = load_workload(stencil_copy, load_spec(stencil_copy))
-    keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
-    parts = SimpleNamespace(seconds=0.0, ready=lambda: iter([Part(Path("one"), keys)]))
-    shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
-    with pytest.raises(RuntimeError, match=r"no kernels were compiled for 1 tasks: .*float64"):
-        sweep(shard, tmp_path / "j")
-
-
 def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_shard, tmp_path):
-    def ready():
-        raise UserError("kernels", "sm_90", "nvcc failed: expected a ';'")
+    class Refused(HostParts):
+        def listen(self, hear):
+            future = Future()
+            future.set_exception(UserError("kernels", "sm_90", "nvcc failed: expected a ';'"))
+            hear(future)
 
-    parts = SimpleNamespace(seconds=0.0, ready=ready)
-    shard = dataclasses.replace(make_shard(PROBLEMS), parts=parts)
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=Refused())
     with pytest.raises(UserError, match="nvcc failed: expected a ';'"):
         sweep(shard, tmp_path / "j")
 
@@ -85,10 +83,13 @@ def test_what_is_compiled_alongside_is_what_a_bundle_holds(stencil_copy, tmp_pat
     workload = load_workload(stencil_copy, spec)
     builds = builds_in_order(workload, PROBLEMS[:1])
     with Alongside(stencil_copy, spec, builds, "sm_90", 2) as parts:
-        found = list(parts.ready())
+        parts.wait()
+        heard, again = [], []
+        parts.listen(heard.append)
+        parts.listen(again.append)
+        found = [future.result() for future in heard]
         bundles = [Bundle(part.path) for part in found]
-        again = list(parts.ready())
-    assert again
+    assert again == heard
     assert parts.seconds > 0
     assert frozenset[str]().union(*(part.keys or set() for part in found)) == {
         build.key for build in builds
@@ -100,3 +101,47 @@ def test_what_is_compiled_alongside_is_what_a_bundle_holds(stencil_copy, tmp_pat
         assert all(kernel["registers"] > 0 for kernel in kernels.values())
     # Its folder is gone: nothing is left behind.
     assert not found[0].path.exists()
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize("kind", ["random", "transfer"])
+def test_a_search_compiles_what_it_proposes(kind, make_shard, stencil_copy, tmp_path, kept_cubins):
+    method = quick(kind=kind, budget=5)
+    shard = make_shard(PROBLEMS[:1], method=method, waits_for_bundles=True)
+    workload = load_workload(stencil_copy, shard.spec)
+    first = builds_of(stencil_copy, shard.spec, PROBLEMS[:1], [], method)
+    with Alongside(stencil_copy, shard.spec, first, "sm_90", 1) as parts:
+        sweep(dataclasses.replace(shard, parts=parts), tmp_path / "j")
+        parts.listen((heard := []).append)
+        made = frozenset[str]().union(
+            *(each.result().keys for each in heard if each.done() and not each.cancelled())
+        )
+    rows = rows_of(tmp_path / "j")
+    assert [row["status"] for row in rows] == ["ok"] * 5
+    proposed = {workload.build(PROBLEMS[0], row).key for row in rows}
+    every = {build.key for build in builds_in_order(workload, PROBLEMS[:1])}
+    assert proposed <= made < every
+    # What is chosen does not depend on what is there already.
+    sweep(make_shard(PROBLEMS[:1], method=method), tmp_path / "k")
+    names = shard.spec.tunable_columns
+    assert [[row[name] for name in names] for row in rows] == [
+        [row[name] for name in names] for row in rows_of(tmp_path / "k")
+    ]
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_a_search_ends_when_nvcc_refuses_the_source(make_shard, stencil_copy, tmp_path):
+    for source in stencil_copy.glob("*.cu"):
+        if source.name != CHECK_SOURCE:
+            source.write_text(source.read_text() + "\nint broken = ;\n")
+    method = quick(kind="random", budget=50)
+    shard = make_shard(PROBLEMS[:1], method=method, waits_for_bundles=True)
+    first = builds_of(stencil_copy, shard.spec, PROBLEMS[:1], [], method)
+    with (
+        Alongside(stencil_copy, shard.spec, first, "sm_90", 2) as parts,
+        pytest.raises(UserError, match=r"nvcc failed: .*expected an expression"),
+    ):
+        sweep(dataclasses.replace(shard, parts=parts), tmp_path / "j")
+    assert len(rows_of(tmp_path / "j")) < 10

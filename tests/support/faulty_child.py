@@ -177,7 +177,7 @@ def _after_rows(fault: Callable[[], None], every: int | None) -> None:
     serve: Callable[..., None] = child.serve
 
     def faulty_serve(*arguments: Any) -> None:
-        *before, say, watched, fastest = arguments
+        *before, say, watched, fastest, need = arguments
         count = 0
 
         def faulty_say(event: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ def _after_rows(fault: Callable[[], None], every: int | None) -> None:
                 if marked if every is None else count % every == 0:
                     fault()
 
-        serve(*before, faulty_say, watched, fastest)
+        serve(*before, faulty_say, watched, fastest, need)
 
     child.serve = faulty_serve  # type: ignore[assignment]
 

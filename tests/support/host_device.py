@@ -8,17 +8,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.loaded import memory_of
 from launchwise.experiment.method import Method, Repeats
-from launchwise.measuring.job import Part
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.job import Hear, Part
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.rows import Repeated
 from launchwise.measuring.serving import Task, serve
+from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import Launch, LibraryRun
 from launchwise.workloads.space import Configuration, Problem
@@ -41,15 +44,30 @@ class HostParts:
 
     seconds = 0.0
 
-    def ready(self) -> Iterator[Part]:
+    def listen(self, hear: Hear) -> None:
         """One part that holds every build; the host device does not read it."""
-        yield Part(Path(os.devnull), None)
+        hear(compiled(Part(Path(os.devnull), None)))
+
+    def want(self, builds: Iterable[Build], likely: Iterable[Build] = ()) -> None:
+        """They are there."""
+
+    def wait(self) -> None:
+        """As soon as they are asked for."""
+
+
+def compiled(part: Part) -> Future[Part]:
+    """A part that is there, as those are that a compiler makes."""
+    future: Future[Part] = Future()
+    future.set_result(part)
+    return future
 
 
 class HostDevice(CpuDevice):
     """See :class:`launchwise.measuring.measure.TimingDevice`."""
 
     l2_bytes = 1 << 16
+    # Builds that it holds, if it is to wait for its bundles as a GPU does.
+    bundles: list[Bundle] | None = None
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """Milliseconds of each run."""
@@ -82,6 +100,12 @@ class HostDevice(CpuDevice):
 
     def add_bundle(self, path: Path) -> None:
         """Kernels are compiled from their sources here, when they are launched."""
+        if self.bundles is not None:
+            self.bundles.append(Bundle(path))
+
+    def holds(self, build: Build) -> bool:
+        """Whether it need not wait for it."""
+        return self.bundles is None or any(each.holds(build) for each in self.bundles)
 
     def resources(self, launch: Launch) -> dict[str, Any]:
         """A CPU has none of these."""
@@ -91,7 +115,9 @@ class HostDevice(CpuDevice):
 def of_job(job: dict[str, Any], kind: type[HostDevice], memory_bytes: int = 1 << 30) -> HostDevice:
     """A device of this kind for a job's workload."""
     folder, cache = Path(job["folder"]), Path(job["cache"])
-    return kind(folder, load_spec(folder).headers, memory_bytes=memory_bytes, cache=cache)
+    device = kind(folder, load_spec(folder).headers, memory_bytes=memory_bytes, cache=cache)
+    device.bundles = [] if job.get("waits_for_bundles") else None
+    return device
 
 
 def rows_of_folder(

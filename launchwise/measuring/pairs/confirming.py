@@ -97,7 +97,7 @@ def confirm(
     card = str(shard.labels["card"])
     if any(peer_of(each.configuration) for contest in contests for each in contest.entrants):
         # Compilers beside it would keep busy the host that calls a library: all are waited for.
-        list(shard.parts.ready())
+        shard.parts.wait()
     with stop_requests() as stop:
         supervise(
             "confirm", tasks, lambda: PairsListener(shard, journal, stop, telemetry, progress, list)
