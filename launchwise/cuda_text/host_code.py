@@ -15,22 +15,20 @@ from functools import cached_property
 from tree_sitter import Node
 
 from launchwise.cuda_text.declarations import Item, is_clear, items
-from launchwise.cuda_text.directives import (
-    condition_of,
-    in_place,
-    is_whole,
-    joined,
-    without_directives,
-)
 from launchwise.cuda_text.syntax import (
     above,
     child,
+    condition_of,
     declarator,
     declarators,
+    in_place,
+    is_whole,
+    joined,
     parse,
     plain,
     text_of,
     walk,
+    without_directives,
 )
 
 CALLS = re.compile(

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from launchwise.cuda_text.directives import (
+from launchwise.cuda_text.syntax import (
     INTEGER,
     condition_of,
     guarded,

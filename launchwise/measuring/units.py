@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.storage import digest
-from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.host_code import macros_in, without_host_bodies
+from launchwise.cuda_text.syntax import without_comments
 from launchwise.measuring.bundle import mark_of
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (

@@ -13,8 +13,8 @@ from pydantic import PrivateAttr, model_validator
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, assigned, beside, check_folder_name, inside
 from launchwise.base.typed import read_yaml, validated
-from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import expanded
+from launchwise.cuda_text.syntax import without_comments
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_value

@@ -17,14 +17,19 @@ from tree_sitter import Node
 
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.cuda_text.declarations import Item, declared_names, items
-from launchwise.cuda_text.directives import (
+from launchwise.cuda_text.syntax import (
+    child,
     condition_of,
+    declarators,
+    has_word,
     missing_in,
+    parse,
     spans_of,
+    text_of,
+    walk,
     without_comments,
     without_directives,
 )
-from launchwise.cuda_text.syntax import child, declarators, has_word, parse, text_of, walk
 from launchwise.cuda_text.types import is_type, word_list
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text

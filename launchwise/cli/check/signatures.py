@@ -12,9 +12,8 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.cuda_text.declarations import Item, Parameter, items
-from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import ExpandsTooFar, expanded
-from launchwise.cuda_text.syntax import declarators, has_word, parse, tokens_of
+from launchwise.cuda_text.syntax import declarators, has_word, parse, tokens_of, without_comments
 from launchwise.cuda_text.types import BYTES, elements, type_names
 from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import MISSING
+from launchwise.cuda_text.syntax import without_comments
 from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
 _INCLUDE = re.compile(

@@ -14,12 +14,12 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items, on_device
-from launchwise.cuda_text.directives import excluded_by
 from launchwise.cuda_text.host_code import HostCode
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
 from launchwise.cuda_text.syntax import (
     child,
     declarators,
+    excluded_by,
     has_word,
     parse,
     text_of,
