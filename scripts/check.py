@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import now
+from launchwise.base.places import now
 from launchwise.base.scripting import run
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import check_machine

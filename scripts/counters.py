@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import commit, now
+from launchwise.base.places import commit, now
 from launchwise.base.scripting import log, run
 from launchwise.experiment.study import Study
 from launchwise.gpus.profile import read_profile

@@ -33,7 +33,7 @@ def main(
     """
     import pandas as pd
 
-    from launchwise.base.provenance import commit, now
+    from launchwise.base.places import commit, now
     from launchwise.base.storage import write_json
     from launchwise.experiment.load import load_of
     from launchwise.experiment.study import Study

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.projects import ROOT
-from launchwise.base.provenance import commit, now, versions
+from launchwise.base.places import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.base.work import usable_cores
 from launchwise.measuring.cards import cards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from launchwise.base.provenance import commit, now
+from launchwise.base.places import commit, now
 from launchwise.base.scripting import run
 from launchwise.base.storage import write_json
 from launchwise.workloads.declared.own_functions import import_from

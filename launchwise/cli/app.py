@@ -53,8 +53,7 @@ def _print_version(context: typer.Context, wanted: bool) -> None:
     if context.params.get("as_json"):
         import json
 
-        from launchwise.base.places import IN_CLONE, SHIPPED
-        from launchwise.base.provenance import commit, versions
+        from launchwise.base.places import IN_CLONE, SHIPPED, commit, versions
 
         facts = {"commit": commit(), "files": str(SHIPPED), "in_clone": IN_CLONE}
         print(json.dumps({"version": launchwise.__version__, **facts, "versions": versions()}))

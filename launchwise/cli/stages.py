@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import commit, now, versions
+from launchwise.base.places import commit, now, versions
 from launchwise.base.scripting import in_lines
 from launchwise.base.storage import own_place, write_json
 from launchwise.cli.tuning import SETTINGS, Project

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import commit, now
+from launchwise.base.places import commit, now
 from launchwise.cuda.ceilings_timing import (
     PAIRS,
     Benchmark,

@@ -17,7 +17,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.provenance import now
+from launchwise.base.places import now
 from launchwise.base.storage import digest_files, write_json, write_text
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.discovery import STUDIES, STUDY_FILE, derived_study

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base import provenance
 from launchwise.base.errors import UserError
+from launchwise.base.places import versions
 from launchwise.base.scripting import log
 from launchwise.base.storage import digest, digest_files
 from launchwise.base.work import in_parallel
@@ -194,7 +194,7 @@ def _facts(
         "seconds_to_train": seconds[0],
         "seconds_to_recommend": seconds[1],
         "features_dropped": sorted(dropped),
-        "versions": provenance.versions(),
+        "versions": versions(),
         "made_from": origin_of(asked, name),
         CANDIDATES: made_from,
     }

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base import provenance
 from launchwise.base.errors import UserError
+from launchwise.base.places import versions
 from launchwise.base.storage import (
     digest,
     digest_files,
@@ -141,7 +141,7 @@ def fit_answering(
         **{"model": name, "kind": asked.models[name].entry.kind},
         "seed": asked.seed,
         **_what_was_learnt(learnt, asked.domain, sweeps),
-        "versions": provenance.versions(),
+        "versions": versions(),
         **recommender.summary(),
     }
     write_sealed_json(folder / FITTED_FILE, facts)

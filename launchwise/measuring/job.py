@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import commit, versions
+from launchwise.base.places import commit, versions
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import LIKENESS_FACTS, GpuProfile
 from launchwise.measuring.bundle import Bundle, Compiled

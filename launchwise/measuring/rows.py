@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import now
+from launchwise.base.places import now
 from launchwise.base.robust import median_error
 from launchwise.experiment.method import Repeats
 from launchwise.workloads.metrics import BACK_TO_BACK, SWEEP

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.provenance import versions
+from launchwise.base.places import versions
 from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
-from launchwise.base.provenance import commit, now, versions
+from launchwise.base.places import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import ModelEntry, Study

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from launchwise.base.provenance import changes_since
+from launchwise.base.places import changes_since
 from launchwise.measuring.earlier_rows import named
 from launchwise.report.pages import finder, health_section, sweep_health
 from launchwise.workloads.metrics import UNKNOWN

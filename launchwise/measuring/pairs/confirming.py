@@ -16,7 +16,7 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from launchwise.base.provenance import now
+from launchwise.base.places import now
 from launchwise.base.robust import Ratio, paired_ratio
 from launchwise.experiment.method import PEER, Confirmation, Contest, peer_of
 from launchwise.measuring.journal import ROUND, Journal

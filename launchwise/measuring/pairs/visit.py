@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import now, versions
+from launchwise.base.places import now, versions
 from launchwise.base.robust import Ratio
 from launchwise.base.storage import digest
 from launchwise.experiment.method import (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import yaml
 
-from launchwise.base.provenance import changes_since
+from launchwise.base.places import changes_since
 from launchwise.experiment.discovery import crossed
 from launchwise.exporting.worth import measuring_s
 from launchwise.measuring.source_states import watched_paths
