@@ -2,7 +2,7 @@
 
 import math
 
-from launchwise.experiment.spreading import spread
+from launchwise.experiment.checking import spread
 from launchwise.experiment.study import Blind, StudyFile
 from tests.support.spaces import made
 
