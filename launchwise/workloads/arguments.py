@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
+from launchwise.base.arrays import TYPES, element_type, is_inexact, struct_type
 from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
-from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
 
 GIVEN = "data"  # In place of a shape or a value: the function `inputs` of the spec decides it
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arrays import real_numbers
 from launchwise.workloads.builds import DIGEST_SOURCE, Build
 from launchwise.workloads.device import Allocations, Buffer, Device, Launch
-from launchwise.workloads.element_types import real_numbers
 
 SPAN = 1 << 16  # Elements compared at a time: their differences stay in a core's cache
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from launchwise.base.arrays import TYPES, element_type, struct_type
 from launchwise.base.expressions import inlined, names_in, substituted
 from launchwise.workloads.arguments import Argument
 from launchwise.workloads.builds import TRITON
-from launchwise.workloads.element_types import TYPES, element_type, struct_type
 from launchwise.workloads.parts import threads_of_triton
 from launchwise.workloads.spec_fields import SpecFields
 

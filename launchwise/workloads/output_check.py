@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arrays import is_inexact
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, Build
 from launchwise.workloads.comparison import Difference, Expected, largest
 from launchwise.workloads.device import (
@@ -24,7 +25,6 @@ from launchwise.workloads.device import (
     LaunchFailed,
     OutOfMemory,
 )
-from launchwise.workloads.element_types import is_inexact
 from launchwise.workloads.templates import CPP_TYPES
 
 BYTE = 0xFF

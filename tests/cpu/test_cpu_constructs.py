@@ -5,11 +5,11 @@ import shutil
 import numpy as np
 import pytest
 
+from launchwise.base.arrays import element_type
 from launchwise.cpu.device import ORDERS
 from launchwise.cpu.toolchain import CannotCompile
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.element_types import element_type
 from tests.cpu.runs import KERNELS, device_for, launch
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")

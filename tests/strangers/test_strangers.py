@@ -15,13 +15,13 @@ from strangers import (
     planted,
 )
 
+from launchwise.base.arrays import TYPES
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.arguments import Argument, Fill, Reference, Role, Step
 from launchwise.workloads.declared.declared_workload import load_workload
-from launchwise.workloads.element_types import TYPES
 from launchwise.workloads.spec import load_spec
 
 SEED = 2026

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from launchwise.base.arrays import TYPES, element_type, is_inexact, struct_type
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.comparison import SPAN, Expected, largest_difference
 from launchwise.workloads.device import Allocations
-from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
 from launchwise.workloads.output_check import OutputCheck, Poison, poisoned, wrong_element
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from launchwise.base.arrays import element_type
 from launchwise.workloads.declared import content
-from launchwise.workloads.element_types import element_type
 from launchwise.workloads.inputs import uniform
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.arrays import read_array
+from launchwise.base.arrays import cast, element_type, fits, is_float, read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Argument, Fill
 from launchwise.workloads.declared.own_functions import OwnFunction, own_function
-from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.parts import NO_ELEMENT
 from launchwise.workloads.spec import Spec
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arrays import widened
 from launchwise.base.errors import Misfit, UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
 from launchwise.workloads.declared.content import Content, shape_of
 from launchwise.workloads.declared.own_functions import OwnFunction, own_function
-from launchwise.workloads.element_types import widened
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.spec_fields import SpecFields
 
