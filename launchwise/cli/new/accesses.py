@@ -9,7 +9,6 @@ from tree_sitter import Node
 from launchwise.cli.new.body import Body, Frame, Polynomial, add, uncast
 from launchwise.cli.new.signature import Parameter
 from launchwise.cuda_text.syntax import child, plain, text_of, walk
-from launchwise.cuda_text.types import elements
 
 _ATOMIC = ("atomic", "red_", "__nv_atomic")
 _LISTS = ("argument_list", "initializer_list")
@@ -32,9 +31,7 @@ class Accesses:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._arrays = {one.name for one in body.kernel.parameters if one.pointer}
         self._found: dict[str, list[Access]] = {}
-        self._places: dict[tuple[int, int, frozenset[str]], tuple[str, Polynomial | None]] = {}
         for frame, node in body.nodes("identifier"):
             self._read(node, frame)
 
@@ -43,61 +40,19 @@ class Accesses:
         return self._found.get(array, [])
 
     def place(
-        self, node: Node | None, frame: Frame, keep: frozenset[str] = frozenset(), depth: int = 0
+        self, node: Node, frame: Frame, keep: frozenset[str] = frozenset()
     ) -> tuple[str, Polynomial | None]:
         """The array that a pointer points into, '' for none of the kernel's, and how far from its
         beginning; None if that is unclear."""
-        if node is None or depth > 20:
+        value = self._body.value(node, frame, keep)
+        arrays = [name for name in self._body.arrays if value.get((name,)) == 1]
+        if len(arrays) != 1:
             return "", None
-        key = (node.id, id(frame), keep)
-        if key not in self._places:
-            self._places[key] = self._place(node, frame, keep, depth)
-        return self._places[key]
-
-    def _place(
-        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
-    ) -> tuple[str, Polynomial | None]:
-        outer, node = node, uncast(node)
-        array, offset = "", None
-        if node.type == "identifier":
-            array, offset = self._variable(node, frame, keep, depth)
-        elif node.type == "pointer_expression" and text_of(node).startswith("&"):
-            element = child(node, "argument")
-            inner, index = child(element, "argument"), child(element, "indices")
-            if inner is not None and index is not None:
-                array, start = self.place(inner, frame, keep, depth + 1)
-                more = self._body.value(index.named_children[0], frame, keep)
-                offset = None if start is None else add(start, more)
-        elif node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
-            sign = 1 if text_of(child(node, "operator")) == "+" else -1
-            other = child(node, "right")
-            array, start = self.place(child(node, "left"), frame, keep, depth + 1)
-            if array and start is not None and other is not None:
-                offset = add(start, self._body.value(other, frame, keep), sign)
-        # Elements of a pointer to others, ``(float4 *)x``, lie elsewhere.
-        vectors = walk(outer, "type_descriptor") if node != outer else ()
-        is_recast = any(elements(text_of(each).rstrip(" *"), {})[1] > 1 for each in vectors)
-        return array, None if is_recast else offset
-
-    def _variable(
-        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
-    ) -> tuple[str, Polynomial | None]:
-        """What a variable or a parameter points to."""
-        name = text_of(node)
-        every = self._body.defined.get((frame, name), [])
-        earlier = [one for one in every if one.place <= node.start_byte]
-        for one in earlier:
-            if one.operator == "=":
-                array, offset = self.place(one.value, frame, keep, depth + 1)
-                if array:
-                    once = len(every) == 1 and name not in self._body.changed
-                    return array, offset if once else None
-        if name in frame.given and not earlier:
-            given, outer = frame.given[name]
-            return self.place(given, outer, keep, depth + 1)
-        own = frame.depth == 0 and name in self._arrays
-        own = own and all(one.operator != "=" for one in earlier)
-        return (name, {}) if own else ("", None)
+        (array,) = arrays
+        moving = (each for each in walk(node, "identifier") if text_of(each) in self._body.changed)
+        if any((array,) in self._body.value(each, frame, keep) for each in moving):
+            return array, None
+        return array, {term: factor for term, factor in value.items() if term != (array,)}
 
     def index(self, one: Access, keep: frozenset[str] = frozenset()) -> Polynomial | None:
         """Element of an array that is used; None where that is unclear."""

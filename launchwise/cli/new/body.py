@@ -14,7 +14,7 @@ from tree_sitter import Node
 from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
-from launchwise.cuda_text.types import is_type
+from launchwise.cuda_text.types import elements, is_type
 
 Term = tuple[str, ...]
 Polynomial = dict[Term, int]
@@ -103,8 +103,14 @@ def uncast(node: Node) -> Node:
 
 
 def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
-    """Polynomial of an expression; what is no sum or product becomes one name of its own."""
-    node = uncast(node)
+    """Polynomial of an expression, which may be a pointer; what is no sum or product becomes one
+    name of its own."""
+    outer, node = node, uncast(node)
+    if node != outer:
+        # Elements of a pointer to others, ``(float4 *)x``, lie elsewhere.
+        kinds = (text_of(each).rstrip(" *") for each in walk(outer, "type_descriptor"))
+        if any(elements(each, {})[1] > 1 for each in kinds):
+            return add(read(node, expand, depth + 1), {("? width",): 1})
 
     def of(name: str) -> Polynomial:
         part = child(node, name)
@@ -128,6 +134,12 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
         found = multiply(left, right) if operator == "*" else add(left, right, sign)
         if len(found) <= _MOST_TERMS and max(map(len, found), default=0) <= _MOST_FACTORS:
             return found
+    elif node.type == "pointer_expression" and operator == "&":
+        element = child(node, "argument")
+        array, index = child(element, "argument"), child(element, "indices")
+        if array is not None and index is not None:
+            parts = (array, index.named_children[0])
+            return add(*(read(each, expand, depth + 1) for each in parts))
     elif node.type in ("identifier", "field_expression", "call_expression"):
         known = expand(node)
         if known is not None:
@@ -172,6 +184,7 @@ class Body:
     def __init__(self, source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> None:
         self.functions, self._fixed = source.functions, fixed
         self.kernel = kernel
+        self.arrays = [one.name for one in kernel.parameters if one.pointer]
         self.frames = [Frame(item.body) for item in kernel.items if item.body is not None]
         self._calls: dict[tuple[int, Frame], Frame] = {}
         self._depth = 0
@@ -283,6 +296,9 @@ class Body:
         if name in frame.given:
             node, outer = frame.given[name]
             return self.value(node, outer, keep)
+        is_set = name not in self.changed and any(one.operator == "=" for one in every)
+        if name in self.arrays and (frame.depth or is_set):
+            return {(f"? {name}",): 1}  # Another one of that name, or one that points elsewhere.
         return {(): self._fixed[name]} if name in self._fixed else None
 
     def _of_definition(
