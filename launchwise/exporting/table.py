@@ -218,7 +218,7 @@ class AnswerTable:
     def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:
         usual = self.usual_choice(problem)
         kept = used(usual or dict(zip(self.tunables, self.default, strict=True)), self.spec)
-        first = Suggestion(1, kept, None, None, None, None, None, None, is_usual=usual is not None)
+        first = Suggestion(1, kept, is_usual=usual is not None)
         basis, why = "usual" if usual else "default", "no entry of this device answers"
         return Answer(device, dict(problem), basis, [first], kept, why, answered_for=dict(problem))
 
@@ -320,8 +320,6 @@ class AnswerTable:
             interval_ms=around(time_ms, device.between_ms),
             gain=gain,
             gain_interval=around(gain, device.between_gain) if inside and chosen != kept else None,
-            improvement=None,
-            improvement_interval=None,
             is_usual=chosen == kept,
         )
         answered_for = self.problem(entry.problem)
@@ -384,7 +382,7 @@ class AnswerTable:
         if least_gain is None or first.is_usual or enough:
             return found
         time_ms = first.expected_ms and first.gain and first.expected_ms * first.gain
-        kept = Suggestion(1, found.usual, time_ms, None, 1.0, None, None, None, is_usual=True)
+        kept = Suggestion(1, found.usual, time_ms, gain=1.0, is_usual=True)
         return replace(found, suggestions=[kept], why=f"no gain of {least_gain:g} and more is sure")
 
     def plain(self) -> dict[str, Any]:

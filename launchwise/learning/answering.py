@@ -340,7 +340,6 @@ def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec)
         gain=_number(row["gain_0"]),
         gain_interval=_interval(row["gain_1"], row["gain_2"]),
         improvement=_number(row["improvement"]),
-        improvement_interval=None,
         # Where nothing is usual, the baseline is.
         is_usual=own == default,
     )

@@ -161,15 +161,15 @@ class Suggestion:
     # Time, and the limits of its interval (`Answer.percent`); None where nothing is known. Of a
     # measured one but the first they are beside the time of that: what both have in common is not
     # in them.
-    expected_ms: float | None
-    interval_ms: Interval | None
+    expected_ms: float | None = None
+    interval_ms: Interval | None = None
     # Time of the usual choice divided by its own, likewise.
-    gain: float | None
-    gain_interval: Interval | None
+    gain: float | None = None
+    gain_interval: Interval | None = None
     # Time of the baseline divided by its own, likewise.
-    improvement: float | None
-    improvement_interval: Interval | None
-    is_usual: bool  # whether it is the usual choice
+    improvement: float | None = None
+    improvement_interval: Interval | None = None
+    is_usual: bool = False  # whether it is the usual choice
     paired: bool = False  # whether it was measured in pairs with the usual choice and the baseline
 
 
