@@ -21,41 +21,14 @@ from launchwise.tables.rows import DEFAULT_ERROR, Z95
 class Line:
     """A problem of a load, and its answer."""
 
+    answer: Answer
     launches: int
     share: float  # of the load's time with the usual choices, 0 to 1
-    answer: Answer
-
-    @property
-    def time_ms(self) -> float:
-        """Of a launch with the answer."""
-        return self.answer.suggestions[0].expected_ms or math.nan
-
-    @property
-    def gain(self) -> float:
-        """Time of the usual choice over that of the answer."""
-        return self.answer.suggestions[0].gain or 1.0
-
-    @property
-    def is_usual(self) -> bool:
-        """Whether the answer is the usual choice."""
-        return self.answer.suggestions[0].is_usual
-
-    @property
-    def limits(self) -> Interval | None:
-        """Of the gain; None where they are unknown."""
-        first = self.answer.suggestions[0]
-        if first.is_usual:
-            return 1.0, 1.0
-        if first.gain_interval is not None or self.answer.basis != MEASURED:
-            return first.gain_interval
-        factor = math.exp(math.sqrt(2) * Z95 * DEFAULT_ERROR)
-        return self.gain / factor, self.gain * factor
-
-    @property
-    def is_slower(self) -> bool:
-        """Whether the answer is slower than the usual choice, or than the default."""
-        first = self.answer.suggestions[0]
-        return min(self.gain, first.improvement or math.inf) < 1 / (1 + HARM_PERCENT / 100)
+    time_ms: float  # of a launch with the answer
+    gain: float  # time of the usual choice over that of the answer
+    limits: Interval | None  # of the gain; None where they are unknown
+    is_usual: bool  # whether the answer is the usual choice
+    is_slower: bool  # whether the answer is slower than the usual choice, or than the default
 
 
 @dataclass(frozen=True)
@@ -108,10 +81,6 @@ class Worth:
             return None
         return math.ceil(self.tuning_s / saved_s)
 
-    def share(self, lines: Sequence[Line]) -> float:
-        """Of some lines in the time with the usual choices, 0 to 1."""
-        return sum(one.share for one in lines)
-
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
         names = ("usual_s", "tuned_s", "gain", "interval", "tuning_s", "runs", "unanswered")
@@ -137,22 +106,36 @@ def worth(
 
     ``counts``: problem to its launches. ``tuning_s``: see :class:`Worth`.
     """
-    answered: list[tuple[int, Answer]] = []
-    unanswered = []
-    asked = zip(counts.items(), table.answers(gpu, list(counts)), strict=True)
-    for (shape, launches), found in asked:
-        if found.suggestions[0].expected_ms is None:
-            unanswered.append(shape)
-        else:
-            answered.append((launches, found))
-    lines = [Line(launches, 0.0, found) for launches, found in answered]
-    spent = np.array([one.launches * one.time_ms * one.gain for one in lines])
-    shares = (spent / spent.sum()).tolist() if len(spent) else []
+    asked = list(zip(table.answers(gpu, list(counts)), counts.values(), strict=True))
+    known = [(found, launches, _usual_ms(found)) for found, launches in asked]
+    total_ms = sum(launches * usual_ms for _, launches, usual_ms in known if usual_ms is not None)
     lines = [
-        Line(one.launches, share, one.answer) for one, share in zip(lines, shares, strict=True)
+        _line(found, launches, launches * usual_ms / total_ms)
+        for found, launches, usual_ms in known
+        if usual_ms is not None
     ]
     lines.sort(key=lambda one: -one.share)
+    unanswered = [shape for shape, (*_, ms) in zip(counts, known, strict=True) if ms is None]
     return Worth(lines, unanswered, tuning_s)
+
+
+def _usual_ms(found: Answer) -> float | None:
+    """Time of a launch with the usual choice; None without one."""
+    first = found.suggestions[0]
+    return first.expected_ms and first.expected_ms * (first.gain or 1.0)
+
+
+def _line(found: Answer, launches: int, share: float) -> Line:
+    first = found.suggestions[0]
+    gain, limits = first.gain or 1.0, first.gain_interval
+    if first.is_usual:
+        limits = 1.0, 1.0
+    elif limits is None and found.basis == MEASURED:
+        factor = math.exp(math.sqrt(2) * Z95 * DEFAULT_ERROR)
+        limits = gain / factor, gain * factor
+    slower = min(gain, first.improvement or math.inf) < 1 / (1 + HARM_PERCENT / 100)
+    time_ms = first.expected_ms or math.nan
+    return Line(found, launches, share, time_ms, gain, limits, first.is_usual, slower)
 
 
 PAUSE_S = 60.0  # Rows further apart were measured in two visits

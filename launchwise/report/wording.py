@@ -192,5 +192,5 @@ def worth_of_load(found: Worth) -> list[str]:
 
 
 def _part(found: Worth, some: list[Line], words: str) -> str:
-    share = percent(found.share(some))
+    share = percent(sum(one.share for one in some))
     return f"{len(some)} of {len(found.lines)} problems, {share} % of the time, are {words}"
