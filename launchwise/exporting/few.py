@@ -46,8 +46,7 @@ class Times:
     # Measured or expected: float64, ms, shape (shapes, configurations); infinite where it may not
     # run or has no time.
     ms: np.ndarray
-    usual_ms: np.ndarray  # of the usual choice: float64, shape (shapes,); NaN where unknown
-    best_ms: np.ndarray  # of the fastest of all, likewise
+    best_ms: np.ndarray  # of the fastest of all: float64, shape (shapes,); NaN where unknown
     measured: np.ndarray  # which shapes were measured: bool, shape (shapes,)
 
     def of(self, places: Sequence[int]) -> np.ndarray:
@@ -69,7 +68,7 @@ def _where_measured(
     table: AnswerTable, device: int, shapes: Sequence[Shape], known: Known, expected: Expected
 ) -> Times:
     """:func:`times_of`, by what the device's judge expects."""
-    ms, usual_ms, best_ms = (each.copy() for each in expected)
+    ms, best_ms = (each.copy() for each in expected)
     listed = {one.problem: one for one in table.entries if one.device == device}
     measured = np.zeros(len(shapes), dtype=bool)
     for row, shape in enumerate(shapes):
@@ -84,10 +83,9 @@ def _where_measured(
         # The answer is the first of what is expected, too.
         ms[row] = np.maximum(ms[row], entry.time_ms)
         ms[row, list(own)] = list(own.values())
-        usual_ms[row] = own.get(entry.usual, entry.time_ms * (entry.gain or math.nan))
     # What rests on one row may be below the time of the answer, by less than their errors.
     least = np.minimum(best_ms, ms.min(axis=1, initial=math.inf))
-    return Times(shapes, ms, usual_ms, least, measured)
+    return Times(shapes, ms, least, measured)
 
 
 def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> Known:
@@ -107,26 +105,25 @@ def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> Known:
     return found
 
 
-Expected = tuple[np.ndarray, np.ndarray, np.ndarray]
+Expected = tuple[np.ndarray, np.ndarray]
 
 
 def _expected(table: AnswerTable, device: int, shapes: Sequence[Shape]) -> Expected:
-    """Times of configurations, of the usual choice and of the best that a device's judge expects;
-    without a judge nothing is."""
+    """Times of configurations and of the best that a device's judge expects; without a judge
+    nothing is."""
     judged = table.expected(device, shapes)
     found = np.full((len(shapes), len(table.configurations)), math.inf)
-    best, usual_ms = np.full((2, len(shapes)), math.nan)
+    best = np.full(len(shapes), math.nan)
     if judged is None:
-        return found, usual_ms, best
+        return found, best
     own = [entry for entry in table.entries if entry.device == device]
     apart = distances(shapes, [entry.problem for entry in own])
     for row, (shape, at) in enumerate(zip(shapes, apart.argmin(axis=1), strict=True)):
         if apart[row, at] < math.inf:
             best[row] = table.time_at(own[at], table.problem(shape)) or math.nan
-    losses, of_usual = judged.losses, judged.usual_losses
-    least = np.fmin(losses.min(axis=1, initial=math.inf), of_usual)
-    found[:, table.stored.candidates] = best[:, None] * growth(losses - least[:, None])
-    return np.where(np.isnan(found), math.inf, found), best * growth(of_usual - least), best
+    least = np.fmin(judged.losses.min(axis=1, initial=math.inf), judged.usual_losses)
+    found[:, table.stored.candidates] = best[:, None] * growth(judged.losses - least[:, None])
+    return np.where(np.isnan(found), math.inf, found), best
 
 
 def build_of(configuration: Mapping[str, Value], spec: Spec) -> Build:
