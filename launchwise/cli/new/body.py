@@ -138,8 +138,8 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
         element = child(node, "argument")
         array, index = child(element, "argument"), child(element, "indices")
         if array is not None and index is not None:
-            parts = (array, index.named_children[0])
-            return add(*(read(each, expand, depth + 1) for each in parts))
+            start = read(array, expand, depth + 1)
+            return add(start, read(index.named_children[0], expand, depth + 1))
     elif node.type in ("identifier", "field_expression", "call_expression"):
         known = expand(node)
         if known is not None:

@@ -12,7 +12,7 @@ from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.python.kernels import Code, Draft
-from launchwise.cli.new.python.reading import facts_of, spec_of_triton
+from launchwise.cli.new.python.reading import facts_of
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
@@ -31,7 +31,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     with cpu_limit(file):
         check_folder_name(folder.resolve())
         if file.suffix == TRITON:
-            facts = facts_of(file, name)
+            facts = facts_of(file, name, folder.resolve().name)
             made = (
                 _of_triton(folder, file, facts.draft)
                 if facts.draft is not None
@@ -67,10 +67,10 @@ def _of_triton(folder: Path, file: Path, draft: Draft) -> _Made:
     if draft.copied:
         lines.append(f"{source}: the functions of {file.name} that {draft.kernel} needs")
     return _Made(
-        spec_of_triton(folder.resolve().name, source.name, draft),
+        draft.spec,
         {source: draft.copied.encode() or read_bytes(file, MOST_BYTES)},
         {source: file.name},
-        [*lines, *(f"{file.name}: {note}" for note in draft.notes)],
+        [*lines, *draft.notes],
     )
 
 

@@ -25,7 +25,7 @@ from launchwise.cli.new.tunables import (
     needed_macros,
     needed_nodes,
 )
-from launchwise.cli.new.yaml_lines import QUESTION, Line, head, spec_of
+from launchwise.cli.new.yaml_lines import QUESTION, REFERENCE, Line, head, spec_of
 from launchwise.cuda_text.declarations import on_device
 from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
@@ -103,7 +103,7 @@ def spec_text(
         "tunables": (values, "build tunables become macros of the same name"),
         "macros": (macros, "of every build"),
         "arguments": (draft.arguments, "in the order of the kernel's parameters"),
-        "reference": (reference_lines(), ""),
+        "reference": ([REFERENCE], ""),
     }
     return spec_of(
         workload,
@@ -214,15 +214,6 @@ def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
     if re.search(r"\]\s*(__host__\s*)?__device__\b", text):
         found.append("--extended-lambda")
     return found
-
-
-# Reference
-
-
-def reference_lines() -> list[Line]:
-    """What computes the expected result: a function that a person writes."""
-    question = "what is computed? Or `variant: NAME`, or `call:` a function of NumPy or SciPy"
-    return [Line("file", "reference.py:expected", question)]
 
 
 # Variant

@@ -22,6 +22,11 @@ class Line:
     question: str = ""
 
 
+_ASKED = "what is computed? Or `variant: NAME`, or `call:` a function of NumPy or SciPy"
+REFERENCE = Line("file", "reference.py:expected", _ASKED)
+"""What computes the expected result: a function that a person writes."""
+
+
 def section(key: str, lines: Sequence[Line], comment: str = "", indent: int = 0) -> list[str]:
     """A mapping with one line per key; ``{}`` where there is none."""
     before = " " * indent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,8 @@ from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
 from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.host import Host
-from launchwise.cli.new.python.kernels import Draft, Kernel
-from launchwise.cli.new.yaml_lines import Line
+from launchwise.cli.new.python.kernels import Kernel
+from launchwise.cli.new.yaml_lines import REFERENCE, Line, head, spec_of
 from launchwise.workloads.sources import OPTIONS
 
 # Names of parameters, lower case but for those that ignore case.
@@ -58,19 +58,33 @@ class Decisions:
             self._option(option)
         self.grid = [self._over_sizes(text) for text in host.grid]
 
-    def draft(self) -> Draft:
+    def spec(self, workload: str, file: str, others: list[str], notes: list[str]) -> str:
+        """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file, with
+        the names of its other kernels and what a person must do."""
         name = self.kernel.__name__
         variant = [
-            *(Line("kernel", name), Line("tunables", [*self.tunables])),
+            *(Line("source", file), Line("kernel", name), Line("tunables", [*self.tunables])),
             Line("grid", self.grid, self.host.question),
         ]
         pairs = [found.groups() for text in self.grid if (found := _WHOLE.fullmatch(text))]
         if whole := [f"{size} % {block} == 0" for size, block in pairs]:
             said = "what the grid leaves out, no block computes"
             variant.append(Line("constraints", whole, said))
-        parts = (self._problem(), [*self.tunables.values()], [*self.macros.values()])
-        notes = [f"line {line}: {said}" for said, line in self.kernel.notes.items()]
-        return Draft(name, *parts, self.arguments, variant, self.starts, notes)
+        reference = [REFERENCE]
+        every = {line.value["type"] for line in self.arguments}
+        written = {line.value["type"] for line in self.arguments if "role" in line.value}
+        if "float32" in written and every & {"float16", "bfloat16"}:
+            reference.append(Line("tolerance", {"float32": 1e-3}, "float32 of what has 16 bits"))
+        constexprs = [*self.tunables.values()], "constexprs, and options of Triton's compiler"
+        parts: dict[str, tuple[Sequence[Line], str]] = {
+            "problem": (self._problem(), ""),
+            "tunables": constexprs,
+            "macros": ([*self.macros.values()], "constexprs that follow from others"),
+            "arguments": (self.arguments, "in the order of the function's parameters"),
+            "reference": (reference, ""),
+        }
+        said = f"Function {name} of {file}. Every value is a draft of a run with stand-ins."
+        return spec_of(workload, name, head(said, others, notes), parts, variant, self.starts)
 
     # Arguments
 

@@ -14,7 +14,6 @@ from types import FunctionType
 from typing import Any
 
 from launchwise.cli.new.python.values import RUNS, Base, Launched, NotKnown, Value, line_now
-from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.sources import NO_LIMIT
 
 TYPES: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64", "int1")
@@ -29,17 +28,11 @@ class Draft:
     """What is decided of a kernel of Triton."""
 
     kernel: str
-    # Lines of the spec, and of its variant.
-    problem: list[Line]
-    tunables: list[Line]
-    macros: list[Line]
-    arguments: list[Line]
-    variant: list[Line]
-    starts: dict[str, Any]  # Tunables to their values of the baseline.
+    kernels: list[str]  # No other one calls them; launched first.
+    spec: str  # Content of ``spec.yaml``.
     notes: list[str]  # What a person must do.
-    kernels: list[str] = field(default_factory=list)  # No other one calls them; launched first.
-    copied: str = ""  # The part of the file that a build needs; '' for all of it,
-    modules: list[str] = field(default_factory=list)  # and files beside it that must be copied.
+    copied: str  # The part of the file that a build needs; '' for all of it,
+    modules: list[str]  # and files beside it that must be copied.
 
 
 @dataclass

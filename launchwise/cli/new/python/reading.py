@@ -1,4 +1,4 @@
-"""Starts the child that runs a Python file, reads what it says, and writes ``spec.yaml`` of it."""
+"""Starts the child that runs a Python file, and reads what it says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.kernels import Code, Draft, Facts
-from launchwise.cli.new.writing import RESERVED, reference_lines
-from launchwise.cli.new.yaml_lines import Line, head, spec_of
+from launchwise.cli.new.python.kernels import Code, Facts
+from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
 from launchwise.workloads.sources import OPTIONS, source_text
 
@@ -31,15 +29,16 @@ _WALL_SECONDS = 20
 _MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^\n\r\\]*))?")
 
 
-def facts_of(path: Path, kernel: str | None) -> Facts:
+def facts_of(path: Path, kernel: str | None, workload: str) -> Facts:
     """What a Python file says when it runs in a process of its own. It drafts the function of
-    Triton ``kernel``, the first that is launched when None; a file without any gives CUDA text to
-    CuPy. Raises UserError when the file cannot be read, is no Python, or cannot be run, or takes
-    too long."""
+    Triton ``kernel``, the first that is launched when None, for the folder ``workload``; a file
+    without any gives CUDA text to CuPy. Raises UserError when the file cannot be read, is no
+    Python, or cannot be run, or takes too long."""
     text = source_text(path, _MOST_BYTES)
     asked = {
-        **{"path": str(path), "text": text, "kernel": kernel, "taken": [*RESERVED, *OPTIONS]},
-        **{"cpu_seconds": CPU_SECONDS, "seconds": STATEMENT_SECONDS},
+        **{"path": str(path), "text": text, "kernel": kernel, "workload": workload},
+        **{"taken": [*RESERVED, *OPTIONS], "cpu_seconds": CPU_SECONDS},
+        "seconds": STATEMENT_SECONDS,
     }
     root = str(Path(launchwise.__file__).resolve().parent.parent)
     with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
@@ -84,24 +83,3 @@ def _with_macros(code: Code) -> Code:
     if "__global__" not in code.text:
         code.refused = code.refused or "code has no kernel: no function is __global__"
     return code
-
-
-def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
-    """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file."""
-    said = f"Function {draft.kernel} of {file}. Every value is a draft of a run with stand-ins."
-    reference = reference_lines()
-    every = {line.value["type"] for line in draft.arguments}
-    written = {line.value["type"] for line in draft.arguments if "role" in line.value}
-    if "float32" in written and every & {"float16", "bfloat16"}:
-        reference.append(Line("tolerance", {"float32": 1e-3}, "float32 of what has 16 bits"))
-    parts: dict[str, tuple[Sequence[Line], str]] = {
-        "problem": (draft.problem, ""),
-        "tunables": (draft.tunables, "constexprs, and options of Triton's compiler"),
-        "macros": (draft.macros, "constexprs that follow from others"),
-        "arguments": (draft.arguments, "in the order of the function's parameters"),
-        "reference": (reference, ""),
-    }
-    others = [name for name in draft.kernels if name != draft.kernel]
-    notes = head(said, others, [f"{file}: {note}" for note in draft.notes])
-    variant = [Line("source", file), *draft.variant]
-    return spec_of(workload, draft.kernel, notes, parts, variant, draft.starts)

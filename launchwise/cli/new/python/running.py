@@ -27,7 +27,7 @@ from launchwise.cli.new.python.device import Trace
 from launchwise.cli.new.python.draft import Decisions
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit, names_read
 from launchwise.cli.new.python.host import Host, attempts, functions_of
-from launchwise.cli.new.python.kernels import Code, Facts, Kernel
+from launchwise.cli.new.python.kernels import Code, Draft, Facts, Kernel
 from launchwise.cli.new.python.stand_ins import BUILTINS, CODES
 from launchwise.cli.new.python.values import FILE, RUNS, NotKnown, TimeLimit, limited
 
@@ -172,12 +172,14 @@ def _facts(request: dict[str, Any]) -> Facts:
     copied = Excerpt(path.name, kernel.__name__, text)
     traced = Trace(kernel)
     host = Host(kernel, traced, file.space, request["taken"])
-    draft = Decisions(kernel, traced, host, request["taken"]).draft()
-    draft.kernels, draft.copied, draft.modules = kernels, copied.text, copied.modules
-    if copied.missing:
-        missing = "; ".join(copied.missing)
-        draft.notes.insert(0, f"{kernel.__name__} reads what is not copied: {missing}")
-    return Facts(draft)
+    decisions = Decisions(kernel, traced, host, request["taken"])
+    chosen, missing = kernel.__name__, "; ".join(copied.missing)
+    lacks = [f"{chosen} reads what is not copied: {missing}"] if missing else []
+    asked = [*lacks, *(f"line {line}: {said}" for said, line in kernel.notes.items())]
+    notes = [f"{path.name}: {each}" for each in asked]
+    others = [one for one in kernels if one != chosen]
+    spec = decisions.spec(request["workload"], path.name, others, notes)
+    return Facts(Draft(chosen, kernels, spec, notes, copied.text, copied.modules))
 
 
 def _parsed(path: Path, text: str) -> ast.Module:
