@@ -33,7 +33,9 @@ class Accesses:
         self._body = body
         self._found: dict[str, list[Access]] = {}
         for frame, node in body.nodes("identifier"):
-            self._read(node, frame)
+            # By its name, or by that of a pointer into it.
+            if array := self.place(node, frame)[0]:
+                self._found.setdefault(array, []).append(self._access(node, frame))
 
     def of(self, array: str) -> list[Access]:
         """Uses of an array, in the order of the text, those of called functions last."""
@@ -60,11 +62,6 @@ class Accesses:
         if start is None or one.index is None:
             return start
         return add(start, self._body.value(one.index, one.frame, keep))
-
-    def _read(self, node: Node, frame: Frame) -> None:
-        """Note the use of an array by its name, or by that of a pointer into it."""
-        if array := self.place(node, frame)[0]:
-            self._found.setdefault(array, []).append(self._access(node, frame))
 
     def _pointer(self, node: Node, frame: Frame) -> Node:
         """The largest expression around a pointer that is still one into the same array."""

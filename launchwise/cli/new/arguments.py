@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.expressions import evaluate
@@ -140,22 +139,18 @@ def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any]
     return [*shape, *([one.width] if one.width > 1 else [])], "shape" if unclear else ""
 
 
-@dataclass(frozen=True)
-class HostLaunch:
-    """The first launch of a kernel in its file."""
-
-    block: list[int | None] = field(default_factory=list)  # threads, None for what is no number
-    shared: str = ""  # text of the bytes of dynamic shared memory
+HostLaunch = tuple[list[int | None], str]
+"""Threads of a block, None for what is no number, and the bytes of dynamic shared memory."""
 
 
 def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> HostLaunch:
-    """How a file launches a kernel; an empty launch where it does not, or in other words.
+    """How a file launches a kernel first; an empty launch where it does not, or in other words.
     ``fixed`` is what the file sets to integers."""
     host = source.host
     named = [one for one in host.launches if one.kernel == kernel.name]
     one = next((one for one in named if len(one.configuration) > 1), None)
     if one is None:
-        return HostLaunch()
+        return [], ""
     place = one.node.start_byte
     _, block, *more = one.configuration
 
@@ -164,20 +159,19 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
 
     sides = map(value, host.sides(block, place))
     threads = [fixed[side] if side in fixed else whole(side) for side in sides]
-    return HostLaunch(threads, value(plain(more[0]))[:_LONGEST_SAID] if more else "")
+    return threads, value(plain(more[0]))[:_LONGEST_SAID] if more else ""
 
 
-def shared_bytes(
-    source: Source, kernel: Kernel, host: HostLaunch, block: Sequence[str]
-) -> list[Line]:
+def shared_bytes(source: Source, kernel: Kernel, given: str, block: Sequence[str]) -> list[Line]:
     """Bytes of the ``extern __shared__`` array, an element per thread of the block, with a
-    question; none where the kernel has no such array."""
+    question; none where the kernel has no such array. ``given``: those of the launch in the file.
+    """
     for node in needed_nodes(source, kernel):
         for each in walk(node, "declaration"):
             if has_word(each, "extern") and has_word(each, "__shared__"):
                 kind, width = source.names.spec_type(text_of(child(each, "type")))
                 text = " * ".join([str(BYTES.get(kind, 8) * width), *block])
-                given = f"; the file has {host.shared}" if host.shared not in ("", "0") else ""
-                question = f"bytes of the extern __shared__ array{given}"
+                has = f"; the file has {given}" if given not in ("", "0") else ""
+                question = f"bytes of the extern __shared__ array{has}"
                 return [Line("shared_bytes", text, question)]
     return []

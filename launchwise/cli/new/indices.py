@@ -127,10 +127,6 @@ class Indices:
             self.steps.setdefault(name, {(): 1})
         elif right is not None and operator == "+=":
             self.steps[name] = self.body.value(right, frame)
-        elif operator == "=" and text_of(child(right, "operator")) == "+":
-            step = child(right, "right")
-            if text_of(child(right, "left")) == name and step is not None:
-                self.steps[name] = self.body.value(step, frame)
 
     def _compare(self, frame: Frame, operator: str, left: Node, right: Node) -> None:
         one, other = self.body.value(left, frame), self.body.value(right, frame)

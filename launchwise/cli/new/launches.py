@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launchwise.base.literals import whole
-from launchwise.cli.new.arguments import HostLaunch
 from launchwise.cli.new.body import Polynomial, coefficient, names_of, written
 from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.shapes import Sizes, length_of
@@ -33,12 +32,12 @@ def draft_launch(
     indices: Indices,
     shared_axes: Mapping[str, set[str]],
     tunables: Sequence[Tunable],
-    host: HostLaunch,
+    threads: Sequence[int | None],
 ) -> Launch:
     """Block and grid. ``shared_axes`` are axes of built-in variables that functions of the device
-    read."""
+    read, ``threads`` those of a block of the host code, None for what is no number."""
     axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
-    block, every, question = _block(indices, axes, tunables, host)
+    block, every, question = _block(indices, axes, tunables, threads)
     count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
     extent, sure = [], set()
     for axis, side in zip(AXES[:count], [*block, "1", "1"], strict=False):
@@ -60,7 +59,7 @@ def _block(
     indices: Indices,
     axes: Mapping[str, set[str]],
     tunables: Sequence[Tunable],
-    host: HostLaunch,
+    given_threads: Sequence[int | None],
 ) -> tuple[list[str], list[Tunable], str]:
     """Sides of the block, all tunables, and a question. A side is what the name of a tunable says
     for its axis, else what indices say, else a tunable that is named as a side of any axis, else a
@@ -70,7 +69,7 @@ def _block(
     several = len(threads) > 1
     count = max((AXES.index(axis) + 1 for axis in threads), default=1)
     block, invented, questions = [], [], []
-    for axis, given in zip(AXES[:count], [*host.block, None, None, None], strict=False):
+    for axis, given in zip(AXES[:count], [*given_threads, None, None, None], strict=False):
         side = named.get(axis) or _side(indices, axis, tunables) or named.get("")
         if side is None or side == "":
             side = f"block_size_{axis}"

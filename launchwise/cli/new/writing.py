@@ -58,8 +58,8 @@ class _Draft:
         free = [one for one in needs if one.name not in others and not one.only_tested]
         nodes = needed_nodes(source, kernel)
         read = {name: axes_in(nodes, name) for name in indices.axes}
-        host = host_launch(source, kernel, fixed)
-        self.launch = draft_launch(indices, read, draft_tunables(free), host)
+        threads, shared = host_launch(source, kernel, fixed)
+        self.launch = draft_launch(indices, read, draft_tunables(free), threads)
         tunables, dimensions = self.launch.tunables, len(self.launch.extent)
         taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
         self.sizes = draft_sizes(kernel, indices, dimensions, taken, self.compiled)
@@ -68,7 +68,7 @@ class _Draft:
         self.arguments = draft_arguments(
             Reading(source, kernel, indices, accesses, self.sizes, dimensions, fixed, blocks)
         )
-        self.shared = shared_bytes(source, kernel, host, self.launch.block)
+        self.shared = shared_bytes(source, kernel, shared, self.launch.block)
 
 
 def spec_text(
