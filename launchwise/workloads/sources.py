@@ -12,7 +12,7 @@ import ast
 import re
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -76,7 +76,7 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
     found: dict[Path, None] = {}
 
     def visit(name: str, beside: Path) -> None:
-        path = _included(folder, name, beside)
+        path = included(folder, name, beside)
         if path is not None and path not in found:
             found[path] = None
             for quoted, system in _INCLUDE.findall(source_text(path)):
@@ -90,12 +90,13 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
     return list(found)
 
 
-def _included(folder: Path, name: str, beside: Path) -> Path | None:
+def included(folder: Path, name: str, beside: Path) -> Path | None:
     """File that ``#include "name"`` means in a file of the folder ``beside``; None: a system's."""
     for place in (beside, *include_folders(folder)):
-        path = (place / name).resolve()
-        if _is_file(path):
-            return path
+        with suppress(OSError, ValueError, RuntimeError):  # No name of a file; links in a circle.
+            path = (place / name).resolve()
+            if _is_file(path):
+                return path
     return None
 
 
@@ -149,7 +150,7 @@ def foreign_headers(folder: Path, text: str, beside: Path, quoted: bool) -> list
         system or own
         for own, system in _INCLUDE.findall(text)
         if (system and not _is_own(folder, system))
-        or (own and quoted and _included(folder, own, beside) is None)
+        or (own and quoted and included(folder, own, beside) is None)
     ]
 
 

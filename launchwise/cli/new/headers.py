@@ -10,6 +10,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.cuda_text.preprocessor import MISSING
 from launchwise.cuda_text.syntax import without_comments
+from launchwise.workloads import sources
 from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
 _INCLUDE = re.compile(
@@ -69,8 +70,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
 
     def included(name: str, beside: Path, angled: bool) -> str:
         foreign = _FOREIGN.match(name)
-        folders = (beside.resolve().parent, top, PROJECT_KERNELS)
-        found = None if angled and foreign else _find(name, folders)
+        found = None if angled and foreign else sources.included(top, name, beside.resolve().parent)
         if found is None:
             # A name in angle brackets may be that of a library that is installed.
             if not foreign and (not angled or name.endswith(".cuh")):
@@ -89,17 +89,6 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
 
     text = text_of(path)
     return text, list(headers.values())
-
-
-def _find(name: str, folders: Sequence[Path]) -> Path | None:
-    for folder in folders:
-        try:
-            found = (folder / name).resolve()
-            if found.is_file():
-                return found
-        except (OSError, ValueError, RuntimeError):
-            continue
-    return None
 
 
 def remarks(headers: Sequence[Header], file: str, folder: str) -> list[str]:
