@@ -80,7 +80,7 @@ class Alongside:
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
         self.toolkit, self.fingerprint = self.compiler.toolkit, self.compiler.fingerprint
-        self.seconds = 0.0  # during which something was compiled
+        self._seconds = 0.0  # during which something was compiled, up to :attr:`_began`
         self._first = list(dict.fromkeys(builds))
         self.left_out: Mapping[str, str] = left_out(self._first, arch)
         self.compilers: Mapping[str, str] = self.compiler.compilers
@@ -148,7 +148,14 @@ class Alongside:
             with self._lock:
                 self._running -= 1
                 if not self._running:
-                    self.seconds += time.perf_counter() - self._began
+                    self._seconds += time.perf_counter() - self._began
+
+    @property
+    def seconds(self) -> float:
+        """Time in which something was compiled so far, s."""
+        with self._lock:
+            running = time.perf_counter() - self._began if self._running else 0.0
+            return self._seconds + running
 
     def listen(self, hear: Hear) -> None:
         """Let ``hear`` know of every part, those of later builds, too, once it is compiled, cannot

@@ -11,6 +11,7 @@ from host_device import HostParts, compiled
 from supervising import rows_of, sweep
 
 from launchwise.base.errors import UserError
+from launchwise.measuring import serving
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import read_journal
@@ -106,22 +107,23 @@ def test_what_is_compiled_alongside_is_what_a_bundle_holds(stencil_copy, tmp_pat
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 @pytest.mark.parametrize("kind", ["random", "transfer"])
-def test_a_search_compiles_what_it_proposes(kind, make_shard, stencil_copy, tmp_path, kept_cubins):
-    method = quick(kind=kind, budget=5)
+def test_a_search_compiles_what_it_proposes(
+    kind, make_shard, stencil_copy, tmp_path, kept_cubins, monkeypatch
+):
+    monkeypatch.setattr(serving, "AHEAD", 0)
+    method = quick(kind=kind, budget=3)
     shard = make_shard(PROBLEMS[:1], method=method, waits_for_bundles=True)
     workload = load_workload(stencil_copy, shard.spec)
     first = builds_of(stencil_copy, shard.spec, PROBLEMS[:1], [], method)
     with Alongside(stencil_copy, shard.spec, first, "sm_90", 1) as parts:
         sweep(dataclasses.replace(shard, parts=parts), tmp_path / "j")
         parts.listen((heard := []).append)
-        made = frozenset[str]().union(
-            *(each.result().keys for each in heard if each.done() and not each.cancelled())
-        )
+        made = frozenset[str]().union(*(each.result().keys for each in heard))
     rows = rows_of(tmp_path / "j")
-    assert [row["status"] for row in rows] == ["ok"] * 5
+    assert [row["status"] for row in rows] == ["ok"] * 3
     proposed = {workload.build(PROBLEMS[0], row).key for row in rows}
-    every = {build.key for build in builds_in_order(workload, PROBLEMS[:1])}
-    assert proposed <= made < every
+    assert made == proposed | {build.key for build in first}
+    assert len(made) < len(builds_in_order(workload, PROBLEMS[:1]))
     # What is chosen does not depend on what is there already.
     sweep(make_shard(PROBLEMS[:1], method=method), tmp_path / "k")
     names = shard.spec.tunable_columns
