@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.new.python import reading
+from launchwise.cli.new import folder as drafting
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 
@@ -119,7 +119,7 @@ def source_of(case):
 
 @pytest.mark.parametrize("name", DRAFTS)
 def test_drafts(name, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(reading, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(drafting, "STATEMENT_SECONDS", 0.2)
     case = DRAFTS[name]
     file = tmp_path / f"{case.get('file', 'kernel')}.py"
     file.write_text(source_of(case))
@@ -182,7 +182,7 @@ HARMS = {
 def test_a_file_that_runs_harms_nothing(harm, tmp_path, monkeypatch):
     (tmp_path / "kept").write_text("kept")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reading, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(drafting, "STATEMENT_SECONDS", 0.2)
     place = f"import os\nos.chdir({str(tmp_path)!r})\n"
     assert of_text(tmp_path, f"{HEAD}{place}{HARMS[harm]}\n{BODY}")["tunables"]["BLOCK"]
     assert (tmp_path / "kept").read_text() == "kept"
@@ -198,7 +198,7 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_file_that_ends_its_process_is_one_line(end, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(reading, "CPU_SECONDS", 1)
+    monkeypatch.setattr(drafting, "CPU_SECONDS", 1)
     file = tmp_path / "kernel.py"
     file.write_text(f"{HEAD}{ENDS[end]}\n{BODY}")
     assert main(["new", str(tmp_path / "mine"), "--from", str(file)]) == 2
