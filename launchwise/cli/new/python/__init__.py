@@ -3,5 +3,5 @@
 ``folder`` above starts the child, and writes. In it ``running`` runs the file within limits:
 ``values`` stand for what only a GPU would know, ``tensors``, ``kernels`` and ``stand_ins`` for
 modules. ``device`` runs a kernel, ``host`` the functions that launch it, or a launch that is made
-up; ``texts`` writes their expressions. ``draft`` decides, ``excerpt`` copies, ``Facts`` go back.
+up; ``texts`` writes their expressions, and copies. ``draft`` decides, ``Facts`` go back.
 """

@@ -11,7 +11,6 @@ from typing import Any
 
 from launchwise.base.expressions import names_in
 from launchwise.cli.new.python.device import Trace, Use
-from launchwise.cli.new.python.excerpt import names_read
 from launchwise.cli.new.python.kernels import TYPES, Kernel, Launch, Literal
 from launchwise.cli.new.python.tensors import (
     Shape,
@@ -21,7 +20,7 @@ from launchwise.cli.new.python.tensors import (
     symbol,
     tensor_of,
 )
-from launchwise.cli.new.python.texts import Texts, merged
+from launchwise.cli.new.python.texts import Texts, merged, names_read
 from launchwise.cli.new.python.values import (
     RUNS,
     NotKnown,

@@ -25,10 +25,10 @@ from launchwise.base.names import last_name
 from launchwise.base.work import end_with_the_starter
 from launchwise.cli.new.python.device import Trace
 from launchwise.cli.new.python.draft import Decisions
-from launchwise.cli.new.python.excerpt import Excerpt, is_jit, names_read
 from launchwise.cli.new.python.host import Host, attempts, functions_of
 from launchwise.cli.new.python.kernels import Code, Draft, Facts, Kernel
 from launchwise.cli.new.python.stand_ins import BUILTINS, CODES
+from launchwise.cli.new.python.texts import Excerpt, is_jit, names_read
 from launchwise.cli.new.python.values import FILE, RUNS, NotKnown, TimeLimit, limited
 
 MEMORY_BYTES = 2 << 30
