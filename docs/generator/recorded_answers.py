@@ -19,7 +19,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import Confirmation
-from launchwise.exporting.deployed import apart as visits_apart
+from launchwise.exporting.building import apart as visits_apart
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
 from launchwise.learning.features import Domain

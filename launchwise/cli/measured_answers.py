@@ -21,7 +21,7 @@ from launchwise.cli.tuning import Question as Tuning
 from launchwise.cli.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
-from launchwise.exporting.deployed import TIME
+from launchwise.exporting.entries import TIME
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final

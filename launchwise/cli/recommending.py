@@ -27,7 +27,7 @@ from launchwise.cli.studies import (
     sweep_file,
 )
 from launchwise.experiment.experiment import Experiment
-from launchwise.exporting.deployed import TIME
+from launchwise.exporting.entries import TIME
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.answering import why_none
 from launchwise.learning.answers import (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range
 from launchwise.exporting.between import calibrated, candidates, held
-from launchwise.exporting.deployed import apart, back_to_back
-from launchwise.exporting.entries import Device, Entry, Places, Stored
+from launchwise.exporting.entries import Device, Entry, Places, Ran, Stored
 from launchwise.exporting.formulas import exported_facts, exported_features, name_kinds
 from launchwise.exporting.table import AnswerTable, table_of
 from launchwise.learning.answering import answers, why_none
@@ -22,10 +22,14 @@ from launchwise.learning.answers import Answer
 from launchwise.learning.blind import drawn_problem
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, blind_rows
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
+from launchwise.tables.times import APART
+from launchwise.tables.visits import FEWEST, SHARE
+from launchwise.workloads.metrics import BACK_TO_BACK
 from launchwise.workloads.near_problems import distance, sortable
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem
+from launchwise.workloads.space import Problem, plain, used
 from launchwise.workloads.spec import Spec
 
 UNMEASURED = 12
@@ -254,3 +258,33 @@ def _entry(device: int, answer: Answer, spec: Spec, places: Places) -> Entry:
         why=answer.why,
         others=tuple((place(one.configuration), one.expected_ms, one.interval_ms) for one in rest),
     )
+
+
+def apart(times: pd.DataFrame) -> dict[str, float]:
+    """Column of :data:`BACK_TO_BACK` to the logarithm of the ratio that 95 % of configurations stay
+    below in two visits; without those of which too few were measured twice. The energy is a time
+    and a power: where only energies were measured twice, sustained times differ by no more.
+
+    ``times``: judged times of a GPU."""
+    found = {}
+    for name, column in zip(BACK_TO_BACK, APART, strict=True):
+        known = times[column].abs().dropna()
+        if len(known) >= FEWEST:
+            found[name] = float(np.quantile(known, SHARE))
+    energy, sustained = BACK_TO_BACK
+    return {sustained: found[energy], **found} if energy in found else found
+
+
+def back_to_back(
+    times: pd.DataFrame, spec: Spec, place: Callable[[Mapping[str, Value]], int]
+) -> dict[tuple[Value, ...], tuple[Ran, ...]]:
+    """Problem to what ran back to back there. ``times``: judged times of a GPU; ``place`` numbers
+    configurations."""
+    found: dict[tuple[Value, ...], tuple[Ran, ...]] = {}
+    for row in records_of(times[times["sustained_ms"].notna() & times["time_ms"].notna()]):
+        problem = tuple(plain(row, spec.problem_columns).values())
+        energy_j = None if pd.isna(row["energy_j"]) else float(row["energy_j"])
+        at = place(used(plain(row, spec.tunable_columns), spec))
+        one = Ran(at, float(row["time_ms"]), float(row["sustained_ms"]), energy_j)
+        found[problem] = (*found.get(problem, ()), one)
+    return found

@@ -1,8 +1,15 @@
-"""What a product's table of answers holds: entries, devices, and its file."""
+"""What a product's table of answers holds: entries, devices, its file; its choices by an objective.
+
+Pairs run a few configurations of a problem back to back, for long enough that the card may be at
+its power limit. A table of answers holds what these took (:class:`Ran`); whoever reads it names the
+objective. An answer changes where another of them takes less by more than two visits of one
+configuration differ; everywhere else the choice stays the one by time.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +20,7 @@ from pydantic import ConfigDict, Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
+from launchwise.experiment.settings import OBJECTIVE
 from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
 from launchwise.exporting.lookup import Judge
 from launchwise.learning.answers import BASES
@@ -138,7 +146,7 @@ class Device:
     between_ms: Interval | None = None
     between_gain: Interval | None = None
     tested: Tested | None = None  # None where no blind test measured enough problems
-    # How far two visits lie apart: see `launchwise.exporting.deployed.apart`.
+    # How far two visits lie apart: see `launchwise.exporting.building.apart`.
     apart: dict[str, float] = field(default_factory=dict)
     # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
@@ -259,3 +267,58 @@ def named_answers(stored: Stored) -> list[dict[str, Any]]:
         }
         for one in stored.entries
     ]
+
+
+TIME = "time"
+COLUMNS = {
+    "sustained time": ("sustained_ms", "ms back to back"),
+    "energy": ("energy_j", "J per run"),
+}
+"""Objective to a column of what ran back to back, and its unit."""
+
+
+def by_objective(stored: Stored, text: str) -> Stored:
+    """A table with the choices by an objective of the settings."""
+    found = re.fullmatch(OBJECTIVE, text)
+    if not found or not found[1]:
+        return stored
+    within = math.inf if found[2] is None else float(found[2]) / 100
+    entries = [
+        _by(found[1], within, one, stored.devices[one.device].apart) for one in stored.entries
+    ]
+    return stored.model_copy(update={"entries": tuple(entries), "objective": text})
+
+
+def _by(name: str, within: float, entry: Entry, visits: Mapping[str, float]) -> Entry:
+    """``within``: most loss of time that is allowed, relative to the choice by time."""
+    column, unit = COLUMNS[name]
+    values = {one.place: float(value) for one in entry.ran if (value := getattr(one, column))}
+    if entry.choice not in values or column not in visits:
+        return replace(entry, why=f"{entry.why}; {by_time(name)}")
+    times = {one.place: one.time_ms for one in entry.ran}
+    own, own_ms, error = values[entry.choice], times[entry.choice], math.exp(visits[column])
+    less = [
+        place
+        for place, value in values.items()
+        if value * error < own and times[place] <= own_ms * (1 + within)
+    ]
+    number = f"{len(values)} configurations that ran back to back"
+    if not less:
+        return replace(entry, why=f"{entry.why}; none of {number} surely takes less {name}")
+    # Of those that cannot be told apart the usual choice, then the one of least time.
+    least = min(values[place] for place in less) * error
+    near = [place for place in less if values[place] <= least]
+    chosen = min(near, key=lambda place: (place != entry.usual, times[place], place))
+    why = (
+        f"of {number} this takes least {name}: {values[chosen]:.3g} {unit}, "
+        f"{100 * (1 - values[chosen] / own):.0f} % less than the choice by time, at "
+        f"{100 * (times[chosen] / own_ms - 1):+.1f} % of its time alone"
+    )
+    others = [one for one in entry.others if one[0] != chosen]
+    before = (entry.choice, entry.time_ms, entry.interval_ms)
+    return replace(entry.choosing(chosen, times[chosen], why), others=(before, *others))
+
+
+def by_time(name: str) -> str:
+    """What is said of an answer where an objective is not known."""
+    return f"chosen by time: no {name} is known of it here"

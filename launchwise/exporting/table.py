@@ -20,8 +20,16 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import write_sealed_json
 from launchwise.base.vectors import Columns
-from launchwise.exporting.deployed import TIME, by_objective, by_time
-from launchwise.exporting.entries import Device, Entry, Stored, read_stored, texts_of
+from launchwise.exporting.entries import (
+    TIME,
+    Device,
+    Entry,
+    Stored,
+    by_objective,
+    by_time,
+    read_stored,
+    texts_of,
+)
 from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
 from launchwise.learning.answering import answers

@@ -11,7 +11,7 @@ from products import product
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.vectors import nested
-from launchwise.exporting.deployed import by_objective
+from launchwise.exporting.entries import by_objective
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.pages import finder

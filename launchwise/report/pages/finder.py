@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.vectors import is_simple, nested
-from launchwise.exporting.deployed import TIME
-from launchwise.exporting.entries import Device, Places
+from launchwise.exporting.entries import TIME, Device, Places
 from launchwise.exporting.formulas import name_kinds, with_arguments
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable

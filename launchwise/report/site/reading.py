@@ -21,8 +21,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_sealed_json, write_text
 from launchwise.experiment.load import load_of
 from launchwise.experiment.study import ModelEntry, Study
-from launchwise.exporting.deployed import TIME
-from launchwise.exporting.entries import named_answers, read_stored
+from launchwise.exporting.entries import TIME, named_answers, read_stored
 from launchwise.exporting.table import read_answer_table
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.answers import MEASURED

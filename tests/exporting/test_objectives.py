@@ -11,9 +11,8 @@ from answer_forms import Answering
 from drawn_questions import drawn
 
 from launchwise.experiment.settings import OBJECTIVE
-from launchwise.exporting.building import answer_table
-from launchwise.exporting.deployed import apart, back_to_back, by_objective
-from launchwise.exporting.entries import Ran
+from launchwise.exporting.building import answer_table, apart, back_to_back
+from launchwise.exporting.entries import Ran, by_objective
 from launchwise.exporting.table import read_answer_table, write_answer_table
 from launchwise.learning.answers import MEASURED
 from launchwise.tables.times import APART, judged_times
