@@ -20,7 +20,7 @@ def cache(tmp_path):
 def tuned(cache, most, **how):
     """What Kernel Tuner says it evaluated."""
     pytest.importorskip("kernel_tuner")
-    from launchwise.search.kernel_tuner import strategy
+    from launchwise.search import strategy
 
     options = {"strategy": strategy(**how), "strategy_options": {"max_fevals": most}}
     return foreign.tuned("blur_kernel", SPACE, cache, **options)
