@@ -207,3 +207,26 @@ def lines(drawn: Mapping[str, pd.Series], template: str) -> list[dict[str, Any]]
         theme.line(values.index, values, name=name, place=place, template=template)
         for place, (name, values) in enumerate(drawn.items())
     ]
+
+
+AGAINST_USUAL = grouped(
+    "relative to the usual choice",
+    field("speed-up", "gain_geometric_mean", decimals(2), "geometric"),
+    field("slower", "harmed", wording.count, "problems"),
+    field("kept", "kept_usual", wording.count, "problems"),
+    field(
+        "missed", lambda got: f"{got['missed']} of {got['worthwhile']}", str, "of improvable", True
+    ),
+)
+"""Columns of the figures of a model on one split or GPU."""
+
+
+def of_mean(got: Mapping[str, Any]) -> str:
+    """Interval of the mean fraction of the best; empty without one."""
+    ends = got["fraction_interval"]
+    return wording.interval(tuple(ends)) if ends else ""
+
+
+def answers_in(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Number of the answers of which a share of intervals tells, by the column that has it."""
+    return lambda got: f"of {got[name]}" if got.get(name) else ""

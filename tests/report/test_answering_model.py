@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from launchwise.report.scores import answering, leader
+from launchwise.report.numbers import answering, leader
 from tests.support.report_study import study
 
 

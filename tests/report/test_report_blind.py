@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import scores
+from launchwise.report import numbers
 from launchwise.report.answer import rule
 from launchwise.report.answer.predicted_times import Spread
 from launchwise.report.blocks import Fold
@@ -45,7 +45,7 @@ def test_a_gpu_that_no_study_learnt_from_is_marked():
 def test_a_gpu_that_was_new_may_have_rows_now():
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"
-    assert scores.only_tested([made]) == []
+    assert numbers.only_tested([made]) == []
 
 
 def test_the_lookup_has_the_answers_whose_test_ended_well():
@@ -62,7 +62,7 @@ def test_the_lookup_has_the_answers_whose_test_ended_well():
 
 
 def test_it_is_named_where_the_gpus_are():
-    assert scores.only_tested([with_tests(), with_tests()]) == ["other"]
+    assert numbers.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
     assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
 

@@ -13,11 +13,13 @@ from launchwise.report.answer.model_tables import (
     transferred,
     verdicts,
 )
-from launchwise.report.numbers import fractions, single_best, winners
-from launchwise.report.scores import (
+from launchwise.report.numbers import (
     best_model,
+    fractions,
     null_accuracy,
     scores_on,
+    single_best,
+    winners,
 )
 from tests.support.report_study import NARROW, WIDE, settings, study
 from tests.support.shown import rows_of, with_sweeps

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report import scores
+from launchwise.report import numbers
 from launchwise.report.blocks import Fold
 from launchwise.report.pages import index_page
 from tests.support.report_study import study
@@ -75,7 +75,7 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
 def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, said):
     made = study()
     rows = made.evaluation
-    model = scores.leader(made, scores.first_split(made), "all")
+    model = numbers.leader(made, numbers.first_split(made), "all")
     problems = [rows.assign(n=rows["n"] * scale) for scale in (1, 3, 5)]
     rows = pd.concat(problems, ignore_index=True)
     own = rows[rows["model"] == model].reset_index(drop=True).assign(gain=1.5, fraction=0.9)

@@ -12,7 +12,7 @@ from launchwise.base.names import assigned
 from launchwise.exporting.few import SIZES, Weighed
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answers import BASES
-from launchwise.report import scores, theme, wording
+from launchwise.report import numbers, theme, wording
 from launchwise.report.answer.rule import rule_of
 from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, Section, Table, Text
 from launchwise.report.fields import (
@@ -50,12 +50,12 @@ def choices(study: StudyData, gpu: str) -> Lines:
     found.append(("one fixed configuration", own.merge(one, on=study.spec.tunable_columns)))
     if ranges := rule_of(study, gpu):
         found.append(("rule", pd.concat([each.rows for each in ranges])))
-    split = scores.first_split(study)
-    name = scores.leader(study, split, gpu)
+    split = numbers.first_split(study)
+    name = numbers.leader(study, split, gpu)
     if name is not None:
         rows = study.evaluated(split, gpu, name)
         rows = rows.assign(fraction=over_named(study, rows))
-        unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
+        unseen = "unseen GPU" if numbers.first_split_is_transfer(study) else "unseen sizes"
         found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
     # Of rows that lose as much, the first names the problem.
     by = study.problem_columns

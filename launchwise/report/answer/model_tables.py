@@ -13,16 +13,17 @@ import pandas as pd
 
 from launchwise.learning.curves import LONGEST, RANDOM, SEARCH
 from launchwise.learning.merit import HARM_PERCENT
-from launchwise.report import scores, theme, wording
+from launchwise.report import numbers, theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import by_gpu, field, file_of, grouped, table_of
-from launchwise.report.numbers import fractions, records
-from launchwise.report.scores import (
+from launchwise.report.numbers import (
     ALL_GPUS,
     first_split,
+    fractions,
     is_tied,
     leader,
     null_accuracy,
+    records,
     score_of,
     scores_on,
 )
@@ -253,7 +254,7 @@ def learning_curves(study: StudyData) -> Section | None:
     """Quality against number of measurements in the first split; None without such a table."""
     if study.curves is None:
         return None
-    split = scores.first_split(study)
+    split = numbers.first_split(study)
     rows = study.curves
     rows = rows[(rows["split"] == split) & (rows["gpu"] == ALL_GPUS)]
     if rows.empty:
@@ -274,7 +275,7 @@ def _title(study: StudyData, model: str) -> str:
 def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
     roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
     fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
-    answering = scores.answering(study)
+    answering = numbers.answering(study)
     first = [answering] if answering in fitted else []
     others = [name for name in fitted if name not in first]
     heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]

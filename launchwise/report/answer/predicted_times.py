@@ -14,7 +14,7 @@ from launchwise.experiment.published import RUN_TIMES, RunTimes
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.row_arrays import least_ms
-from launchwise.report import scores, wording
+from launchwise.report import numbers, wording
 from launchwise.report.blocks import Block, Bullets, Section, Table, Text
 from launchwise.report.fields import decimals, field, file_of, grouped, significant, table_of
 from launchwise.report.study import StudyData, remembered
@@ -52,7 +52,7 @@ def whole_split(study: StudyData, split: str) -> list[Mapping[str, Any]]:
 
 def predictions(study: StudyData) -> Section | None:
     """Measured against predicted time; None where no model predicts any."""
-    split = scores.first_split(study)
+    split = numbers.first_split(study)
     first = whole_split(study, split)
     if not first:
         return None

@@ -10,12 +10,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import scores, wording
+from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Section, Table, Text
-from launchwise.report.fields import decimals, field, grouped, percents, table_of
-from launchwise.report.numbers import configuration_names, fractions
+from launchwise.report.fields import (
+    answers_in,
+    decimals,
+    field,
+    grouped,
+    of_mean,
+    percents,
+    table_of,
+)
+from launchwise.report.numbers import (
+    answering,
+    best_rule,
+    configuration_names,
+    first_split,
+    first_split_is_transfer,
+    fractions,
+    leader,
+    only_tested,
+    score_of,
+)
 from launchwise.report.pages import finder
-from launchwise.report.scores import answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
@@ -251,9 +268,9 @@ UNKNOWN: dict[str, Any] = {
 
 def _reached(study: StudyData) -> Table:
     """A row per whole card, and per GPU that only a blind test measured."""
-    transfer = scores.first_split_is_transfer(study)
+    transfer = first_split_is_transfer(study)
     asked = "trained without the GPU" if transfer else "on held-out sizes"
-    gpus = [*study.whole, *scores.only_tested([study])]
+    gpus = [*study.whole, *only_tested([study])]
     rows = [{**UNKNOWN, **_of_split(study, gpu), **_of_blind_test(study, gpu)} for gpu in gpus]
     tested = study.blind or study.drawn
     fields = [one for one in REACHED if tested or one.column.group != "blind test"]
@@ -261,18 +278,18 @@ def _reached(study: StudyData) -> Table:
 
 
 def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
-    split = scores.first_split(study)
-    name = scores.leader(study, split, gpu)
+    split = first_split(study)
+    name = leader(study, split, gpu)
     if name is None:
         return {"gpu": gpu, "who": MISSING}
-    answering = name == scores.answering(study)
-    found = {"gpu": gpu, "who": "the answering model" if answering else study.title(name)}
-    if (simple := scores.best_rule(study, split, gpu)) is not None:
+    is_answering = name == answering(study)
+    found = {"gpu": gpu, "who": "the answering model" if is_answering else study.title(name)}
+    if (simple := best_rule(study, split, gpu)) is not None:
         found |= {"rule": study.title(simple["model"])}
         found |= {f"rule_{each}": simple[each] for each in ("fraction", "gain")}
     facts = study.facts["splits"][split][gpu]["models"][name]
     found |= {"covered_here": facts.get("covered"), "here": facts.get("intervals")}
-    return {**scores.score_of(study, split, gpu, name), **found}
+    return {**score_of(study, split, gpu, name), **found}
 
 
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:

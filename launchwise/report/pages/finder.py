@@ -18,12 +18,11 @@ from launchwise.exporting.formulas import name_kinds, with_arguments
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
-from launchwise.report import scores, wording
+from launchwise.report import numbers, wording
 from launchwise.report.answer.predicted_times import Spread, within
 from launchwise.report.blocks import Finder
-from launchwise.report.numbers import records, shown_problem
+from launchwise.report.numbers import records, scores_on, shown_problem
 from launchwise.report.pages.sweep_health import Health
-from launchwise.report.scores import scores_on
 from launchwise.report.site.rendering import whole_numbers
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import SPEEDUPS
@@ -365,11 +364,11 @@ def libraries(study: StudyData) -> dict[str, list[list[Any]]]:
 
 def held_out(study: StudyData) -> str:
     """How answers of this model did on GPUs without measurements, in words; empty if unknown."""
-    name = scores.answering(study)
+    name = numbers.answering(study)
     for split, asked in study.settings.splits.items():
         if name is None or asked.kind != "leave_one_gpu_out":
             continue
-        got = {row["model"]: row for row in records(scores_on(study, split, scores.ALL_GPUS))}
+        got = {row["model"]: row for row in records(scores_on(study, split, numbers.ALL_GPUS))}
         if name in got:
             cards = "GPUs" if study.cards > 1 else "slices of one card"
             return (

@@ -12,12 +12,19 @@ import pandas as pd
 
 from launchwise.base.robust import EQUAL
 from launchwise.learning.merit import Means, geometric_mean, resampled_means
-from launchwise.report import scores, wording
+from launchwise.report import numbers, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Fold, Notice, Section, Table, Text
-from launchwise.report.fields import field, grouped, percents, table_of
+from launchwise.report.fields import (
+    AGAINST_USUAL,
+    answers_in,
+    field,
+    grouped,
+    of_mean,
+    percents,
+    table_of,
+)
 from launchwise.report.numbers import winners
 from launchwise.report.pages import card_ratios, finder
-from launchwise.report.scores import AGAINST_USUAL, answers_in, of_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import faster_libraries
 
@@ -81,11 +88,11 @@ class TuningGain:
 @remembered
 def tuning_gain(study: StudyData) -> TuningGain | None:
     """Speeds over test problems of the first split on the first whole card; None without any."""
-    split = scores.first_split(study)
+    split = numbers.first_split(study)
     rows = study.evaluation
     rows = rows[rows["split"] == split]
     gpus = [gpu for gpu in study.whole if gpu in rows["gpu"].unique()]
-    name = scores.leader(study, split, scores.ALL_GPUS)
+    name = numbers.leader(study, split, numbers.ALL_GPUS)
     if not gpus or name is None:
         return None
     gpu = gpus[0]

@@ -18,7 +18,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.published import Element, check_places, read_elements, read_tables
 from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report import scores, theme, wording
+from launchwise.report import numbers, theme, wording
 from launchwise.report.answer import (
     cost,
     in_pairs,
@@ -130,7 +130,7 @@ def _whose(report: Report) -> str:
     if own:
         of = [wording.plural(slices, "slice")] if slices else []
         said.append(f"Measured here: {named_gpus([*cards, *of])}.")
-    if tested := scores.only_tested(report.studies):
+    if tested := numbers.only_tested(report.studies):
         said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {wording.plural(len(others), 'GPU')}.")

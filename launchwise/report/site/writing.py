@@ -18,7 +18,7 @@ import pandas as pd
 from launchwise.base.literals import csv_table
 from launchwise.base.storage import write_bytes
 from launchwise.base.work import in_parallel
-from launchwise.report import scores, wording
+from launchwise.report import numbers, wording
 from launchwise.report.answer import landscape
 from launchwise.report.blocks import MISSING, File, Fold, Page, Section, Table
 from launchwise.report.numbers import single_best
@@ -223,8 +223,8 @@ def model_summary(study: StudyData) -> pd.DataFrame:
     parts = []
     for split, of_gpus in sorted(study.facts.get("splits", {}).items()):
         for gpu in of_gpus:
-            found = scores.scores_on(study, split, gpu).copy()
-            for name in scores.INTERVALS:
+            found = numbers.scores_on(study, split, gpu).copy()
+            for name in numbers.INTERVALS:
                 ends = [pair or (np.nan, np.nan) for pair in found.pop(name)]
                 found[[f"{name}_low", f"{name}_high"]] = np.reshape(ends, (-1, 2))
             found.insert(0, "split", split)

@@ -12,7 +12,7 @@ from typing import Any
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records
-from launchwise.report import scores, wording
+from launchwise.report import numbers, wording
 from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
 from launchwise.report.fields import (
     THEIRS,
@@ -116,7 +116,7 @@ def _variants(recipe: Recipe) -> list[str]:
 
 def asked_problems(study: StudyData, part: str) -> dict[str, list[Any]]:
     """Problems of the paper's split: those to ``train`` or to ``test``."""
-    found: dict[str, list[Any]] = getattr(study.settings.splits[scores.first_split(study)], part)
+    found: dict[str, list[Any]] = getattr(study.settings.splits[numbers.first_split(study)], part)
     return found
 
 
