@@ -27,7 +27,7 @@ from launchwise.learning.splits import Case
 from launchwise.tables.times import APART
 from launchwise.tables.visits import FEWEST, SHARE
 from launchwise.workloads.metrics import BACK_TO_BACK
-from launchwise.workloads.near_problems import distance, sortable
+from launchwise.workloads.near_problems import distances, sortable
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem, plain, used
 from launchwise.workloads.spec import Spec
@@ -112,7 +112,7 @@ def measured_ranges(final: Final) -> Declared:
 
 def spread_problems(final: Final) -> list[Problem]:
     """Measured problems, at most :data:`UNMEASURED`, as far from each other as they can be. Far is
-    what the lookup of an unlisted size means by it (:func:`distance`): each further one is the
+    what the lookup of an unlisted size means by it (:func:`distances`): each further one is the
     farthest from those before. Problems that all whole cards measured come first: on these,
     predictions stand beside the times of every card."""
     spec, columns = final.spec, final.spec.problem_columns
@@ -128,10 +128,10 @@ def spread_problems(final: Final) -> list[Problem]:
     for least in (most, 0):
         allowed = [row for row in rows if len(cards[row]) >= least]
         while len(chosen) < UNMEASURED:
-            far = [min((distance(row, one) for one in chosen), default=math.inf) for row in allowed]
-            if max(far, default=1.0) <= 1:
+            far = distances(allowed, chosen).min(axis=1, initial=np.inf)
+            if far.max(initial=1.0) <= 1:
                 break
-            chosen.append(allowed[far.index(max(far))])
+            chosen.append(allowed[int(far.argmax())])
     return [dict(zip(columns, row, strict=True)) for row in sorted(chosen, key=sortable)]
 
 

@@ -7,7 +7,7 @@
 3. the one of this very problem is the answer;
 4. else the device's judge chooses (:class:`Judge`): of the usual choice and the table's candidates
    that may run the problem, the first of least loss. Its gain is the judge's, by :func:`growth`. A
-   device without a judge has the configuration of the entry nearest in size (:func:`distance`) that
+   device without a judge has the configuration of the entry nearest in size that
    may run the problem, and no gain unless that is the usual choice. What follows from the problem
    follows from this one; the time is that of the nearest entry, scaled by the work that fits its
    neighbours best; limits are those of answers between entries on this device. Outside of what was
@@ -15,7 +15,7 @@
    how a time grows there, and small problems take what a launch takes;
 5. without any, the usual choice is; where nothing is usual, the default.
 
-A distance is that of :func:`launchwise.workloads.near_problems.distance`.
+A distance is that of :func:`launchwise.workloads.near_problems.distances`.
 
 Divisions and products of doubles are rounded the same in every language, logarithms are not.
 
@@ -50,7 +50,7 @@ from launchwise.workloads.parts import Value
 
 def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:
     """How far a problem lies outside of the measured ones: the product over integers of its ratio
-    to the nearest end of their range, as in :func:`distance`; 1 within, and where none was
+    to the nearest end of their range, as in :func:`distances`; 1 within, and where none was
     measured. ``measured``: problems with the same texts."""
     found = 1.0
     for value, *others in zip(asked, *measured, strict=True):

@@ -1,7 +1,7 @@
 """Which problem is nearest to another one: a search starts from its rows, an answer from its own.
 
 For a search, the one that differs in the fewest texts, then by the sum of distances in log(size)
-over the integers; an answer is of the same texts (:func:`distance`).
+over the integers; an answer is of the same texts (:func:`distances`).
 """
 
 from __future__ import annotations
@@ -35,20 +35,10 @@ def sortable(row: Iterable[Value]) -> list[tuple[bool, Value]]:
     return [(isinstance(value, str), value) for value in row]
 
 
-def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
-    """Distance of two problems: infinite where texts differ, 1 of equal ones. The product over
-    integers of (larger + 1) / (smaller + 1), of larger - smaller + 1 where one is negative."""
-    found = 1.0
-    for one, other in zip(asked, known, strict=True):
-        if isinstance(one, str) or isinstance(other, str):
-            found = found if one == other else math.inf
-        else:
-            found *= size_ratio(one, other)
-    return found
-
-
 def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]) -> np.ndarray:
-    """:func:`distance` of each problem to each other one: float64, shape (asked, known)."""
+    """Distance of each problem to each other one: float64, shape (asked, known). Infinite where
+    texts differ, 1 of equal ones. The product over integers of (larger + 1) / (smaller + 1), of
+    larger - smaller + 1 where one is negative."""
     found = np.ones((len(asked), len(known)))
     for one, other in zip(zip(*asked, strict=True), zip(*known, strict=True), strict=False):
         if isinstance(one[0], str):
@@ -61,7 +51,7 @@ def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]
 
 
 def size_ratio(one: int, other: int) -> float:
-    """How far two sizes are apart, at least 1; see :func:`distance`."""
+    """How far two sizes are apart, at least 1; see :func:`distances`."""
     low, high = sorted((one, other))
     return (high + 1) / (low + 1) if low >= 0 else high - low + 1
 

@@ -2,12 +2,13 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from launchwise.experiment.study import Range
 from launchwise.exporting.building import DRAWN, UNMEASURED, drawn_problems, spread_problems
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distances
 from launchwise.workloads.spec import Spec
 
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
@@ -76,10 +77,10 @@ def test_without_measurements_few_problems_cover_all_that_were_measured():
     assert len(chosen) == UNMEASURED < len(every)
     assert set(chosen) < every
     assert chosen == sorted(chosen)
-    farthest = max(min(distance(one, own) for own in chosen) for one in every)
+    farthest = distances([*every], chosen).min(axis=1).max()
     # No two of them are nearer than the farthest of the others.
-    apart = min(distance(a, b) for a in chosen for b in chosen if a != b)
-    assert farthest <= apart
+    apart = distances(chosen, chosen)
+    assert farthest <= apart[~np.eye(len(chosen), dtype=bool)].min()
     assert len(spread_problems(product(final.measured.head(5)))) == 5
 
 

@@ -21,7 +21,7 @@ from launchwise.importing.csv_mapping import rows_of_tuner
 from launchwise.importing.sweep import as_time, as_value
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED
-from launchwise.workloads.near_problems import distance, distances, sortable
+from launchwise.workloads.near_problems import distances, size_ratio, sortable
 from launchwise.workloads.spec import load_spec
 
 NO_NUMBERS = ("1_0", "1_0.5", "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 0", "0x10", "1e", "--1")
@@ -116,17 +116,16 @@ def test_the_largest_integers_of_a_file_are_those_of_64_bits(tmp_path):
 def test_problems_of_0_and_below_have_distances():
     values = [-7, -1, 0, 1, 9]
     for one in values:
-        assert distance([one], [one]) == 1
-        far = [distance([one], [other]) for other in values]
+        far = distances([[one]], [[other] for other in values])[0].tolist()
+        assert far[values.index(one)] == 1
         assert all(math.isfinite(each) and each >= 1 for each in far)
-        assert far == [distance([other], [one]) for other in values]
+        assert far == [size_ratio(one, other) for other in values]
+        assert far == [size_ratio(other, one) for other in values]
         # The farther, the larger, on either side.
         below = [each for other, each in zip(values, far, strict=True) if other <= one]
         above = [each for other, each in zip(values, far, strict=True) if other >= one]
         assert below == sorted(below, reverse=True)
         assert above == sorted(above)
-    every = [[one] for one in values]
-    assert distances(every, every).tolist() == [[distance(a, b) for b in every] for a in every]
     assert (outside([-7], [[-1], [9]]), outside([0], [[-1], [9]])) == (7, 1)
     assert sorted([[0], [-1]], key=sortable) == [[-1], [0]]
 

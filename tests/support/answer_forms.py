@@ -22,7 +22,7 @@ from launchwise.exporting.languages import cpp_name
 from launchwise.exporting.lookup import Judge, growth, outside
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.near_problems import distance
+from launchwise.workloads.near_problems import distances
 
 PYTHON = """\
 import json, runpy, sys
@@ -150,7 +150,7 @@ class FromJson:
         known = [one for one in plain["devices"] if device in (one["name"], *one["cuda_names"])]
         values = [*asked.values()]
         own = [
-            (distance(values, one["problem"]), one)
+            (distances([values], [one["problem"]])[0, 0], one)
             for one in plain["entries"]
             if known and one["device"] == plain["devices"].index(known[0])
         ]
