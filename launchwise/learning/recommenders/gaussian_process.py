@@ -8,8 +8,7 @@ in single precision.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -32,43 +31,13 @@ PIECE = 256
 """Points predicted at once: the distances of so many to all known ones stay in the cache."""
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """Kernel of two points at distance r, in scales / sqrt(3): amplitude * (1 + r) * exp(-r)."""
+def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Any:
+    """scikit-learn's most likely kernel of some points after so many steps of L-BFGS.
 
-    amplitude: float  # variance of the function
-    scales: np.ndarray  # distance along each axis over which it changes: float64, shape (axes,)
-    noise: float  # variance of what is observed around it
-
-    @classmethod
-    def from_logs(cls, logs: np.ndarray) -> Self:
-        """From the logarithms of amplitude, scales and noise, shape (axes + 2,)."""
-        amplitude, *scales, noise = np.exp(logs)
-        return cls(float(amplitude), np.array(scales), float(noise))
-
-    def fitted(
-        self, points: np.ndarray, values: np.ndarray, optimizer: Callable[..., Any] | None
-    ) -> Any:
-        """Regression of scikit-learn that begins with this kernel; None keeps it as it is.
-
-        ``points``, ``values``: float64, shapes (points, axes) and (points,), of mean 0.
-        """
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-        smooth = ConstantKernel(self.amplitude, AMPLITUDES) * Matern(self.scales, SCALES, nu=1.5)
-        noisy = smooth + WhiteKernel(self.noise, NOISES)
-        process = GaussianProcessRegressor(noisy, alpha=JITTER, optimizer=optimizer)
-        with warnings.catch_warnings():
-            # Scales at their limits, and steps that ran out, are meant.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return process.fit(points, values)
-
-
-def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Kernel:
-    """The most likely kernel of some points after so many steps of L-BFGS."""
+    ``points``, ``values``: float64, shapes (points, axes) and (points,), of mean 0.
+    """
     from scipy.optimize import minimize
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     def optimized(function: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
         options = {"maxiter": steps}
@@ -77,25 +46,39 @@ def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Kernel:
         )
         return found.x, found.fun
 
-    first = Kernel(1.0, np.full(points.shape[1], 3.0), 1e-2)
-    return Kernel.from_logs(first.fitted(points, values, optimized).kernel_.theta)
+    scales = Matern(np.full(points.shape[1], 3.0), SCALES, nu=1.5)
+    first = ConstantKernel(1.0, AMPLITUDES) * scales + WhiteKernel(1e-2, NOISES)
+    return _fitted(points, values, first, optimized).kernel_
 
 
-def posterior_weights(kernel: Kernel, points: np.ndarray, values: np.ndarray) -> np.ndarray:
+def posterior_weights(kernel: Any, points: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Weights of the points in the posterior mean, times the amplitude: shape (points,)."""
-    return np.asarray(kernel.amplitude * kernel.fitted(points, values, None).alpha_)
+    return np.asarray(kernel.k1.k1.constant_value * _fitted(points, values, kernel, None).alpha_)
+
+
+def _fitted(points: np.ndarray, values: np.ndarray, kernel: Any, optimizer: Any) -> Any:
+    """Regression of scikit-learn that begins with a kernel; without an optimizer it stays."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    process = GaussianProcessRegressor(kernel, alpha=JITTER, optimizer=optimizer)
+    with warnings.catch_warnings():
+        # Scales at their limits, and steps that ran out, are meant.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return process.fit(points, values)
 
 
 def posterior_mean(
-    kernel: Kernel, points: np.ndarray, weights: np.ndarray, asked: np.ndarray
+    scales: np.ndarray, points: np.ndarray, weights: np.ndarray, asked: np.ndarray
 ) -> np.ndarray:
     """Mean of the function at other points: float64, shape (asked,).
 
-    In single precision: the mean is good to about 1e-5 of the weights' size. ``points``,
+    The kernel of points at distance r, in ``scales`` / sqrt(3): amplitude * (1 + r) * exp(-r). In
+    single precision: the mean is good to about 1e-5 of the weights' size. ``points``,
     ``weights``: known points, and what :func:`posterior_weights` gave for them; ``asked``: shape
     (asked, axes).
     """
-    stretch = np.sqrt(3.0) / kernel.scales
+    stretch = np.sqrt(3.0) / scales
     # Around their mean, so that few digits are lost in the differences of squares.
     centre = points.mean(axis=0)
     known = ((points - centre) * stretch).astype(np.float32)
@@ -132,10 +115,8 @@ class GaussianProcessRecommender(Recommender):
         # Of the logarithms that are learnt.
         mean: Log
         deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
-        # See `Kernel`.
-        amplitude: Annotated[float, Field(gt=0, le=1e12)]
+        # Distance along each axis over which the function changes.
         scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
-        noise: Annotated[float, Field(ge=0, le=1e12)]
 
     arrays = ("known", "weights", "logs", "means", "deviations")
 
@@ -164,8 +145,7 @@ class GaussianProcessRecommender(Recommender):
         self.known, self.weights = points, posterior_weights(kernel, points, target)
         self.fitted = self.Fitted(
             **{"columns": columns, "variants": variants, "mean": mean, "deviation": deviation},
-            **{"amplitude": kernel.amplitude, "scales": kernel.scales.tolist()},
-            noise=kernel.noise,
+            scales=np.atleast_1d(kernel.k1.k2.length_scale).tolist(),
         )
         return self
 
@@ -198,9 +178,8 @@ class GaussianProcessRecommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
         found = self.fitted
-        kernel = Kernel(found.amplitude, np.array(found.scales), found.noise)
         points = self._points(rows, found.columns, found.variants)
-        logs = posterior_mean(kernel, self.known, self.weights, points)
+        logs = posterior_mean(np.array(found.scales), self.known, self.weights, points)
         residuals = found.mean + found.deviation * logs
         times = self.domain.cost_model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))
