@@ -33,7 +33,6 @@ from launchwise.workloads.cost import (
     Cost,
     HostWork,
     KernelCost,
-    Overlap,
     Transfer,
     least_us,
     plain_cost,
@@ -119,8 +118,8 @@ class CostModel:
     def _estimated(self, rows: pd.DataFrame) -> Estimate:
         constants = of_gpus(rows, self._machines)
         known = {f"machine_{name}": values for name, values in constants.items()}
-        run = _Run(self, known | self._names(rows), constants)
-        times = run.total_ms(self._cost.overlaps)
+        run = _Run(self._spec, self._cost, known | self._names(rows), constants)
+        times = run.total_ms()
         least = np.min(list(run.parts.values()), axis=0)
         bad = ~(np.isfinite(times) & (times > 0) & (least >= 0))
         if bad.any():
@@ -142,48 +141,37 @@ class CostModel:
             known[name] = values.astype(float if values.dtype.kind in "iuf" else object)
         return known
 
-    def columns(self, known: dict[str, np.ndarray]) -> Columns:
-        """Evaluator of the cost's expressions over the columns of some rows."""
-        least = {LEAST: least_us(self._spec.work.bytes, self._spec.work.flop)}
-        return Columns({**self._spec.derived, **least, **self._cost.derived}, known)
-
-    @property
-    def cost(self) -> Cost:
-        """Cost of the workload: demands of its runs on the hardware."""
-        return self._cost
-
-    def shape(self, variant: str, which: str) -> str:
-        """Expression for the product of a variant's ``grid`` or ``block``. Imported sweeps have
-        neither: they count as a full block on every SM."""
-        texts = getattr(self._spec.variants[variant], which) or (FULL[which],)
-        return " * ".join(f"({text})" for text in texts)
-
 
 class _Run:
     """Times of phases, computed for all rows; a row counts the phases of its variant."""
 
     def __init__(
-        self, model: CostModel, known: dict[str, np.ndarray], machine: dict[str, np.ndarray]
+        self,
+        spec: Spec,
+        cost: Cost,
+        known: dict[str, np.ndarray],
+        machine: dict[str, np.ndarray],
     ) -> None:
-        self._model = model
+        self._spec, self._cost = spec, cost
         variants = known["variant"]
         self._rows_of = {name: variants == name for name in set(variants.tolist())}
-        self._columns = model.columns(known)
+        least = {LEAST: least_us(spec.work.bytes, spec.work.flop)}
+        self._columns = Columns({**spec.derived, **least, **cost.derived}, known)
         self._machine = machine
         self.parts = {name: np.zeros(len(variants)) for name in PARTS}
-        self._host_driven = self._value(model.cost.host_driven) != 0
+        self._host_driven = self._value(cost.host_driven) != 0
         self.phases: dict[str, np.ndarray] = {}
-        for name, phase in model.cost.phases().items():
+        for name, phase in cost.phases().items():
             if phase.variants is None or self._rows_of.keys() & set(phase.variants):
                 self.phases[name] = self._phase(phase)
 
     def _value(self, text: str) -> np.ndarray:
         return self._columns.value(text).astype(float, copy=False)
 
-    def total_ms(self, overlaps: list[Overlap]) -> np.ndarray:
+    def total_ms(self) -> np.ndarray:
         """Time of whole runs, ms, shape (rows,)."""
         total = np.sum(list(self.phases.values()), axis=0)
-        for overlap in overlaps:
+        for overlap in self._cost.overlaps:
             side_by_side = [self.phases[each] for each in overlap.phases if each in self.phases]
             if side_by_side:
                 hidden = np.sum(side_by_side, axis=0) - np.max(side_by_side, axis=0)
@@ -252,10 +240,14 @@ class _Run:
         }
 
     def _shape(self, text: str | None, which: str) -> np.ndarray:
-        """Blocks of a launch or threads of a block: ``text``, or each variant's own."""
+        """Blocks of a launch or threads of a block: ``text``, or each variant's own. Imported ones
+        have neither: they count as a full block on every SM."""
         if text is not None:
             return self._value(text)
-        shapes = [self._value(self._model.shape(name, which)) for name in self._rows_of]
+        texts = [
+            getattr(self._spec.variants[name], which) or (FULL[which],) for name in self._rows_of
+        ]
+        shapes = [self._value(" * ".join(f"({text})" for text in each)) for each in texts]
         return np.select(list(self._rows_of.values()), shapes)
 
     def _resident(self, kernel: KernelCost, threads: np.ndarray) -> np.ndarray:
