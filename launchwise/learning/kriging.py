@@ -180,17 +180,13 @@ class Kriging:
         inverse = np.linalg.inv(self._noisy(known.cases))
         variances = 1 / np.diag(inverse)
         values = np.where(np.isnan(known.regret), UNMEASURED, known.regret)
-        values = values - values.mean(axis=0)
-        predicted = values - (inverse @ values) * variances[:, None]
-        predicted = np.where(np.isnan(known.regret), np.inf, predicted + known_mean(known))
+        mean = values.mean(axis=0)
+        away = values - mean
+        predicted = away - (inverse @ away) * variances[:, None] + mean
+        predicted = np.where(np.isnan(known.regret), np.inf, predicted)
         answers = predicted.argmin(axis=1)
         regrets = known.regret[np.arange(len(answers)), answers]
         return np.sqrt(np.maximum(variances - NUGGET, 0)), regrets
-
-
-def known_mean(known: Landscapes) -> np.ndarray:
-    """Mean log(time / best) of each configuration over the cases: shape (configurations,)."""
-    return np.asarray(np.where(np.isnan(known.regret), UNMEASURED, known.regret).mean(axis=0))
 
 
 def _matern(rates: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -202,14 +198,17 @@ def _matern(rates: np.ndarray, distances: np.ndarray) -> np.ndarray:
 def _rates(known: Landscapes, distances: Distances, seed: int) -> np.ndarray:
     """Rates of least squared error of correlations, held to the expected ones."""
     count = len(distances.names)
-    pairs = _pairs(len(known.cases), seed)
-    found = np.array([known.correlation(*pair) for pair in pairs])
+    pairs = np.column_stack(np.triu_indices(len(known.cases), 1))
+    if len(pairs) > MOST_PAIRS:
+        drawn = np.random.default_rng(seed).permutation(len(pairs))[:MOST_PAIRS]
+        pairs = pairs[np.sort(drawn)]
+    found = np.array([known.correlation(*pair) for pair in pairs.tolist()])
     usable = np.isfinite(found)
     if not usable.any():
         return np.full(count, RATE)
-    found, pairs = found[usable], [pair for pair, use in zip(pairs, usable, strict=True) if use]
-    apart = distances.between(known.cases, known.cases)[:, *np.array(pairs).T]
-    weight = PRIOR_WEIGHT * 10 / len(pairs)
+    found, (left, right) = found[usable], pairs[usable].T
+    apart = distances.between(known.cases, known.cases)[:, left, right]
+    weight = PRIOR_WEIGHT * 10 / len(found)
 
     def error(logs: np.ndarray) -> float:
         misfit = found - (1 - NUGGET) * _matern(np.exp(logs), apart)
@@ -218,15 +217,6 @@ def _rates(known: Landscapes, distances: Distances, seed: int) -> np.ndarray:
     limits = [tuple(np.log(RATES))] * count
     best = minimize(error, np.full(count, np.log(RATE)), method="L-BFGS-B", bounds=limits)
     return np.asarray(np.exp(best.x))
-
-
-def _pairs(count: int, seed: int) -> list[tuple[int, int]]:
-    """Numbers of two cases: all pairs, or :data:`MOST_PAIRS` drawn ones."""
-    left, right = np.triu_indices(count, 1)
-    if len(left) > MOST_PAIRS:
-        drawn = np.sort(np.random.default_rng(seed).permutation(len(left))[:MOST_PAIRS])
-        left, right = left[drawn], right[drawn]
-    return list(zip(left.tolist(), right.tolist(), strict=True))
 
 
 def _slope(known: Landscapes, model: Kriging) -> float:
