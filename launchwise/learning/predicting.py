@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,24 +30,15 @@ ROOFLINE = "roofline"
 COST_MODEL = "analytical"
 
 
-@dataclass(frozen=True)
-class Held:
-    """Published run times beside predictions."""
-
-    # One row per (time, GPU, predictor), as
-    # `launchwise.tables.learning.published_times_schema` declares it.
-    table: pd.DataFrame
-    # Title of a series to the number of its times for which no configuration fits the GPU.
-    unfit: dict[str, int]
-
-
 def held_against(
     domain: Domain,
     times: Sequence[RunTime],
     cards: Mapping[str, str],
     predictors: Mapping[str, Recommender],
-) -> Held:
-    """Predict published run times.
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Predict published run times. Returns one row per (time, GPU, predictor), as
+    :func:`launchwise.tables.learning.published_times_schema` declares it; and title of a series to
+    the number of its times for which no configuration fits the GPU.
 
     ``domain``: the study's; its profiles hold the GPUs of ``cards``.
     ``times``: as :func:`launchwise.experiment.published.read_run_times` gives them. Those on other
@@ -68,12 +58,12 @@ def held_against(
             else:
                 rows.append(_predicted(domain, time, configurations, predictors))
     if rows:
-        return Held(pd.concat(rows, ignore_index=True), unfit)
+        return pd.concat(rows, ignore_index=True), unfit
     # Whoever asks for a time alone needs no checks of tables.
     from launchwise.tables.files import table_of
     from launchwise.tables.learning import published_times_schema
 
-    return Held(table_of([], published_times_schema(domain.spec)), unfit)
+    return table_of([], published_times_schema(domain.spec)), unfit
 
 
 def _configurations(
@@ -246,7 +236,7 @@ def predict_published(
 
     known = read_run_times(study_folder, product.spec, read_cards(cards))
     predictors = predictors_of(product) if known.times else {}
-    held = held_against(product.domain, known.times, described, predictors)
-    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
-    facts = {"skipped": known.skipped, "unfit": held.unfit}
-    write_table(path, held.table, published_times_schema(product.spec), facts)
+    table, unfit = held_against(product.domain, known.times, described, predictors)
+    log.info("%d published times", len(table.drop_duplicates(["series", "row", "gpu"])))
+    facts = {"skipped": known.skipped, "unfit": unfit}
+    write_table(path, table, published_times_schema(product.spec), facts)
