@@ -114,12 +114,6 @@ def read_product_facts(path: Path) -> dict[str, Any]:
     return validated(ProductFacts, read_sealed_json(path), path).model_dump()
 
 
-def read_recommender_facts(path: Path) -> RecommenderFacts:
-    """Content of a ``recommender.json``. Raises UserError when it cannot be read, was changed, or
-    is not what it must be."""
-    return validated(RecommenderFacts, read_sealed_json(path), path)
-
-
 MEASURED = "measured"
 NEW_GPU = "new_gpu"
 

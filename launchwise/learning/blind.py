@@ -24,7 +24,6 @@ from launchwise.experiment.checking import measured_part, size_at
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning import merit
-from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.evaluation import HARMFUL_BELOW, quality, without_nan
 from launchwise.learning.features import Domain
@@ -155,19 +154,18 @@ def freeze(
     seed: int,
     commit: str,
     frozen_at: str,
-    answered: Callable[[Case], Answer] | None = None,
+    answered: Callable[[Case], Answer],
 ) -> Frozen:
     """Answer the problems of a blind test and write the answers down. Raises UserError when one of
     the problems was measured on any GPU of the product.
 
-    ``answered``: function that answers, :data:`LISTED` suggestions each; by default the model.
+    ``answered``: function that answers, :data:`LISTED` suggestions each.
     """
     spec = final.spec
     known = set(final.fastest[spec.problem_columns].itertuples(index=False, name=None))
     if seen := [each for each in problems if tuple(each.values()) in known]:
         raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
-    cases = [Case(gpu, dict(each)) for each in problems]
-    found = [answered(each) for each in cases] if answered else answers(final, cases, LISTED)
+    found = [asdict(answered(Case(gpu, dict(each)))) for each in problems]
     content = {
         "study": name,
         "workload": spec.workload,
@@ -176,22 +174,11 @@ def freeze(
         "commit": commit,
         "frozen_at": frozen_at,
         "product": dict(final.facts),
-        "answers": [_plain_answer(each) for each in found],
+        "answers": [{key: each[key] for key in each if key != "gpu"} for each in found],
     }
     frozen = Frozen(**content, digest=digest(content))
     write_json(path, frozen.model_dump(mode="json"))
     return frozen
-
-
-def _plain_answer(answer: Answer) -> dict[str, Any]:
-    plain = asdict(answer)
-    del plain["gpu"]
-    plain["usual"] = dict(answer.usual)
-    for suggestion in plain["suggestions"]:
-        for name in ("interval_ms", "gain_interval", "improvement_interval"):
-            if suggestion[name] is not None:
-                suggestion[name] = list(suggestion[name])
-    return plain
 
 
 def read_frozen(path: str | Path) -> Frozen:

@@ -42,10 +42,10 @@ from launchwise.learning.truth import (
     read_learnt,
     said,
     said_by,
-    write_candidates,
     write_said,
 )
-from launchwise.tables.files import read_facts
+from launchwise.tables.files import read_facts, write_table
+from launchwise.tables.learning import candidates_schema
 
 Said = dict[str, tuple[pd.DataFrame, dict[str, Any]]]
 """Method to what it says of the candidates of a fold, and facts of it."""
@@ -143,7 +143,9 @@ def _write_fitted(
 
     parts = in_parallel(of_fold, list(asked.known.folds), processes)
     candidates = pd.concat([table for table, _ in parts], ignore_index=True)
-    write_candidates(folder, candidates, asked.domain.spec, made_from)
+    schema, path = candidates_schema(asked.domain.spec), folder / f"{CANDIDATES}.parquet"
+    # Which ones they are, to the files beside it.
+    write_table(path, candidates, schema, {CANDIDATES: made_from})
     for name in names:
         table = pd.concat([found[name][0] for _, found in parts], ignore_index=True)
         own = [found[name][1] for _, found in parts]

@@ -7,7 +7,6 @@ folder of its own. What is held true of times comes later, with pairs: then the 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -170,15 +169,6 @@ def _predictor(fitted: Recommender, rows: pd.DataFrame, asked: Learning) -> Reco
     return known[0] if known else kind(asked.domain).fit(rows)
 
 
-def _linked(source: Path, target: Path) -> None:
-    """Give the files of a folder second names in another, or copy them where that cannot be."""
-    try:
-        shutil.copytree(source, target, copy_function=os.link)
-    except (OSError, shutil.Error):  # another file system, or one without links
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(source, target)
-
-
 def _made(asked: Learning, name: str) -> Recommender:
     """A model of the study, not fitted, with its members."""
     entry, spec = asked.models[name].entry, asked.domain.spec
@@ -226,7 +216,7 @@ def write_product(
     facts.pop("made_from")
     new_folder(folder)
     for name in (MODEL_FOLDER, PREDICTOR_FOLDER):
-        _linked(fitted / name, folder / name)
+        shutil.copytree(fitted / name, folder / name)
     judged = {gpu: times[gpu] for gpu in facts["gpus"]}
     fastest = fastest_measured(judged, domain)
     write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(domain.spec))

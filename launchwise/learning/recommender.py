@@ -19,10 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.storage import digest_files, write_sealed_json
+from launchwise.base.storage import digest_files, read_sealed_json, write_sealed_json
 from launchwise.base.typed import first_problem, validated
 from launchwise.base.work import one_thread
-from launchwise.learning.answers import AnyState, read_recommender_facts
+from launchwise.learning.answers import AnyState, RecommenderFacts
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.row_arrays import ranked
 from launchwise.learning.splits import Case, case_numbers
@@ -266,7 +266,7 @@ class Recommender(ABC):
         Raises UserError when the folder holds none, one of another class, or a damaged one.
         """
         path = folder / FACTS_FILE
-        facts = read_recommender_facts(path)
+        facts = validated(RecommenderFacts, read_sealed_json(path), path)
         if facts.name != cls.__name__:
             raise UserError(path, "class", f"holds a {facts.name}, not a {cls.__name__}")
         # Libraries written in C++ may end the whole process when they read a truncated model.

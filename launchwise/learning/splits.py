@@ -218,7 +218,7 @@ def _one_split(
 ) -> dict[str, Any]:
     skipped: dict[str, str] = {}
     if isinstance(split, ProblemSplit):
-        folds = [_problem_fold(name, split, measured, skipped, where, key)]
+        folds = [_problem_fold(name, split, measured, skipped)]
     else:
         if len(measured) < 2:
             message = f"a transfer needs at least 2 GPUs, the study has only {', '.join(measured)}"
@@ -257,8 +257,6 @@ def _problem_fold(
     split: ProblemSplit,
     measured: Mapping[str, _Measured],
     skipped: dict[str, str],
-    where: str,
-    key: str,
 ) -> Fold:
     train: list[Case] = []
     test: list[Case] = []

@@ -138,12 +138,6 @@ class Learnt:
         return self.candidates.assign(**found)
 
 
-def write_candidates(folder: Path, candidates: pd.DataFrame, spec: Spec, made_from: str) -> None:
-    """Write the table of candidates; ``made_from`` tells which ones, to the files beside it."""
-    schema = candidates_schema(spec)
-    write_table(folder / f"{CANDIDATES}.parquet", candidates, schema, {CANDIDATES: made_from})
-
-
 def write_said(path: Path, table: pd.DataFrame, facts: Mapping[str, Any]) -> None:
     """Write what one method says (:func:`said`); ``facts`` tell how it was made."""
     write_table(path, table, said_schema(), facts, SAID[1:])

@@ -200,23 +200,15 @@ class CommitteeRecommender(Recommender):
 
     def load_model(self, folder: Path) -> None:
         """Read the members from the folders that :meth:`save_model` wrote."""
-        kinds = self.fitted.kinds
-        found = {
-            name: member_class(kind, self.domain, folder / FACTS_FILE).load(
-                folder / name, self.domain
-            )
-            for name, kind in ({name: name for name in CONTENDERS} | kinds).items()
-        }
+        kinds, found = self.fitted.kinds, dict[str, Recommender]()
+        asked = "state.kinds", self.domain.spec.folder, folder / FACTS_FILE
+        for name, kind in ({name: name for name in CONTENDERS} | kinds).items():
+            own = BASELINES.get(kind) or recommender_class(kind, *asked)
+            found[name] = own.load(folder / name, self.domain)
         # JSON sorts its keys.
         order = [name for name in members_of(self.parameters, MEMBERS) if name in kinds]
         self.of({name: found[name] for name in order}, kinds)
         self._rules = {name: found[name] for name in CONTENDERS}
-
-
-def member_class(kind: str, domain: Domain, where: str | Path) -> type[Recommender]:
-    """Class of a member: that of a simple rule, or of a kind of model."""
-    rule = BASELINES.get(kind)
-    return rule or recommender_class(kind, "state.kinds", domain.spec.folder, where)
 
 
 def judged(
