@@ -1,5 +1,7 @@
 """A simple rule's choice is the answer, unless methods agree that another is faster."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +22,11 @@ def answered(losses, caution=1.0, contenders=RULES, **more):
     named = {f"m{number}": np.asarray(each, dtype=float) for number, each in enumerate(losses)}
     given = {"log_times": (), "usual": USUAL, "baseline": NEVER, **more}
     limits = np.full(3, caution)
-    return consensus(named, cases=CASES, contenders=contenders, caution=limits, **given)
+    found = consensus(named, cases=CASES, contenders=contenders, caution=limits, **given)
+    (expected, spread), (other, loss, *_) = found.gains.T, found.scores.T
+    assert expected == pytest.approx(np.where(given["usual"], 1, np.exp(-loss)))
+    known = {"loss": loss, "spread": spread, "times_ms": found.predicted_ms}
+    return SimpleNamespace(answers=other == 0, **known)
 
 
 def chosen(found):

@@ -38,17 +38,6 @@ LARGEST_LOSS = 3.0
 """Predicted log time relative to the usual choice above which more makes no difference."""
 
 
-@dataclass(frozen=True)
-class Consensus:
-    """What members expect together of candidates; each attribute has shape (rows,)."""
-
-    answers: np.ndarray  # whether a row is the answer to its case: booleans, one a case
-    loss: np.ndarray  # mean log time relative to the usual choice: float64; the others follow by it
-    spread: np.ndarray  # deviation of the members' log times: float64
-    # Geometric mean of the predicted times: float64; NaN where none is predicted.
-    times_ms: np.ndarray
-
-
 def caution_of(weight: float, problems: int) -> float:
     """Factor of the members' deviation: the fewer problems they learnt from, the larger it is.
 
@@ -66,8 +55,9 @@ def consensus(
     baseline: np.ndarray,
     contenders: np.ndarray,
     caution: np.ndarray,
-) -> Consensus:
-    """What members expect of every candidate of some cases, and the answers.
+) -> Judgement:
+    """What members expect of every candidate of some cases: the answer of each case comes first,
+    the others by the mean log time relative to the usual choice. Times are geometric means.
 
     ``losses``: member to its log times but for a constant of each case: float64, shape (rows,). One
         that says nothing of some row has no part.
@@ -99,7 +89,9 @@ def consensus(
     answers[np.where(sure & np.isfinite(caution), fastest, reference)] = True
     known = [each for each in log_times if np.isfinite(each).all()]
     times = np.exp(np.mean(known, axis=0)) if known else np.full(len(cases), np.nan)
-    return Consensus(answers, centre, relative.std(axis=0), times)
+    scores = np.column_stack([~answers, centre, ~usual, ~baseline]).astype(float)
+    gains = np.column_stack([np.exp(np.where(usual, 0.0, -centre)), relative.std(axis=0)])
+    return Judgement(scores, times, gains)
 
 
 def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
@@ -240,7 +232,4 @@ def judged(
         new = ~rows["gpu"].isin(experience.gpus).to_numpy()
         contenders = np.where(new, chosen[ANYWHERE], contenders)
         caution[cases[new]] = np.inf
-    found = consensus(losses, logs, cases, usual, baseline, contenders, caution)
-    criteria = np.column_stack([~found.answers, found.loss, ~usual, ~baseline]).astype(float)
-    gains = np.exp(np.where(usual, 0.0, -found.loss))
-    return Judgement(criteria, found.times_ms, np.column_stack([gains, found.spread]))
+    return consensus(losses, logs, cases, usual, baseline, contenders, caution)
