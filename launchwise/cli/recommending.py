@@ -40,7 +40,7 @@ from launchwise.learning.answers import (
 )
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
-from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+from launchwise.learning.predicting import learnable_rows, predict_times, predictors_of
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
@@ -284,17 +284,15 @@ def predicted(
     known = {
         each: find_profile(each, experiment, PREDICTING) for each in dict.fromkeys([gpu, *gpus])
     }
-    domain = Domain.of(asked, spec, known)
+    domain, trees = Domain.of(asked, spec, known), None
     if learnt:
         from launchwise.tables.files import read_table
         from launchwise.tables.measurements import measurement_schema
 
         schema = measurement_schema(spec)
         sweeps = [read_table(sweep_file(each, spec.workload, experiment), schema) for each in gpus]
-        predictors = fitted_predictors(domain, learnable_rows(domain, sweeps))
-    else:
-        cost_model = recommender_class("analytical")(domain)
-        predictors = {"analytical": cost_model.fit(pd.DataFrame())}
+        trees = recommender_class("learnt")(domain).fit(learnable_rows(domain, sweeps))
+    predictors = predictors_of(domain, trees)
     # All configurations: a tie shows only beside what is not printed.
     table = predict_times(domain, [gpu], [problem], predictors, top=spec.size + 1)
     if table.empty:

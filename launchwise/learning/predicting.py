@@ -15,7 +15,7 @@ from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
-from launchwise.learning.recommenders import BY_COST, recommender_class
+from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import FACTS, least_ms, limits_ms
 from launchwise.learning.splits import Case, Fold
 from launchwise.tables.rows import selected
@@ -132,13 +132,6 @@ def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFra
     return rows[[*domain.spec.key_columns, "time_ms", *FACTS]].reset_index(drop=True)
 
 
-def fitted_predictors(domain: Domain, rows: pd.DataFrame) -> dict[str, Recommender]:
-    """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study. The rule
-    ``predict`` and the command line both predict with these. ``rows``: as :func:`learnable_rows`
-    gives them."""
-    return {kind: recommender_class(kind)(domain).fit(rows) for kind in BY_COST}
-
-
 def predict_times(
     domain: Domain,
     gpus: Sequence[str],
@@ -201,10 +194,10 @@ def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -
     return table[~model.copies_at_unknown_rate(table)].reset_index(drop=True)
 
 
-def predictors_of(product: Final) -> dict[str, Recommender]:
-    """The cost model, alone and with the trees of a product."""
-    analytical = recommender_class("analytical")(product.domain).fit(product.measured)
-    return {"analytical": analytical, "learnt": product.predictor}
+def predictors_of(domain: Domain, learnt: Recommender | None = None) -> dict[str, Recommender]:
+    """The cost model, which needs no fit, alone and with trees that are fitted, if any."""
+    analytical: Recommender = recommender_class(COST_MODEL)(domain)
+    return {COST_MODEL: analytical} | ({} if learnt is None else {"learnt": learnt})
 
 
 def write_predictions(
@@ -215,7 +208,8 @@ def write_predictions(
     from launchwise.tables.learning import unmeasured_schema
 
     domain, problems = product.domain, tested_problems(folds)
-    table = predict_times(domain, described, problems, predictors_of(product))
+    predictors = predictors_of(domain, product.predictor)
+    table = predict_times(domain, described, problems, predictors)
     left_out = problems_left_out(table, domain.spec, described, problems)
     if left_out:
         log.info("without a known link to the host (host_gbs): %s", left_out)
@@ -235,7 +229,7 @@ def predict_published(
     from launchwise.tables.learning import published_times_schema
 
     known = read_run_times(study_folder, product.spec, read_cards(cards))
-    predictors = predictors_of(product) if known.times else {}
+    predictors = predictors_of(product.domain, product.predictor) if known.times else {}
     table, unfit = held_against(product.domain, known.times, described, predictors)
     log.info("%d published times", len(table.drop_duplicates(["series", "row", "gpu"])))
     facts = {"skipped": known.skipped, "unfit": unfit}

@@ -123,8 +123,7 @@ class TimeRegressor(Recommender):
     Two hyper-parameters are common to all:
 
     ``target``
-        ``regret`` (above); ``log_ratio``: log(time / bound) learnt as a whole; ``time``: raw ms, as
-        the published study did.
+        ``regret`` (above); ``time``: raw ms, as the published study did.
     ``focus``
         p in the weight (best / time)^p of a row; 0 weighs all alike. Ignored by ``time``.
 
@@ -133,7 +132,7 @@ class TimeRegressor(Recommender):
     """
 
     class Parameters(Hyperparameters):
-        target: Literal["regret", "log_ratio", "time"] = "regret"
+        target: Literal["regret", "time"] = "regret"
         focus: float = Field(2.0, ge=0)
 
     class Fitted(Strict):
@@ -174,7 +173,9 @@ class TimeRegressor(Recommender):
         regret = regrets(measurements, self.domain.spec)
         times = measurements["time_ms"].to_numpy(dtype=float)
         ratios = np.log(times / self.domain.bounds_ms(measurements))
-        target, weights = self._target(regret, ratios, times)
+        target, weights = regret, np.exp(-self.parameters["focus"] * regret)
+        if self.parameters["target"] == "time":
+            target, weights = times, np.ones(len(times))
         self.fitted = self.Fitted(
             columns=columns,
             constant=constant,
@@ -183,14 +184,6 @@ class TimeRegressor(Recommender):
         )
         self.fit_rows(self._matrix(features), target, weights)
         return self
-
-    def _target(
-        self, regret: np.ndarray, ratios: np.ndarray, times: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        name = self.parameters["target"]
-        if name == "time":
-            return times, np.ones(len(times))
-        return (regret if name == "regret" else ratios), np.exp(-self.parameters["focus"] * regret)
 
     def _matrix(self, features: pd.DataFrame) -> np.ndarray:
         return features[self.columns].to_numpy(dtype=np.float32)
@@ -212,11 +205,10 @@ class TimeRegressor(Recommender):
         self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
     ) -> np.ndarray:
         """Convert the predicted target to ms."""
-        name = self.parameters["target"]
-        if name == "time":
+        if self.parameters["target"] == "time":
             # A regressor of raw times may predict one at or below zero; no time is.
             return np.maximum(predicted, 1e-6)
-        level = self.fitted.levels.at(rows, features, self.domain) if name == "regret" else 0.0
+        level = self.fitted.levels.at(rows, features, self.domain)
         return self.domain.bounds_ms(rows) * np.exp(predicted + level)
 
     def summary(self) -> dict[str, Any]:

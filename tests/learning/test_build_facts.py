@@ -7,7 +7,7 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS
 from launchwise.learning.features import Domain
-from launchwise.learning.predicting import fitted_predictors, learnable_rows
+from launchwise.learning.predicting import learnable_rows
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import FACTS
 from launchwise.workloads import space
@@ -61,7 +61,7 @@ def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(
     learnable = learnable_rows(domain, [sweep, sweep.assign(gpu="old")])
     assert list(learnable) == [*domain.spec.key_columns, "time_ms", *FACTS]
     assert len(learnable) == 2 * (len(SIZES) - 1)
-    predictor = fitted_predictors(domain, learnable)["learnt"]
+    predictor = recommender_class("learnt")(domain).fit(learnable)
     assert predictor.summary()["features"][-len(PARTS) - 3 :][:2] == list(FACTS)
     assert predictor.facts_beside(sweep[:1]).tolist() == [[40, 8]]
 

@@ -7,9 +7,9 @@ from stencil import copying_stencil
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import (
-    fitted_predictors,
     learnable_rows,
     predict_times,
+    predictors_of,
     problems_left_out,
 )
 from launchwise.learning.recommender import Judgement, Recommender
@@ -33,7 +33,8 @@ def domain(stencil_spec):
 @pytest.fixture(scope="module")
 def table(domain):
     rows = learnable_rows(domain, [sweep(domain.spec, "big").assign(registers=32, spill_bytes=0)])
-    predictors = fitted_predictors(domain, rows)
+    learnt = recommender_class("learnt")(domain).fit(rows)
+    predictors = predictors_of(domain, learnt)
     return predict_times(domain, ["a100", "t4"], PROBLEMS, predictors, top=3)
 
 
