@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.learning.answers import Calibration, Offsets, read_product_facts
 from launchwise.learning.conformal import FEWEST, Known, calibration, gain_limits, time_limits
 from launchwise.learning.features import Domain
@@ -189,8 +189,6 @@ def recommended_guesses(
     model, or one of another workload; when the GPU or the problem is unknown.
     """
     recommender = read_final(model_folder, domain).recommender
-    if gpu not in domain.profiles:
-        raise UserError(model_folder, "gpu", unknown("GPU", gpu, domain.profiles))
     facts = gpu_facts(domain.profiles[gpu].model_dump())
     columns = domain.spec.tunable_columns
     if Draws(domain.spec, problem, facts, 0).size <= LISTABLE:

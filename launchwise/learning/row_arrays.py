@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.errors import UserError
 from launchwise.base.vectors import Columns
 from launchwise.gpus.machine import Machine, full_tensor_gflops
 from launchwise.gpus.profile import GpuProfile
@@ -64,6 +65,17 @@ def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -
 def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as mappings."""
     return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+def timed_repeatedly(rows: pd.DataFrame) -> pd.DataFrame:
+    """Training rows that did not stop early (``slow``): the one launch that those were timed by was
+    the first. Raises UserError without any."""
+    timed = rows
+    if "status" in rows:
+        timed = rows[rows["status"] != "slow"].reset_index(drop=True)
+    if timed.empty:
+        raise UserError("training rows", "", "there are none, or every row stopped early")
+    return timed
 
 
 def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:

@@ -17,7 +17,7 @@ from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import BoostingParameters, boosted
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender, tried
-from launchwise.learning.row_arrays import FACTS, limits_ms, regrets
+from launchwise.learning.row_arrays import FACTS, limits_ms, regrets, timed_repeatedly
 from launchwise.learning.trees import OfTrees
 from launchwise.workloads.parts import Value
 
@@ -102,11 +102,7 @@ class LearntRecommender(OfTrees, Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`). Raises UserError when there are no
         rows, or only rows that stopped early (``slow``)."""
-        timed = measurements
-        if "status" in measurements:
-            timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
-        if timed.empty:
-            raise UserError("training rows", "", "there are none, or every row stopped early")
+        timed = timed_repeatedly(measurements)
         self.fitted = self.Fitted(builds=builds_of(measurements, self.domain))
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)

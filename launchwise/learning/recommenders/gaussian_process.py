@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from launchwise.base.errors import UserError
 from launchwise.base.typed import Strict
 from launchwise.learning.answers import LARGEST_LOG, Log
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.regression import Scaling
-from launchwise.learning.row_arrays import regrets
+from launchwise.learning.row_arrays import regrets, timed_repeatedly
 
 JITTER = 1e-10  # Added to the variance of every point: equal points would make a singular matrix
 
@@ -152,11 +151,7 @@ class GaussianProcessRecommender(Recommender):
     def _drawn(self, measurements: pd.DataFrame) -> tuple[pd.DataFrame, np.random.Generator]:
         """Rows that are learnt from, and the generator that drew them."""
         random = np.random.default_rng(self.parameters["seed"])
-        rows = measurements
-        if "status" in rows:
-            rows = rows[rows["status"] != "slow"].reset_index(drop=True)
-        if rows.empty:
-            raise UserError("training rows", "", "there are none, or every row stopped early")
+        rows = timed_repeatedly(measurements)
         regret = regrets(rows, self.domain.spec)
         near = np.flatnonzero(regret < WORST_REGRET)
         most = self.parameters["most_rows"]
