@@ -208,22 +208,21 @@ class Truth:
             configuration=configuration_codes(rows, domain.spec.tunable_columns, domain.spec),
         )
         measured = self._rows[self._rows["status"].isin(MEASURED)]
+        cases = measured["case"].to_numpy()
         baseline = measured[domain.is_baseline(measured)].set_index("case")
         usual = measured[domain.is_usual(measured)].set_index("case")
-        best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
-        self._best = best.reindex(range(len(keys)))
-        self._baseline = baseline.reindex(range(len(keys)))
+        self._best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
+        self._best = self._best.reindex(range(len(keys)))
+        known = pd.DataFrame({"baseline_ms": baseline["time_ms"]}, index=self._best.index)
         # If the usual choice failed or was not measured, the baseline stands in for it.
-        usual_ms = usual["time_ms"].reindex(range(len(keys)))
-        self._usual_ms = usual_ms.fillna(self._baseline["time_ms"]).to_numpy(dtype=float)
-        self._times = {
-            case: times.to_numpy(dtype=float) for case, times in measured.groupby("case")["time_ms"]
-        }
-        limit = self._best["time_ms"].to_numpy(dtype=float) * (1 + NEEDLE_PERCENT / 100)
-        near = measured["time_ms"].to_numpy(dtype=float) <= limit[measured["case"].to_numpy()]
-        cases = measured["case"].to_numpy()
-        self._needle_index = np.bincount(cases[near], minlength=len(keys))
-        self._measured = np.bincount(cases, minlength=len(keys))
+        known["usual_ms"] = usual["time_ms"].reindex(known.index).fillna(known["baseline_ms"])
+        known["best_ms"] = self._best["time_ms"]
+        known["baseline_times"] = baseline["times_ms"]
+        limit = known["best_ms"].to_numpy(dtype=float) * (1 + NEEDLE_PERCENT / 100)
+        near = measured["time_ms"].to_numpy(dtype=float) <= limit[cases]
+        known["configurations"] = np.bincount(cases, minlength=len(keys))
+        known["needle_index"] = np.bincount(cases[near], minlength=len(keys))
+        self._of_cases = known
 
     @classmethod
     def read(
@@ -257,14 +256,8 @@ class Truth:
         table = self._joined(recommendations, ["status", "time_ms", "times_ms", "basis"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
         table["basis"] = table["basis"].fillna("").where(table["time_ms"].notna(), "")
-        cases = table["case"].to_numpy()
-        table["baseline_ms"] = self._baseline["time_ms"].to_numpy()[cases]
-        table["usual_ms"] = self._usual_ms[cases]
-        table["best_ms"] = self._best["time_ms"].to_numpy()[cases]
-        table["baseline_times"] = self._baseline["times_ms"].to_numpy()[cases]
-        table["configurations"] = self._measured[cases]
-        table["needle_index"] = self._needle_index[cases]
-        return table
+        of_cases = self._of_cases.iloc[table["case"].to_numpy()].reset_index(drop=True)
+        return pd.concat([table, of_cases], axis=1)
 
     def timed(self, candidates: pd.DataFrame) -> pd.DataFrame:
         """The rows of ``candidates`` that have a measured time. Adds ``case``, ``status`` and
@@ -285,6 +278,11 @@ class Truth:
         known = self._rows["time_ms"].where(self._rows["status"].isin(MEASURED), np.inf)
         return keys, known.to_numpy(dtype=float), dict(self._rows.groupby("case").indices)
 
+    def _measured_ms(self, case: int) -> np.ndarray:
+        _, times, places = self._sweeps
+        own = times[places[case]]
+        return own[np.isfinite(own)]
+
     def _joined(self, rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
         """``rows`` with the number of their case and measured columns."""
         spec = self._domain.spec
@@ -303,13 +301,13 @@ class Truth:
     def draws(self, case: int, count: int) -> tuple[float, float]:
         """Expected best of ``count`` random measurements (ms), and the chance that it beats the
         baseline."""
-        times = self._times[case]
-        limit = float(self._baseline["time_ms"].iloc[case])
+        times = self._measured_ms(case)
+        limit = float(self._of_cases["baseline_ms"].iloc[case])
         return merit.expected_best(times, count), merit.chance_below(times, limit, count)
 
     def random_shares(self, case: int, longest: int) -> np.ndarray:
         """Expected best time over the best of k random measurements, k = 1 to ``longest``."""
-        times = np.sort(self._times[case])
+        times = np.sort(self._measured_ms(case))
         return np.asarray(_weights(len(times), longest) @ (times[0] / times))
 
 
