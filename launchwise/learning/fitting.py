@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,6 @@ class RowCap:
     where: str = "config.yaml"  # file that holds the setting, for messages
     fewest: int = FEWEST  # rows of each problem below which whole problems are left out instead
 
-    def exceeded(self, rows: int) -> bool:
-        """Whether some of so many rows are left out."""
-        return self.most is not None and rows > self.most
-
     def applied(self, rows: pd.DataFrame, domain: Domain, fit: str) -> pd.DataFrame:
         """The rows that stay, in their order; which they are depends on no order.
 
@@ -58,22 +54,20 @@ class RowCap:
         if self.most is None:
             return rows
         cards = {domain.profiles[gpu].card_model for gpu in rows["gpu"].unique()}
-        scaled = replace(self, most=self.most * max(CARDS, len(cards)) // CARDS)
-        return scaled._kept(rows, domain, fit) if scaled.exceeded(len(rows)) else rows
-
-    def _kept(self, rows: pd.DataFrame, domain: Domain, fit: str) -> pd.DataFrame:
-        assert self.most is not None
+        most = self.most * max(CARDS, len(cards)) // CARDS
+        if len(rows) <= most:
+            return rows
         codes, keys = case_codes(rows, domain.spec)
         sizes = np.bincount(codes, minlength=len(keys))
         draws = self._draws(rows, domain)
         places = _places(rows, codes, draws, domain)
-        if quota(sizes, self.most) >= self.fewest:
+        if quota(sizes, most) >= self.fewest:
             # Some problems have one row more than others.
-            order = np.lexsort((draws, places))[: self.most]
+            order = np.lexsort((draws, places))[:most]
             kept = np.zeros(len(rows), dtype=bool)
             kept[order] = True
         else:
-            cases = self._cases(keys, np.minimum(sizes, self.fewest), fit)
+            cases = self._cases(keys, np.minimum(sizes, self.fewest), fit, most)
             kept = cases[codes] & (places < self.fewest)
         return rows[kept].reset_index(drop=True)
 
@@ -84,18 +78,19 @@ class RowCap:
         mixed = (hashes.to_numpy() ^ salt) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray(mixed ^ (mixed >> np.uint64(32)))
 
-    def _cases(self, keys: Sequence[tuple[Any, ...]], sizes: np.ndarray, fit: str) -> np.ndarray:
+    def _cases(
+        self, keys: Sequence[tuple[Any, ...]], sizes: np.ndarray, fit: str, most: int
+    ) -> np.ndarray:
         """Which cases stay, of so many rows each: booleans, shape (cases,)."""
-        assert self.most is not None
         order, gpus = in_turn(keys, self.seed)
-        if (least := int(sizes[order[:gpus]].sum())) > self.most:
+        if (least := int(sizes[order[:gpus]].sum())) > most:
             message = (
-                f"is {self.most}, but {fit} needs at least {least} rows, of one problem of each "
+                f"is {most}, but {fit} needs at least {least} rows, of one problem of each "
                 f"of its {gpus} GPUs"
             )
             raise UserError(self.where, KEY, message)
         found = np.zeros(len(sizes), dtype=bool)
-        found[order[np.cumsum(sizes[order]) <= self.most]] = True
+        found[order[np.cumsum(sizes[order]) <= most]] = True
         return found
 
 
