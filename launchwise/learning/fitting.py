@@ -109,11 +109,6 @@ def _places(rows: pd.DataFrame, codes: np.ndarray, draws: np.ndarray, domain: Do
     return ranked(codes, ~first, draws)[1] - 1
 
 
-def told(rows: int) -> str:
-    """That rows were left out, for a log."""
-    return f"{rows} rows left out: {KEY} allows no more"
-
-
 def quota(sizes: np.ndarray, most: int) -> int:
     """Rows that every case may keep where ``most`` are kept of all.
 

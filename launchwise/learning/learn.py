@@ -26,7 +26,7 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
-from launchwise.learning.fitting import RowCap, cross_validation, fitted_to, told
+from launchwise.learning.fitting import KEY, RowCap, cross_validation, fitted_to
 from launchwise.learning.recommender import Recommender, ranked
 from launchwise.learning.recommenders import COMMITTEE, members_of
 from launchwise.learning.recommenders.committee import (
@@ -209,7 +209,8 @@ def _of_fold(asked: Learning, fold: Fold, methods: Sequence[str]) -> tuple[pd.Da
     learnt = asked.cap.applied(every, domain, f"fold {fold.split}/{fold.fold}")
     left_out = len(every) - len(learnt)
     if left_out:
-        log.info("%s %s: %s", fold.split, fold.fold, told(left_out))
+        message = "%s %s: %d rows left out: %s allows no more"
+        log.info(message, fold.split, fold.fold, left_out, KEY)
     choices = domain.choices(fold.test)
     candidates = choices.assign(split=fold.split, fold=fold.fold)
     found: Said = {}

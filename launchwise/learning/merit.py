@@ -71,16 +71,12 @@ def draws_weights(count: int, draws: int) -> np.ndarray:
     return draws / count * np.concatenate([[1.0], np.cumprod(ratios)])
 
 
-def expected_best(times: np.ndarray, draws: int) -> float:
-    """Expected smallest of ``draws`` values taken at random from ``times``, none twice."""
+def smallest_of_draws(times: np.ndarray, draws: int, limit: float) -> tuple[float, float]:
+    """Expected smallest of ``draws`` values taken at random from ``times``, none twice, and the
+    chance that it is below ``limit``."""
     ordered = np.sort(np.asarray(times, dtype=float))
-    return float(draws_weights(len(ordered), draws) @ ordered)
-
-
-def chance_below(times: np.ndarray, limit: float, draws: int) -> float:
-    """Chance that the smallest of ``draws`` random values of ``times`` is below ``limit``."""
-    ordered = np.sort(np.asarray(times, dtype=float))
-    return float(draws_weights(len(ordered), draws)[ordered < limit].sum())
+    weights = draws_weights(len(ordered), draws)
+    return float(weights @ ordered), float(weights[ordered < limit].sum())
 
 
 def null_accuracy(classes: Sequence[Hashable]) -> float:

@@ -12,7 +12,6 @@ import pandas as pd
 from launchwise.base.scripting import log
 from launchwise.experiment.published import RunTime, read_run_times
 from launchwise.gpus.datasheets import read_cards
-from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
@@ -89,7 +88,8 @@ def _predicted(
     """One row per predictor, each with the configuration that it takes for the fastest."""
     estimate = domain.cost_model.estimate(rows)
     if time.phases:
-        predicted = {COST_MODEL: _of_phases(estimate, time.phases, len(rows))}
+        known = [estimate.phases[name] for name in time.phases if name in estimate.phases]
+        predicted = {COST_MODEL: np.sum([np.zeros(len(rows)), *known], axis=0)}
     else:
         predicted = {ROOFLINE: limits_ms(rows, domain.spec, domain.profiles)[ROOFLINE]}
         predicted |= {name: one.judge(rows).predicted_ms for name, one in predictors.items()}
@@ -109,12 +109,6 @@ def _predicted(
         bound_by=[str(bounds[place]) for place in fastest.values()],
         source=time.source,
     )
-
-
-def _of_phases(estimate: Estimate, phases: Sequence[str], rows: int) -> np.ndarray:
-    """Time of some phases of a run, ms, shape (rows,)."""
-    known = [estimate.phases[name] for name in phases if name in estimate.phases]
-    return np.sum(known, axis=0) if known else np.zeros(rows)
 
 
 def tested_problems(folds: Sequence[Fold]) -> list[Problem]:

@@ -175,12 +175,13 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     moved_bytes = least_bytes(rows, columns, spec)
     precision = columns.value(spec.work.precision)
+    own, used = set(map(str, precision.tolist())), _types_used(spec)
     facts = {}
     for gpu, profile in profiles.items():
         machine = Machine.of(profile)
         rates = {
             name: max(getattr(machine, name), full_tensor_gflops(profile, name))
-            for name in arithmetic_types(spec, precision)
+            for name in {*own, *used}
         }
         facts[gpu] = {
             "l2_bytes": float(profile.l2_bytes),
@@ -190,9 +191,8 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
             **rates,
         }
     known = of_gpus(rows, facts)
-    used = _types_used(spec)
     gflops = np.max([known[name] for name in used], axis=0) if used else np.zeros(len(rows))
-    for name in set(map(str, precision.tolist())):
+    for name in own:
         gflops = np.where(precision == name, np.maximum(gflops, known[name]), gflops)
     times = [
         moved_bytes / known["l2_gbs"],
@@ -200,11 +200,6 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
         columns.value(spec.work.flop).astype(float) / gflops,
     ]
     return np.asarray(np.max(times, axis=0) / 1e6 + known["launch_us"] / 1e3)
-
-
-def arithmetic_types(spec: Spec, precision: np.ndarray) -> list[str]:
-    """Types of the problems and of the workload's kernels."""
-    return sorted({*map(str, precision.tolist()), *_types_used(spec)})
 
 
 def _types_used(spec: Spec) -> list[str]:

@@ -65,15 +65,11 @@ def said(
     shape (rows,); NaN where nothing is predicted, or where the time tells the loss. ``gains``:
     expected gain and its spread: float64, shape (rows, 2).
     """
-    reals = np.column_stack([predicted_ms, losses, gains])
-    table = pd.DataFrame(_short(reals), columns=list(SAID[1:]))
+    # Half the space, and nothing is measured more precisely.
+    reals = np.column_stack([predicted_ms, losses, gains]).astype(np.float32).astype(float)
+    table = pd.DataFrame(reals, columns=list(SAID[1:]))
     table.insert(0, SAID[0], np.where(rank <= LONGEST, rank, 0))
     return table
-
-
-def _short(values: np.ndarray) -> np.ndarray:
-    """Values as float32 tells them: half the space, and nothing is measured more precisely."""
-    return values.astype(np.float32).astype(float)
 
 
 @dataclass(frozen=True)
@@ -301,9 +297,8 @@ class Truth:
     def draws(self, case: int, count: int) -> tuple[float, float]:
         """Expected best of ``count`` random measurements (ms), and the chance that it beats the
         baseline."""
-        times = self._measured_ms(case)
         limit = float(self._of_cases["baseline_ms"].iloc[case])
-        return merit.expected_best(times, count), merit.chance_below(times, limit, count)
+        return merit.smallest_of_draws(self._measured_ms(case), count, limit)
 
     def random_shares(self, case: int, longest: int) -> np.ndarray:
         """Expected best time over the best of k random measurements, k = 1 to ``longest``."""

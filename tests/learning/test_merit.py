@@ -30,14 +30,14 @@ def test_improved_runs_do_not_depend_on_the_order_of_runs(first, second, random)
 def test_expected_best_is_the_mean_over_every_draw(values, draws):
     every = list(itertools.combinations(values, min(draws, len(values))))
     expected = sum(map(min, every)) / len(every)
-    assert merit.expected_best(np.array(values), draws) == pytest.approx(expected)
+    assert merit.smallest_of_draws(np.array(values), draws, 0)[0] == pytest.approx(expected)
 
 
 @given(times, st.integers(1, 9), st.integers(1, 21))
 def test_chance_below_is_the_share_of_every_draw(values, draws, limit):
     every = list(itertools.combinations(values, min(draws, len(values))))
     expected = sum(min(draw) < limit for draw in every) / len(every)
-    found = merit.chance_below(np.array(values), float(limit), draws)
+    _, found = merit.smallest_of_draws(np.array(values), draws, float(limit))
     assert found == pytest.approx(expected)
 
 
