@@ -275,14 +275,8 @@ def _named_files(spec: SpecFields) -> Iterator[tuple[str, str]]:
     for name, argument in spec.arguments.items():
         if isinstance(argument.fill, Fill) and argument.fill.file is not None:
             yield f"arguments.{name}.fill", argument.fill.file
-    functions = {"inputs": spec.inputs}
-    if spec.reference is not None:
-        functions |= {
-            f"reference.{key}": getattr(spec.reference, key) for key in ("file", "compare")
-        }
-    for key, function in functions.items():
-        if function is not None:
-            yield key, function.partition(":")[0]
+    for key, function in spec.own_functions.items():
+        yield key, function.partition(":")[0]
 
 
 def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:

@@ -94,6 +94,15 @@ class SpecFields(Strict):
         return self.has_kernel and not self.arguments
 
     @property
+    def own_functions(self) -> dict[str, str]:
+        """Key to the function of the user's own that it names, ``reference.py:expected``."""
+        named = {"inputs": self.inputs}
+        if self.reference is not None:
+            named |= {"reference.file": self.reference.file}
+            named |= {"reference.compare": self.reference.compare}
+        return {key: text for key, text in named.items() if text is not None}
+
+    @property
     def problem_columns(self) -> list[str]:
         """Columns that name a problem, in the order of the file."""
         return list(self.problem)

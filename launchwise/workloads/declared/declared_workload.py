@@ -6,7 +6,7 @@ Of the latter builds, layouts and content need no Python.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,8 @@ class DeclaredWorkload(Workload):
         builds: list[Build | None] = [DIGEST_BUILD]
         for argument in spec.arguments.values():
             if argument.is_written and not isinstance(argument.type, dict):
-                for names in self._layouts(problem, argument.type):
+                for names in self._neutral_but([argument.type]):
+                    names |= problem
                     try:
                         nbytes = nbytes_of(spec, argument, names)
                     except ValueError:
@@ -116,22 +117,18 @@ class DeclaredWorkload(Workload):
         spec = self.spec
         if spec.reference is None or spec.reference.variant is None:
             return []
-        neutral = spec.neutral
-        own = dict(self.layout(neutral))  # type: ignore[call-overload]
-        values = {
-            name: spec.tunables[name].values for name in own if spec.tunables[name].kind == "build"
-        }
-        first = {"variant": spec.reference.variant, **neutral}
+        own = [name for name in self._read_by_layouts if spec.tunables[name].kind == "build"]
+        first = {"variant": spec.reference.variant}
+        return [self.build(problem, first | each) for each in self._neutral_but(own)]
+
+    def _neutral_but(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Neutral tunables, with every value of those among ``names``."""
+        tunables = self.spec.tunables
+        values = {name: tunables[name].values for name in names if name in tunables}
         return [
-            self.build(problem, {**first, **dict(zip(values, chosen, strict=True))})
+            {**self.spec.neutral, **dict(zip(values, chosen, strict=True))}
             for chosen in itertools.product(*values.values())
         ]
-
-    def _layouts(self, problem: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-        neutral = self.spec.neutral
-        if kind not in self.spec.tunables:
-            return [{**neutral, **problem}]
-        return [{**neutral, **problem, kind: each} for each in self.spec.tunables[kind].values]
 
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """Nothing to compare: inputs and reference are made on the host alone. How a device

@@ -156,11 +156,7 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
 def check_own_functions(folder: Path, spec: Spec) -> None:
     """Import every function of the user's own that a spec names, and check its parameters. Raises
     UserError at the first one that is missing, fails, or wants a value that there is not."""
-    named = {"inputs": spec.inputs}
-    if spec.reference is not None:
-        named |= {f"reference.{key}": getattr(spec.reference, key) for key in ("file", "compare")}
     more = {"inputs": ("generator", "problem"), "reference.compare": ("found", "expected")}
     known = (*spec.problem, *spec.derived, *spec.tunable_columns, *spec.arguments)
-    for key, text in named.items():
-        if text is not None:
-            own_function(folder, text, key).insist_on_names({*known, *more.get(key, ())})
+    for key, text in spec.own_functions.items():
+        own_function(folder, text, key).insist_on_names({*known, *more.get(key, ())})
