@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import CALIBRATED, Final
 from launchwise.learning.recommender import Ranking
 from launchwise.learning.row_arrays import least_ms, records_of
-from launchwise.learning.splits import Case, case_columns
+from launchwise.learning.splits import Case, case_columns, key_of
 from launchwise.tables.rows import ratio_limits, row_numbers
 from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.parts import Value
@@ -89,21 +88,20 @@ def answers(
     kept = _kept(of_case, domain.is_usual(choices), domain.is_baseline(choices))
     defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in records_of(choices[kept]):
-        defaults.setdefault(_key(row, final.spec), row)
+        defaults.setdefault(key_of(row, final.spec), row)
     # What was measured needs no model.
-    asked = np.array([key not in final.places for key in defaults], dtype=bool)[of_case]
+    asked = np.array([key not in final.by_case for key in defaults], dtype=bool)[of_case]
     suggested: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     if asked.any():
         rows, losses = _asked(final, choices[asked], of_case[asked], top, least_gain, processes)
         for row in rows:
-            suggested.setdefault(_key(row, final.spec), []).append(row)
+            suggested.setdefault(key_of(row, final.spec), []).append(row)
         if judged is not None:
             judged.append(choices[asked].assign(loss=losses))
-    measured = _measured_rows(final, defaults)
     found = []
     for case in cases:
         default = used(plain(defaults[case.key], final.spec.tunable_columns), final.spec)
-        if known := measured.get(case.key):
+        if known := final.by_case.get(case.key):
             found.append(_of_measured(case, known, default, final.spec, top, least_gain))
         else:
             found.append(_of_model(case, suggested[case.key], default, final, least_gain))
@@ -207,21 +205,6 @@ def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.nd
     found = np.full(int(cases.max(initial=-1)) + 1, np.nan)
     found[cases[chosen]] = values[chosen]
     return found[cases]
-
-
-def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Any, ...]:
-    """As :attr:`launchwise.learning.splits.Case.key`."""
-    return tuple(row[name] for name in ("gpu", *sorted(spec.problem_columns)))
-
-
-def _measured_rows(
-    final: Final, keys: Iterable[tuple[Any, ...]]
-) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Key of each measured case among ``keys`` to its rows, the fastest first."""
-    places = {key: final.places[key] for key in keys if key in final.places}
-    # Made at once: pandas takes milliseconds for a table, however few its rows are.
-    rows = iter(records_of(final.fastest.iloc[[each for some in places.values() for each in some]]))
-    return {key: list(islice(rows, len(some))) for key, some in places.items()}
 
 
 def _of_measured(

@@ -10,7 +10,7 @@ differ from each other.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import records_of
-from launchwise.learning.splits import case_columns, cases_in
+from launchwise.learning.splits import case_columns, cases_in, key_of
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
 from launchwise.workloads.sampling import LISTABLE, Draws
@@ -85,13 +85,11 @@ class Final:
         return self.fastest[self.fastest["rank"] == 1]
 
     @cached_property
-    def places(self) -> Mapping[tuple[Any, ...], Sequence[int]]:
-        """Key of a measured case (:attr:`Case.key`) to its rows in ``fastest``."""
-        found: dict[tuple[Any, ...], list[int]] = {}
-        names = ("gpu", *sorted(self.spec.problem_columns))
-        columns = [self.fastest[name].tolist() for name in names]
-        for place, key in enumerate(zip(*columns, strict=True)):
-            found.setdefault(key, []).append(place)
+    def by_case(self) -> Mapping[tuple[Any, ...], list[dict[str, Any]]]:
+        """Key of each measured case (:attr:`Case.key`) to its rows of ``fastest``, in order."""
+        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in records_of(self.fastest):
+            found.setdefault(key_of(row, self.spec), []).append(row)
         return found
 
     @cached_property

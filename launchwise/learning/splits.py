@@ -128,6 +128,11 @@ def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[A
     return codes, list(keys)
 
 
+def key_of(row: Mapping[str, Any], spec: Spec) -> tuple[Any, ...]:
+    """Key of the case of one row (see :attr:`Case.key`)."""
+    return tuple(row[name] for name in _key_columns(spec))
+
+
 def case_numbers(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """Number of each row's case, by first appearance: int64, shape (rows,)."""
     return row_numbers(rows, _key_columns(spec))
