@@ -209,16 +209,18 @@ class Truth:
         usual = measured[domain.is_usual(measured)].set_index("case")
         self._best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
         self._best = self._best.reindex(range(len(keys)))
-        known = pd.DataFrame({"baseline_ms": baseline["time_ms"]}, index=self._best.index)
+        of_cases = pd.DataFrame({"baseline_ms": baseline["time_ms"]}, index=self._best.index)
         # If the usual choice failed or was not measured, the baseline stands in for it.
-        known["usual_ms"] = usual["time_ms"].reindex(known.index).fillna(known["baseline_ms"])
-        known["best_ms"] = self._best["time_ms"]
-        known["baseline_times"] = baseline["times_ms"]
-        limit = known["best_ms"].to_numpy(dtype=float) * (1 + NEEDLE_PERCENT / 100)
+        of_cases["usual_ms"] = (
+            usual["time_ms"].reindex(of_cases.index).fillna(of_cases["baseline_ms"])
+        )
+        of_cases["best_ms"] = self._best["time_ms"]
+        of_cases["baseline_times"] = baseline["times_ms"]
+        limit = of_cases["best_ms"].to_numpy(dtype=float) * (1 + NEEDLE_PERCENT / 100)
         near = measured["time_ms"].to_numpy(dtype=float) <= limit[cases]
-        known["configurations"] = np.bincount(cases, minlength=len(keys))
-        known["needle_index"] = np.bincount(cases[near], minlength=len(keys))
-        self._of_cases = known
+        of_cases["configurations"] = np.bincount(cases, minlength=len(keys))
+        of_cases["needle_index"] = np.bincount(cases[near], minlength=len(keys))
+        self._of_cases = of_cases
 
     @classmethod
     def read(

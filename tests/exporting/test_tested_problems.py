@@ -54,7 +54,7 @@ def test_they_are_answered_by_their_fastest_configuration(final, times):
     assert len(final.tested) == len(TESTED) - 2
     assert not final.measured["blind"].any()
     for case, found in zip(cases, answers(final, cases), strict=True):
-        assert case.key in final.places
+        assert case.key in final.by_case
         assert found.basis == MEASURED
         own = blind.merge(pd.DataFrame([case.problem]), on=final.spec.problem_columns)
         own = own[final.domain.is_candidate(own) & own["status"].isin(["ok", "slow"])]
