@@ -26,7 +26,7 @@ from launchwise.base.storage import write_json
 from launchwise.experiment.method import Contests, write_contests
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.answers import Answer
-from launchwise.learning.blind import LISTED, read_frozen, whole
+from launchwise.learning.blind import LISTED, read_frozen
 from launchwise.learning.contests import Listed, configurations_in, contest_of
 from launchwise.learning.features import read_domain
 from launchwise.learning.final import Final, read_final
@@ -36,6 +36,7 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.tables.times import judged_times
 from launchwise.workloads.metrics import MEASURED
+from launchwise.workloads.space import whole
 
 DRAWN = "data/recorded/*/blind/drawn"
 SMALLEST = "granger_time"

@@ -25,7 +25,7 @@ from harness.projects import ROOT
 from launchwise.base.storage import read_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.blind import Frozen, check_measured_after, problem_of, read_frozen, whole
+from launchwise.learning.blind import Frozen, check_measured_after, problem_of, read_frozen
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import HARM_PERCENT, Means, geometric_mean, resampled_means
 from launchwise.learning.product import learnt_from
@@ -34,6 +34,7 @@ from launchwise.learning.splits import Case
 from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.space import whole
 
 SMALLEST = ("h200", "tridiagonal_streams")
 RECORDED = ROOT / "data" / "recorded"

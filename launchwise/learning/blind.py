@@ -34,7 +34,7 @@ from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws
-from launchwise.workloads.space import Problem, gpu_facts
+from launchwise.workloads.space import Problem, gpu_facts, whole
 from launchwise.workloads.spec import Spec
 
 LISTED = 20  # Recorded configurations per problem, best first
@@ -194,13 +194,6 @@ def read_frozen(path: str | Path) -> Frozen:
     ):
         raise UserError(path, "digest", "does not fit the content: the answers were changed")
     return frozen
-
-
-def whole(configuration: Mapping[str, Value], spec: Spec) -> dict[str, Value]:
-    """A configuration with every tunable in it, in the order of the spec."""
-    neutral = spec.neutral
-    found = {"variant": configuration["variant"], **neutral, **configuration}
-    return {name: found[name] for name in spec.tunable_columns}
 
 
 def problem_of(answer: Mapping[str, Any], spec: Spec) -> Problem:

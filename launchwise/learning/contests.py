@@ -15,7 +15,7 @@ from launchwise.experiment.method import PEER, Confirmation, Contest, Entrant, R
 from launchwise.experiment.study import Study
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
-from launchwise.learning.blind import Frozen, problem_of, whole
+from launchwise.learning.blind import Frozen, problem_of
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
@@ -24,7 +24,7 @@ from launchwise.tables.files import table_of
 from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Configuration, baseline, plain
+from launchwise.workloads.space import Configuration, baseline, plain, whole
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 

@@ -17,7 +17,7 @@ from typing import Any
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import LISTABLE, Draws, Key
-from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.space import Configuration, Problem, baseline, whole
 from launchwise.workloads.spec import Spec
 
 Told = tuple[Configuration, float | None]
@@ -58,7 +58,7 @@ class RandomDraws:
         self._ahead: dict[Key, Configuration] = {}
         self._told: set[Key] = set()
         self._pending: Configuration | None = None
-        spanned = (self._draws.whole(each) for each in self.guesses if self._draws.spans(each))
+        spanned = (whole(each, self._spec) for each in self.guesses if self._draws.spans(each))
         self._first = [baseline(self.spec), *spanned]
         self._prepare()
         for configuration, time_ms in self.known:
@@ -83,7 +83,7 @@ class RandomDraws:
         if key not in self._told:
             self._told.add(key)
             self._pending = None
-            self._learn(self._draws.whole(configuration), time_ms)
+            self._learn(whole(configuration, self._spec), time_ms)
 
     def _is_new(self, configuration: Configuration) -> bool:
         known = self._draws.key(configuration) in self._told

@@ -26,6 +26,7 @@ from launchwise.workloads.space import (
     baseline,
     feasible,
     spans,
+    whole,
 )
 from launchwise.workloads.spec import Spec
 
@@ -74,11 +75,6 @@ class Draws:
 
     def key(self, configuration: Configuration) -> Key:
         return tuple([configuration[name] for name in self._columns])
-
-    def whole(self, configuration: Configuration) -> Configuration:
-        """The configuration with every tunable, in the order of the spec."""
-        values = {**self._neutral, **configuration}
-        return {name: values[name] for name in self._columns}
 
     def spans(self, configuration: Configuration) -> bool:
         """Whether the spec has this variant with these values, feasible or not."""
@@ -239,7 +235,7 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
             draws = Draws(spec.narrowed(allowed), problem, LENIENT_GPU, 0)
             one = draws.draw(random.Random(0), (), name)
             if one is None and not draws.ended(name):
-                one = draws.whole({"variant": name, **fixed})
+                one = whole({"variant": name, **fixed}, spec)
             if one is not None:
                 found.setdefault(spec.build_choice(one), one)
     return list(found.values())

@@ -115,10 +115,15 @@ def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, 
     return found
 
 
+def whole(configuration: Mapping[str, Value], spec: Spec) -> Configuration:
+    """A configuration with every tunable in it, in the order of the spec."""
+    found = {**spec.neutral, **configuration}
+    return {name: found[name] for name in spec.tunable_columns}
+
+
 def baseline(spec: Spec) -> Configuration:
     """The baseline's configuration with every tunable in it."""
-    neutral = spec.neutral
-    return {"variant": spec.baseline["variant"], **neutral, **spec.baseline}
+    return whole(spec.baseline, spec)
 
 
 def configurations(
