@@ -20,7 +20,7 @@ from launchwise.learning.answers import (
     Interval,
     Suggestion,
 )
-from launchwise.learning.conformal import gain_limits, stretched, time_limits, unlike_all
+from launchwise.learning.conformal import limits_around, stretched, unlike_all
 from launchwise.learning.features import Domain
 from launchwise.learning.final import CALIBRATED, Final
 from launchwise.learning.recommender import Ranking
@@ -174,8 +174,8 @@ def _suggestions(
     shortest = least_ms(rows, final.spec, domain.profiles)
     times = np.where(unknown[taken], np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
     basis = situations[taken]
-    limits = np.maximum(_time_limits(final, rows, times, basis), shortest[:, None])
-    limits[unlike[taken]] = np.nan
+    limits = np.maximum(_limits(final, times, basis), shortest[:, None])
+    limits[unlike[taken] | unlike_all(final.facts["gpus"], rows, domain.profiles)] = np.nan
     losses = (
         np.full(len(choices), np.nan) if ranking.gains is None else -np.log(ranking.gains[:, 0])
     )
@@ -339,8 +339,7 @@ def _gains(
     if ranking.gains is None:
         return np.full((len(rows), 3), np.nan)
     expected, spread = ranking.gains.T
-    limits = gain_limits(expected, spread, situations, final.intervals)
-    limits = _held(limits, situations, final.facts["gain_intervals"])
+    limits = _limits(final, expected, situations, spread)
     limits[usual] = 1.0
     # Held-out cases do not measure the error at another distance, or on another card.
     unknown = (situations == "beyond") | rows["gpu"].isin(_described(final.domain)).to_numpy()
@@ -349,18 +348,12 @@ def _gains(
     return np.column_stack([expected, limits])
 
 
-def _time_limits(
-    final: Final, rows: pd.DataFrame, times_ms: np.ndarray, basis: np.ndarray
+def _limits(
+    final: Final, values: np.ndarray, situations: np.ndarray, spread: np.ndarray | None = None
 ) -> np.ndarray:
-    limits = time_limits(times_ms, basis, final.intervals)
-    limits[unlike_all(final.facts["gpus"], rows, final.domain.profiles)] = np.nan
-    return _held(limits, basis, final.facts["time_intervals"])
-
-
-def _held(
-    limits: np.ndarray, situations: np.ndarray, known: Mapping[str, Any] | None
-) -> np.ndarray:
-    """Limits that hold what blind tests measured; ``known``: :class:`Calibration` as JSON."""
+    """Limits (:func:`limits_around`) that hold what blind tests measured."""
+    limits = limits_around(values, situations, final.intervals, spread)
+    known = final.facts["time_intervals" if spread is None else "gain_intervals"]
     if known is None:
         return limits
     return stretched(limits, np.where(situations == CALIBRATED, known["stretch"], 1.0))

@@ -146,32 +146,23 @@ def quantiles(errors: np.ndarray) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def gain_limits(
-    gains: np.ndarray, spread: np.ndarray, asked: np.ndarray, offsets: Mapping[Any, Offsets]
+def limits_around(
+    values: np.ndarray,
+    asked: np.ndarray,
+    offsets: Mapping[Any, Offsets],
+    spread: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Limits of expected gains: float64, shape (rows, 2); NaN without.
+    """Limits of predicted times or, with a ``spread``, of expected gains: float64, shape (rows, 2);
+    NaN without.
 
-    ``gains``, ``spread``: expected gain, and deviation of its logarithm: float64, shape (rows,);
-    ``asked``, ``offsets``: key of each row's interval, shape (rows,), and the intervals.
+    ``values``, ``spread``: times or gains, and the deviation of the logarithm of a gain: float64,
+    shape (rows,); ``asked``, ``offsets``: key of each row's interval, shape (rows,), and the
+    intervals.
     """
-    limits = {key: each.gain for key, each in offsets.items()}
-    return _around(gains, asked, limits, spread + SPREAD_FLOOR)
-
-
-def time_limits(
-    times_ms: np.ndarray, asked: np.ndarray, offsets: Mapping[Any, Offsets]
-) -> np.ndarray:
-    """Limits of predicted times, likewise: float64, ms, shape (rows, 2); NaN without."""
-    limits = {key: each.time for key, each in offsets.items()}
-    return _around(times_ms, asked, limits, np.ones(len(times_ms)))
-
-
-def _around(
-    values: np.ndarray, asked: np.ndarray, limits: Mapping[Any, Any], width: np.ndarray
-) -> np.ndarray:
+    width = np.ones(len(values)) if spread is None else spread + SPREAD_FLOOR
     logs = np.full((len(values), 2), np.nan)
-    for key, limit in limits.items():
-        if limit is not None:
+    for key, each in offsets.items():
+        if (limit := each.time if spread is None else each.gain) is not None:
             logs[asked == key] = limit
     return np.asarray(values[:, None] * np.exp(logs * width[:, None]))
 
@@ -214,7 +205,7 @@ def with_limits(answers: pd.DataFrame, errors: Errors) -> pd.DataFrame:
     offsets = {number: errors.offsets(*key) for key, number in numbers.items()}
     asked = np.array([numbers[key] for key in keys], dtype=np.int64)
     gains, spread = _real(answers, "expected_gain"), _real(answers, "spread")
-    limits = gain_limits(gains, spread, asked, offsets)
+    limits = limits_around(gains, asked, offsets, spread)
     limits[answers["is_usual"].to_numpy(dtype=bool)] = 1.0
     # Held-out cases do not measure the error at another distance, or on another card.
     limits[np.isin(errors.situations, ["beyond", "unlike"])] = np.nan

@@ -21,7 +21,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.answers import Calibration, Offsets, read_product_facts
-from launchwise.learning.conformal import FEWEST, Known, calibration, gain_limits, time_limits
+from launchwise.learning.conformal import FEWEST, Known, calibration, limits_around
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
@@ -146,14 +146,14 @@ def calibrate(
     situations = final.known.situations(rows)
     within = (situations == CALIBRATED)[:, None]
     time_ms = time_of(blind, rows, spec)
-    limits = time_limits(ranking.predicted_ms[first], situations, final.intervals)
+    limits = limits_around(ranking.predicted_ms[first], situations, final.intervals)
     of_times = calibration(np.where(within, limits, np.nan), time_ms)
     if ranking.gains is None:
         return of_times, None
     usual = domain.is_usual(choices)
     beside = rows[case_columns(spec)].merge(choices[usual], on=case_columns(spec), how="left")
     expected, spread = ranking.gains[first].T
-    limits = gain_limits(expected, spread, situations, final.intervals)
+    limits = limits_around(expected, situations, final.intervals, spread)
     other = within & ~domain.is_usual(rows)[:, None]
     gains = time_of(blind, beside, spec) / time_ms
     return of_times, calibration(np.where(other, limits, np.nan), gains)

@@ -12,7 +12,7 @@ from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
 
 from launchwise.learning.answers import Offsets
-from launchwise.learning.conformal import FEWEST, gain_limits, stretched, time_limits
+from launchwise.learning.conformal import FEWEST, limits_around, stretched
 from launchwise.learning.features import Domain
 from launchwise.learning.final import calibrate
 from launchwise.learning.splits import cases_in
@@ -65,7 +65,7 @@ def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
     first = ranking.first(1)
     rows = choices.iloc[first].reset_index(drop=True)
     situations = product.known.situations(rows)
-    limits = time_limits(ranking.predicted_ms[first], situations, product.intervals)
+    limits = limits_around(ranking.predicted_ms[first], situations, product.intervals)
     keys = domain.spec.key_columns
 
     def measured(rows):
@@ -83,7 +83,8 @@ def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
     problem = domain.spec.problem_columns
     assert usual[problem].equals(rows[problem])
     gains = measured(usual) / measured(rows)
-    limits = gain_limits(*ranking.gains[first].T, situations, product.intervals)
+    expected, spread = ranking.gains[first].T
+    limits = limits_around(expected, situations, product.intervals, spread)
     limits[domain.is_usual(rows)] = np.nan
     assert inside(limits, gains) == pytest.approx(of_gains.covered)
     assert 0.9 <= inside(stretched(limits, of_gains.stretch), gains) <= 0.97

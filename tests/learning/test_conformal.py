@@ -13,9 +13,8 @@ from launchwise.learning.answers import Offsets
 from launchwise.learning.conformal import (
     SPREAD_FLOOR,
     Errors,
-    gain_limits,
+    limits_around,
     quantiles,
-    time_limits,
     with_limits,
 )
 from launchwise.learning.features import Domain
@@ -140,7 +139,7 @@ def test_limits_are_around_what_is_expected():
     asked = np.array(["within", "new_gpu", "beyond"], dtype=object)
     offsets = {"within": Offsets(20, (-1.0, 2.0), (-0.1, 0.2)), "beyond": Offsets(3)}
     values = np.array([2.0, 2.0, 2.0])
-    gains = gain_limits(values, np.full(3, 0.09), asked, offsets)
+    gains = limits_around(values, asked, offsets, np.full(3, 0.09))
     assert gains[0] == pytest.approx(2 * np.exp([-0.1, 0.2]))
-    assert time_limits(values, asked, offsets)[0] == pytest.approx(2 * np.exp([-0.1, 0.2]))
+    assert limits_around(values, asked, offsets)[0] == pytest.approx(2 * np.exp([-0.1, 0.2]))
     assert np.isnan(gains[1:]).all()
