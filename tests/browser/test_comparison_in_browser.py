@@ -158,7 +158,10 @@ def test_all_gpus_keep_to_the_same_problems_but_for_speeds(opened):
     assert sheet["within"] == "within 3.2 times"
     assert "The same 12 problems" in opened.find_element("css selector", ".compared").text
     shown = tick(opened, "sheet")
-    assert "The same 5 problems on every GPU; speed relative to big" in shown
+    # Ratios of measured GPUs hold all twelve.
+    assert "Speed relative to big over all problems of both GPUs" in shown
+    assert "other columns over the same 5 problems on every GPU" in shown
+    assert "sheet at 0.25. A GPU that costs less than that" in shown
     assert "within 3.2 times, 5 problems" in shown
     assert "Without any of these problems: none." in shown
 
@@ -219,8 +222,7 @@ def test_rows_say_basis_and_ties_and_are_sorted(opened):
     assert "repeating-linear-gradient" in hatched
     heads = opened.find_element("css selector", ".compared thead").text
     assert all(word in heads for word in ("TDP", "euro per hour", "per euro", "per kWh"))
-    # A study's page names another bound so.
-    assert "least time" in heads
+    assert "physical limit" in heads
     assert "roofline" not in heads
     opened.execute_script(
         "const field = document.querySelector('.compare').elements.sort; field.value = 'name';"

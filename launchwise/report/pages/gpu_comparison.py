@@ -210,7 +210,11 @@ def section(
         for study in shown
         for gpu, profile in {**study.profiles, **study.described}.items()
     }
-    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
+    # A slice has no limit of its own: the card's is that of all its slices.
+    power = {
+        gpu: None if profile.is_slice else tdp_w(gpu, profile.card_model, cards)
+        for gpu, profile in profiles.items()
+    }
     first = shown[0]
     block = Compared(
         id="compare",

@@ -133,7 +133,7 @@
     ["basis", "", (row) => row.basis, "text"],
     ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
     ["gain in pairs", "× usual", (row) => number(row.gain, ofGain(row)), "gain", (row) => between(row.gainLimits, ofGain(row), 95)],
-    ["least time", "% of the best", (row) => number(row.bound === null ? null : 100 * row.bound, 2), "bound"],
+    ["physical limit", "% reached", (row) => number(row.bound === null ? null : 100 * row.bound, 2), "bound"],
     ["energy", "J per run", (row) => number(row.joule), "joule", energyDetail],
     ["runs", "per kWh", (row) => number(row.perKwh), "perKwh"],
     ["TDP", "W", (row) => number(row.tdp), "tdp"],
@@ -144,6 +144,16 @@
       (row) => between(row.costLimits, enough(row.cost, row.costLimits, 3), 95)],
     ["runs", "per euro", (row) => number(row.perEuro), "perEuro"],
   ];
+  // Prices at which two GPUs cost the same per run.
+  const equalCost = ({ rows, beside }) => {
+    const others = rows.filter((row) => row.gpu !== beside && row.speed !== null).slice(0, MOST_PRICES);
+    if (!others.length) return [];
+    const told = others.map((row) => {
+      const [low, high] = row.limits;
+      return `${row.gpu} at ${number(row.speed, digits(row))}${low === null ? "" : ` (${number(low, digits(row))} to ${number(high, digits(row))})`}`;
+    });
+    return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. A GPU that costs less than that is the cheaper one.`, "note")];
+  };
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, cost: 1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
@@ -163,11 +173,15 @@
       : last(a) - last(b) || way * (a[sort] - b[sort]) || a.gpu.localeCompare(b.gpu));
     const columns = COLUMNS.filter(([, , , key]) => ALWAYS.includes(key) || rows.some((row) => row[key] !== null));
     const table = element("table");
-    const count = found.problems === 1 ? "One problem" : `The same ${found.problems} problems`;
-    const of = found.chosenOnly ? ", over the chosen problems of both" : "";
+    const count = found.problems === 1 ? "one problem" : `the same ${found.problems} problems`;
+    const speed = `peed relative to ${found.beside}`;
+    // A ratio of two GPUs is over all problems of both: of three GPUs it may hold more than their other figures.
+    const apart = rows.some((row) => row.gpu !== found.beside && row.count !== null && row.count !== found.problems);
+    const of = found.chosenOnly ? "the chosen problems of both GPUs" : "all problems of both GPUs";
+    const said = apart ? `S${speed} over ${of}, whose number it states; other columns over ${count} on every GPU` : `${count[0].toUpperCase()}${count.slice(1)} on every GPU; s${speed}`;
     const means = found.problems === 1 ? "" : "; geometric means";
     const caption = element("caption");
-    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}${of}${means}`));
+    caption.append(element("span", `${said}${means}`));
     table.append(caption);
     const head = element("thead");
     const line = element("tr");
@@ -221,14 +235,23 @@
   });
   // Prices that a reader gives, by GPU.
   const given = {};
-  const priced = () => form.querySelector(".prices").replaceChildren("prices: ", ...ticked().slice(0, MOST_PRICES).map((name) => {
-    const label = element("label", `${name} per hour `);
-    const input = element("input");
-    Object.assign(input, { type: "number", min: 0, step: "any", value: given[name] ?? prices[name]?.[1] ?? "" });
-    input.addEventListener("change", () => { given[name] = Number(input.value) || null; });
-    label.append(input);
-    return label;
-  }));
+  const priced = () => {
+    const place = form.querySelector(".prices");
+    const fields = ticked().map((name) => {
+      const label = element("label", `${name} per hour `);
+      const input = element("input");
+      Object.assign(input, { type: "number", min: 0, step: "any", value: given[name] ?? prices[name]?.[1] ?? "" });
+      input.addEventListener("change", () => { given[name] = Number(input.value) || null; });
+      label.append(input);
+      return label;
+    });
+    if (fields.length <= MOST_PRICES) { place.replaceChildren("prices: ", ...fields); return; }
+    // Many fields would push the table off the screen.
+    const fold = element("details");
+    fold.open = Boolean(place.querySelector("details[open]"));
+    fold.append(element("summary", `prices of ${fields.length} GPUs`), ...fields);
+    place.replaceChildren(fold);
+  };
   const asked = () => ({
     prices: given,
     gpus: ticked(), beside: field("beside").value, sort: field("sort").value,
@@ -255,7 +278,7 @@
     const found = compare(data, question);
     const made = [];
     const known = question.sort === "name" || found.rows.some((row) => row[question.sort] !== null);
-    if (found.rows.length) made.push(draw(found, known ? question.sort : "speed", most), ...paging(found.rows.length, most));
+    if (found.rows.length) made.push(draw(found, known ? question.sort : "speed", most), ...paging(found.rows.length, most), ...equalCost(found));
     else {
       made.push(notice(question.gpus.length ? "No problem was measured or predicted on all these GPUs. Choose fewer GPUs or other problems."
         : "Choose the GPUs that are to be compared."));
