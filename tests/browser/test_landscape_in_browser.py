@@ -3,6 +3,8 @@
 import pytest
 
 from tests.support.browsing import draw, load
+from tests.support.report_pages import files_of, write
+from tests.support.report_study import study
 
 pytestmark = pytest.mark.browser
 
@@ -37,8 +39,21 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     )
     assert said == (
         "n = 202, dtype = float32, order = 2, on big: 3 configurations; 1 within 2 % of the best, "
-        "block3d 64×2×1 row_padding=0. The slowest takes 2 times as long."
+        "block3d 64×2×1 row_padding=0. The slowest with repeats takes 2 times as long as the best."
     )
+
+
+def test_script_and_page_call_the_same_row_the_slowest(browser, tmp_path):
+    made = study()
+    for gpu, rows in made.sweeps.items():
+        slowest = rows.groupby("n")["time_ms"].transform("max") == rows["time_ms"]
+        made.sweeps[gpu] = rows.assign(status=rows["status"].mask(slowest, "slow"))
+    opened = load(browser, write(files_of(made), tmp_path) / "tiny" / "index.html")
+    ends = "return document.querySelector('.landscape-status').textContent.split('The slowest')[1]"
+    first = opened.execute_script(ends)
+    assert first.startswith(" with repeats takes ")
+    draw(opened, across="place")
+    assert opened.execute_script(ends).split(".")[0] == first.split(".")[0]
 
 
 def test_it_follows_the_problem_and_the_gpu(opened):
