@@ -41,7 +41,7 @@ def test_the_overview_has_the_verdict_and_the_cards():
     ]  # fmt: skip
     (row,) = table.rows
     assert [cell.text for cell in row.cells][1:4] == ["2.00", "1.58", "too few problems to tell"]
-    assert [row.cells[0].detail, row.cells[3].detail] == ["2 problems, big", ""]
+    assert [row.cells[0].detail, row.cells[3].detail] == ["2 test problems, big", ""]
 
 
 @pytest.mark.parametrize(

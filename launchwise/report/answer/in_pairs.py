@@ -30,6 +30,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import contests, records
+from launchwise.report.pages.index_page import tuning_gain
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import with_role
 from launchwise.tables.rows import Z95, row_numbers
@@ -104,7 +105,11 @@ def gains_in_pairs(study: StudyData) -> Section | None:
     problem = [field(name, partial(_of_problem, name=name)) for name in study.problem_columns]
     rows_table = table_of("Every gain in pairs", [field("GPU", "gpu"), *problem, *EVERY], listed)
     every = file_of(f"data/{study.name}.pairs.csv", rows_table)
-    table = table_of("Gains in pairs", OVERVIEW, overview)
+    caption, of_tests = "Gains in pairs, over every problem that ran so", tuning_gain(study)
+    if of_tests is not None:
+        tested = wording.plural(of_tests.problems, "test problem")
+        caption += f"; the overview page has {tested} of {of_tests.gpu} alone"
+    table = table_of(caption, OVERVIEW, overview)
     found: list[Block] = [table, Text(NOTE, "note"), *back_to_back(study), every]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 

@@ -181,7 +181,7 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
 
     def tried(study: StudyData | None) -> str:
         one = tuning_gain(study) if study else None
-        return f"{wording.plural(one.problems, 'problem')}, {one.gpu}" if one else ""
+        return f"{wording.plural(one.problems, 'test problem')}, {one.gpu}" if one else ""
 
     def gain(study: StudyData | None, part: str) -> Cell:
         one = tuning_gain(study) if study else None
