@@ -17,7 +17,7 @@ from launchwise.report.blocks import Page, Section
 from launchwise.report.pages import finder
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
-from tests.support.browsing import load
+from tests.support.browsing import choose, load
 from tests.support.report_pages import RUN, write
 
 pytestmark = pytest.mark.browser
@@ -113,6 +113,17 @@ def test_an_answer_by_another_objective_says_so(browser, products, tmp_path):
     files |= writing.answer_files(study.name, finder.data(study))
     load(browser, write(files, tmp_path) / front.path)
     assert "chosen by time: no energy is known of it here." in browser.page_source
+
+
+def test_answers_leave_the_front_page_one_screen(browser, page):
+    opened = load(browser, page)
+    size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for study in PARTS:
+        choose(opened, "study", study)
+        # The page's head and foot take 150 of 900 pixels.
+        height = "return document.getElementById('look-up').offsetHeight"
+        assert 300 < opened.execute_script(height) <= 640, study
 
 
 def test_limits_mean_the_same_in_the_page(opened):

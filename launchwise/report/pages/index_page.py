@@ -46,7 +46,7 @@ def sections(
         found.append(Section("look-up", "Which configuration?", [*said, lookup]))
     elif notices:
         found.append(Section("not-here", "Missing from this report", notices))
-    return [*found, Section("kernels", "Every kernel", [*_kernels(studies)])]
+    return [*found, Section("kernels", QUESTION, [*_kernels(studies)])]
 
 
 INTERVAL_SEED = 0
@@ -147,6 +147,7 @@ GAIN_NOTE = (
 )
 
 
+QUESTION = "Is tuning worth it, and which card is faster?"
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
 
 
@@ -154,7 +155,7 @@ def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
     """What tuning gains and which card is faster; what others measured and blind tests in folds."""
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
-    yield _overview("Is tuning worth it, and which card is faster?", ours or theirs)
+    yield _overview("Every kernel", ours or theirs)
     yield Fold("How gains are counted", [Text(GAIN_NOTE)], "gains")
     if ours and theirs:
         table = _overview("Is tuning worth it, by what others measured?", theirs)

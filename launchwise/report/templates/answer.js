@@ -90,6 +90,7 @@
     label.append(choice);
     const text = element("textarea");
     text.readOnly = true;
+    text.wrap = "off";
     text.setAttribute("aria-label", "configuration to copy");
     const fill = () => {
       const lines = [forms[shape][1](values, launches, macros)];
@@ -152,7 +153,14 @@
   // What to try next, the usual choice and the baseline, each with its time.
   const ranked = (data, entry, libraries_) => {
     if (entry[TIME] === null) return [];
-    const words = (choice) => data.configurations[choice].words;
+    // The heading names the answer, the text below it its limits; of its variant, what differs: names are long.
+    const whole = (choice) => ({ ...data.neutral, ...Object.fromEntries(data.configurations[choice].values) });
+    const first = whole(entry[CHOICE]);
+    const words = (choice) => {
+      if (choice === entry[CHOICE]) return "this answer";
+      if (whole(choice).variant !== first.variant) return data.configurations[choice].words;
+      return `the same with ${Object.entries(whole(choice)).filter(([name, own]) => first[name] !== own).map((pair) => pair.join("=")).join(" ")}`;
+    };
     const rows = [[entry[CHOICE], entry[TIME], entry[LOW], entry[HIGH]], ...entry[OTHERS].filter((one) => one[1] !== null)];
     const measured = entry[BASIS] === data.measured;
     const more = [[entry[USUAL], GAIN], [data.baseline, BASELINE]];
@@ -170,7 +178,9 @@
     const percent = data.percents[entry[BASIS]];
     const table = element("table", "", "ranked");
     const caption = element("caption");
-    caption.append(element("span", measured ? "Measured, with limits for other cards and days: what comes next" : "Expected: this answer, and what to try next"));
+    // The answer, what follows it, and what it is compared with.
+    const next = rows.length > 1 && entry[OTHERS].length ? ", and what comes next" : "";
+    caption.append(element("span", measured ? `Measured, with limits for other cards and days${next}` : `Expected times${next}`));
     const head = element("thead");
     const titles = element("tr");
     for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", measured ? `%, ${percent} %` : "%"]]) {
@@ -185,12 +195,12 @@
       const line = element("tr");
       const name = element("th", isLibrary ? choice : words(choice));
       name.scope = "row";
-      const kinds = [isLibrary ? "library, in pairs" : "", choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
-      if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
+      const kinds = [isLibrary ? "in pairs" : "", choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
+      if (kinds.length) name.append(" ", element("span", `(${kinds.join(", ")})`, "unit"));
       const took = element("td", number(ms, 4));
       // Limits of a measured time are beside the first, without what both have in common.
       const beside = place && (measured || isLibrary);
-      if (!beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
+      if (place && !beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
       if (beside && low !== null) {
         const [least, most] = [low / entry[TIME], high / entry[TIME]];
@@ -205,7 +215,7 @@
     region.setAttribute("role", "region");
     region.setAttribute("aria-label", "Configurations by time");
     region.append(table);
-    return [region, ...order(data, entry)];
+    return [region];
   };
 
   // What a blind test found of the answer that was written down before this problem was measured.
@@ -237,7 +247,7 @@
     const [words, places] = data.doubts[context.gpu];
     const health = `${context.root}gpus.html#verdicts`;
     if (entry[BASIS] === data.measured && entry[PAIRED] && entry[CHOICE] !== entry[USUAL]) {
-      return [linked("", "Doubts about the sweep", health, " do not touch this answer: it ran in turn with the usual choice on one card.")];
+      return [linked("", "Doubts about the sweep", health, " do not touch this answer: it ran in pairs.")];
     }
     const touches = entry[BASIS] !== data.measured ? "The model learnt from these rows"
       : places.some((place) => data.problems[place] === entry[PROBLEM]) ? "This answer rests on such rows" : "This answer rests on other rows";
@@ -278,6 +288,7 @@
     const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
     const words = (entry) => data.configurations[entry[CHOICE]].words;
     const { entry } = found;
+    const measured = entry[BASIS] === data.measured;
     const command = ["launchwise", "recommend", ...context.options, context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
     const beside = libraries(data, context, asked);
     const faster = beside.filter((one) => one.far === 1 && one.ratios[2] < 1).sort((one, other) => one.ratios[0] - other.ratios[0]);
@@ -302,10 +313,13 @@
     made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
     const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked), data.hosted);
-    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...besides(data, beside, name), taken, ...ranked(data, entry, beside), fasterLine(data, entry, context));
-    if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
+    made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...besides(data, beside, name), taken, ...ranked(data, entry, beside), ...(measured ? [] : order(data, entry)), fasterLine(data, entry, context));
     if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
-    return [...made, ...landscape(data, entry, context)];
+    const notes = measured ? order(data, entry) : [];
+    if (data.usual) notes.push(element("p", `Usual: ${data.usual}.`, "note"));
+    const fold = element("details");
+    fold.append(element("summary", "Notes"), ...notes);
+    return [...made, ...landscape(data, entry, context), ...(notes.length ? [fold] : [])];
   };
 
   window.launchwiseAnswer = { EQUAL, element, number, card };

@@ -363,7 +363,7 @@
       select.append(new Option("all", ""), ...values.map((value) => new Option(String(value))));
       if (values.map(String).includes(problem[one.name])) select.value = problem[one.name];
       label.append(select);
-      if (one.unit) label.append(element("span", ` ${one.unit}`, "unit"));
+      if (one.unit && one.unit !== one.name) label.append(element("span", ` ${one.unit}`, "unit"));
       return [label];
     }));
   };

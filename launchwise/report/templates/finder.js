@@ -110,7 +110,7 @@
       }
       field.name = `p-${one.name}`;
       label.append(field);
-      if (one.unit) label.append(element("span", ` ${one.unit}`, "unit"));
+      if (one.unit && one.unit !== one.name) label.append(element("span", ` ${one.unit}`, "unit"));
       return label;
     }));
   };

@@ -268,6 +268,23 @@
   };
   window.addEventListener("hashchange", reveal);
   reveal();
+  // What scripts add moves the place that a link led to: it stays in view until the reader goes on.
+  const arrive = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+    if (!target) return;
+    const follow = () => target.scrollIntoView({ behavior: "instant" });
+    const watcher = new ResizeObserver(follow);
+    const leave = () => watcher.disconnect();
+    for (const kind of ["wheel", "keydown", "pointerdown", "touchstart"]) window.addEventListener(kind, leave, { once: true });
+    setTimeout(leave, 3000);
+    watcher.observe(document.querySelector("main"));
+  };
+  window.addEventListener("load", arrive);
+
+  // The list of studies closes where another place is clicked, or by Escape.
+  const menu = document.querySelector("nav.pages details");
+  document.addEventListener("click", (event) => { if (menu && !menu.contains(event.target)) menu.open = false; });
+  document.addEventListener("keydown", (event) => { if (menu && event.key === "Escape") menu.open = false; });
 
   // Points of a trace, with what is said of each: markers and lines, cells of a heat map by row.
   const pointsOf = (trace) => {
