@@ -50,8 +50,9 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: s
 
 def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     """Content of the file; see :func:`write_triton`."""
-    name, variant = _variant(table, spec)
-    function = triton_function(_folder(spec) / str(variant.source), str(variant.kernel))
+    assert spec.folder is not None
+    name, variant = _variant(table, spec, spec.folder)
+    function = triton_function(spec.folder / str(variant.source), str(variant.kernel))
     named = parameters_of(variant.arguments, spec.arguments)
     # The kernel's own names: those of its launches.
     given = {
@@ -104,28 +105,17 @@ def as_lines(content: Mapping[str, Any]) -> str:
     )
 
 
-def _folder(spec: Spec) -> Path:
-    assert spec.folder is not None
-    return spec.folder
-
-
-def _variant(table: Mapping[str, Any], spec: Spec) -> tuple[str, Variant]:
+def _variant(table: Mapping[str, Any], spec: Spec, folder: Path) -> tuple[str, Variant]:
     """The variant in Triton that all answers are of."""
-    where = _folder(spec) / SPEC_FILE
-    found = {name: each for name, each in spec.variants.items() if each.is_triton}
-    if not found:
-        raise UserError(where, "variants", "none is in Triton: this format is for Triton alone")
     answered = Counter(str(entry["configuration"][0]) for entry in table["entries"])
-    if others := {name: count for name, count in answered.items() if name not in found}:
-        listed = ", ".join(f"{name} {count} times" for name, count in sorted(others.items()))
-        message = f"{table['study']} answers with others than Triton: {listed}; candidates of the"
-        raise UserError(where, "variants", f"{message} study can leave them out")
-    if len(answered) != 1:
-        listed = ", ".join(sorted(answered)) or "none"
-        message = f"{table['study']} answers with several functions of Triton ({listed}); a file is"
-        raise UserError(where, "variants", f"{message} of one: leave out others by candidates")
+    known = {name: one for name, one in spec.variants.items() if one.is_triton}
+    if len(answered) != 1 or not answered.keys() <= known.keys():
+        listed = ", ".join(f"{name} {count} times" for name, count in sorted(answered.items()))
+        message = f"{table['study']} answers with {listed or 'none'}: this format is of one"
+        message += " function of Triton; candidates of the study can leave others out"
+        raise UserError(folder / SPEC_FILE, "variants", message)
     (name,) = answered
-    return name, found[name]
+    return name, known[name]
 
 
 def _macros(spec: Spec, function: TritonFunction) -> list[str]:

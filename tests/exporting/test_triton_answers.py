@@ -230,7 +230,7 @@ def test_answers_with_another_language_are_refused(tmp_path):
     table = scaled_table(spec)
     changed = plain(table)
     changed["entries"][0]["configuration"][0] = "cuda"
-    with pytest.raises(UserError, match="scaled_sizes answers with others than Triton: cuda 1"):
+    with pytest.raises(UserError, match=r"scaled_sizes answers with .*cuda 1 times"):
         write_triton(tmp_path / "out", changed, spec, "")
 
 
