@@ -20,7 +20,7 @@ from launchwise.cli.new.python.tensors import (
     symbol,
     tensor_of,
 )
-from launchwise.cli.new.python.texts import Texts, merged, names_read
+from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import (
     RUNS,
     NotKnown,
@@ -90,14 +90,12 @@ def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Value]]:
 def _launches(kernel: Kernel, space: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
     """Runs of the first function that launches a kernel, and types of the tensors that any gives
     for its parameters. ``space`` has the names of the file."""
-    own = {name for name, value in space.items() if value is kernel}
     top = [(RUNS[0], one) for one in RUNS[0].launches if one.kernel is kernel]
     kernel.ends_runs = True
     first: list[Found] = []
     seen = [*top]
-    functions = functions_of(space)
-    for function in sorted(functions, key=lambda one: not own & names_read(one.__code__)):
-        runs = attempts(functions[function], is_covering=bool(first))
+    for call in functions_of(space).values():
+        runs = attempts(call, is_covering=bool(first))
         found = [(run, one) for run in runs for one in run.launches if one.kernel is kernel]
         first, seen = first or found, seen + found
     kinds: dict[str, str] = {}

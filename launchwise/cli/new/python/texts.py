@@ -196,8 +196,6 @@ def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], Value]]) -> Value
 def _chosen(condition: Value, yes: Value, no: Value) -> Value:
     """``yes if condition else no``, shorter where it can be."""
     same, both = condition._text, (yes._text, no._text)
-    if both[0] == both[1]:
-        return yes
     if (yes._known, no._known) in ((True, False), (False, True)):
         return condition if yes._known else ~condition
     if same in both:
