@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT, own_experiment
 
-from launchwise.base.storage import write_json
 from launchwise.experiment.method import Contests, write_contests
 from launchwise.exporting.table import answer_of, read_answer_table
 from launchwise.learning.answers import Answer
@@ -166,7 +165,7 @@ def main() -> None:
         print(
             {name: round(one, 4) if isinstance(one, float) else one for name, one in each.items()}
         )
-    write_json(given.output, {**provenance(), "studies": studies, "all": figures(rows)})
+    write_result(given.output, {"studies": studies, "all": figures(rows)})
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from any_size import DRAWN, contests
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT, own_experiment
 
-from launchwise.base.storage import write_json
 from launchwise.experiment.method import write_contests
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
@@ -67,7 +66,7 @@ def main() -> None:
         "all_draws": geometric_mean(np.array([row["all"] for row in rows])),
     }
     print(figures)
-    write_json(given.output, {**provenance(), **figures, "rows": rows})
+    write_result(given.output, {**figures, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -174,24 +174,19 @@ def _known(value: Any) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def published(materials: Sequence[Material]) -> dict[str, pd.DataFrame]:
-    """Study to its published run times beside predictions."""
-    found = {
-        one.name: one.table(f"predictions/{one.name}.published.parquet")
-        for one in materials
-        if one.described
-    }
-    return {name: rows for name, rows in found.items() if rows is not None and len(rows)}
-
-
 def spread_of(materials: Sequence[Material]) -> tuple[float, int] | None:
     """Factor within which 90 % of published whole runs lie of what trees predict; how many. The
     least of their own factors that as large a share does not exceed, its hundredths rounded up;
     None of fewer than ten."""
-    every = list(published(materials).values())
-    if not every:
+    found = [
+        table
+        for one in materials
+        if (table := one.table(f"predictions/{one.name}.published.parquet")) is not None
+        if one.described and len(table)
+    ]
+    if not found:
         return None
-    rows = pd.concat(every, ignore_index=True)
+    rows = pd.concat(found, ignore_index=True)
     rows = rows[(rows["predictor"] == "learnt") & (rows["phases"] == "") & (rows["runs"] > 0)]
     if len(rows) < LEAST_PUBLISHED:
         return None

@@ -113,9 +113,13 @@ def _ratio(rows: Sequence[tuple[Side, Side]]) -> Ratio:
     predicted = any(side[1] is None for row in rows for side in row)
     logs = [math.log(other[0] / own[0]) for own, other in rows]
     errors = [math.hypot(own[1] or 0.0, other[1] or 0.0) for own, other in rows]
+    return _of_logs(logs, errors, predicted)
+
+
+def _of_logs(logs: Sequence[float], errors: Sequence[float], predicted: bool = False) -> Ratio:
     middle, low, high = _mean(logs, errors)
     limits = (None, None) if predicted or math.isnan(low) else (low, high)
-    return Ratio(len(rows), (middle, *limits), predicted)
+    return Ratio(len(logs), (middle, *limits), predicted)
 
 
 def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
@@ -145,9 +149,7 @@ def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
     for pair, own_ratios in every.items():
         if len(own_ratios) > 1:
             logs = [math.log(one.numbers[0]) for one in own_ratios]
-            middle, low, high = _mean(logs, [0.0] * len(logs))
-            limits = (None, None) if math.isnan(low) else (low, high)
-            found[(ALL, *pair)] = Ratio(len(logs), (middle, *limits), False)
+            found[(ALL, *pair)] = _of_logs(logs, [0.0] * len(logs))
     return found
 
 
