@@ -4,7 +4,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, File, Row, Table, Text
+from launchwise.report.blocks import MISSING, Block, Cell, Column, File, Fold, Row, Table, Text
 from launchwise.report.numbers import records
 
 THEIRS = "theirs"  # Role of a cell with a figure of the paper
@@ -186,19 +186,17 @@ def of_texts(
     return table_of(caption, fields, rows)
 
 
-def contradictions(published: Mapping[str, Records]) -> Iterator[Block]:
-    """What a paper says twice, in its table ``contradictions``: what differs, and what agrees.
+def contradictions(published: Mapping[str, Records]) -> list[Block]:
+    """A fold with what a paper says twice, in its table ``contradictions``; none without one.
     Columns ``subject``, ``here``, ``there`` and ``conflict``, which is empty where both agree."""
-    told = published.get("contradictions", [])
-    titles = ("subject", "here", "there", "conflict")
+    told, found = published.get("contradictions", []), list[Block]()
+    title, titles = "Contradictions in the paper", ("subject", "here", "there", "conflict")
     if rows := [[row[name] for name in titles] for row in told if row["conflict"]]:
-        yield of_texts("Contradictions in the paper", titles, rows, role="")
+        found.append(of_texts(title, titles, rows, role=""))
     if held := [row["subject"] for row in told if not row["conflict"]]:
-        yield Text(
-            f"Of {len(told)} things that the paper says twice, {len(held)} agree: "
-            f"{wording.listed(held)}.",
-            "note",
-        )
+        agree = f"Of {len(told)} things that the paper says twice, {len(held)} agree: "
+        found.append(Text(f"{agree}{wording.listed(held)}.", "note"))
+    return [Fold(title, found)] if found else []
 
 
 def lines(drawn: Mapping[str, pd.Series], template: str) -> list[dict[str, Any]]:

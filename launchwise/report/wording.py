@@ -50,6 +50,12 @@ def interval(ends: tuple[float, float] | None, places: int = 3) -> str:
     return f"{ends[0]:.{places}f} to {ends[1]:.{places}f}"
 
 
+def span(values: Iterable[float], places: int = 2) -> str:
+    """``0.94 to 0.98``, the least and the largest; once where they are written alike."""
+    written = [fixed(value, places) for value in sorted(values)]
+    return " to ".join(dict.fromkeys([*written[:1], *written[-1:]])) or MISSING
+
+
 def count(value: Any) -> str:
     """A whole number with narrow gaps between thousands."""
     return MISSING if is_missing(value) else f"{int(value):,}".replace(",", "\u202f")

@@ -203,10 +203,15 @@ def classify_optima(
         null=float(np.mean(nulls)),
         neighbours=tuple(sorted(set(neighbours))),
         tested=len(predicted),
-        loss_percent=100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1),
+        loss_percent=mean_loss(losses),
         worst_loss_percent=float(losses.max()),
         unmeasured=len(predicted) - len(losses),
     )
+
+
+def mean_loss(percent: pd.Series) -> float:
+    """Geometric mean of losses, %."""
+    return 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1)
 
 
 def _searched(places: np.ndarray, classes: np.ndarray, most: int, seed: int) -> int:

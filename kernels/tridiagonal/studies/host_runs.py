@@ -92,11 +92,6 @@ def _of_same_kinds(study: StudyData, rows: pd.DataFrame, asked: np.ndarray) -> p
     return rows[kinds.isin(kinds[asked])]
 
 
-def one_launch(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the time of one launch, stopped early."""
-    return rows[rows["status"] == "slow"]
-
-
 def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
     """The fastest repeated row of each combination of ``columns``, sorted by them."""
     return fastest_rows(repeated(rows), columns, spec).sort_values(list(columns), ignore_index=True)

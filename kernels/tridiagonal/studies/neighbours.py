@@ -48,12 +48,7 @@ def _number(title: str, unit: str, value: Callable[[Classification], str | Cell]
 
 
 def _accuracy(found: Classification) -> Cell:
-    ends = " to ".join(wording.fixed(each, 2) for each in (found.least, found.largest))
-    return Cell(wording.fixed(found.mean, 2), detail=ends)
-
-
-def _told(found: Classification) -> str:
-    return wording.percent(1 - found.unmeasured / found.tested, 0)
+    return Cell(wording.fixed(found.mean, 2), detail=wording.span([found.least, found.largest]))
 
 
 def fields(titles: Mapping[str, str]) -> list[Field]:
@@ -70,7 +65,11 @@ def fields(titles: Mapping[str, str]) -> list[Field]:
                 "time lost", "% (geometric mean)", lambda one: wording.fixed(one.loss_percent, 2)
             ),
             _number("time lost", "% (worst)", lambda one: wording.fixed(one.worst_loss_percent, 2)),
-            _number("told at", "% of test sizes", _told),
+            _number(
+                "told at",
+                "% of test sizes",
+                lambda one: wording.percent(1 - one.unmeasured / one.tested, 0),
+            ),
         ),
         *grouped(
             "paper",

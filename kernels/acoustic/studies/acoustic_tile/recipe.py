@@ -116,15 +116,13 @@ def _variants(recipe: Recipe) -> list[str]:
 
 def asked_problems(study: StudyData, part: str) -> dict[str, list[Any]]:
     """Problems of the paper's split: those to ``train`` or to ``test``."""
-    found: dict[str, list[Any]] = getattr(study.settings.splits[numbers.first_split(study)], part)
-    return found
+    return dict(getattr(study.settings.splits[numbers.first_split(study)], part))
 
 
 def _launched_once(study: StudyData, recipe: Recipe) -> str:
     """How many of the recipe's training rows are single launches."""
-    kernels = {"variant": [*_variants(recipe), "linear"]}
-    rows = study.timed[selected(study.timed, kernels)]
-    rows = rows[selected(rows, asked_problems(study, "train"))]
+    asked = {"variant": [*_variants(recipe), "linear"], **asked_problems(study, "train")}
+    rows = study.timed[selected(study.timed, asked)]
     once = int((rows["status"] == STOPPED_EARLY).sum())
     return (
         f" {wording.count(once)} of {wording.count(len(rows))} training rows were stopped after "
@@ -136,8 +134,8 @@ def _launched_once(study: StudyData, recipe: Recipe) -> str:
 
 def _measured_since(study: StudyData, recipe: Recipe) -> str:
     """GPUs with rows of the recipe's tiles for more test problems than its recorded run had."""
-    rows = study.timed[selected(study.timed, {"variant": _variants(recipe)})]
-    rows = rows[selected(rows, asked_problems(study, "test"))]
+    asked = {"variant": _variants(recipe), **asked_problems(study, "test")}
+    rows = study.timed[selected(study.timed, asked)]
     counts = rows[["gpu", *study.problem_columns]].drop_duplicates()["gpu"].value_counts()
     had = {gpu: one[ORACLE]["problems"] for gpu, one in recipe["runs"][GLOBAL]["gpus"].items()}
     told = [

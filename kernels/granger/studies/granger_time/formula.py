@@ -29,13 +29,6 @@ def size(count: float) -> str:
     return f"{wording.number(count / factor, 4)} {unit}"
 
 
-def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
-    if not len(values):
-        return "–"
-    ends = [wording.fixed(value, places) for value in (min(values), max(values))]
-    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
-
-
 @dataclass(frozen=True)
 class Facts:
     """The published launch and its counts; fields as ``facts.csv``."""

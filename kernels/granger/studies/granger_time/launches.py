@@ -18,7 +18,7 @@ from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
 
-from .formula import ONCE, PUBLISHED, Facts, span
+from .formula import ONCE, PUBLISHED, Facts
 
 FOLDER = Path("recorded")
 METRICS = {
@@ -105,13 +105,13 @@ def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:
     alone = found[found["variant"] != published]
     if len(alone):
         shares = 100 * alone["hit"] / alone["loaded"]
-        least, most = wording.fixed(shares.min(), 1), wording.fixed(shares.max(), 1)
         yield (
             "Without copies:",
-            f"{wording.listed(sorted(alone['variant'].unique()))} hits L1 with {least} to {most} % "
-            "of its loads. So it is the other copies, which store to the same words, that cost a "
-            "copy its hits. A sector holds 8 values of float32 and 4 of float64: a store spoils "
-            "twice as many, which is the likely reason that float32 misses more.",
+            f"{wording.listed(sorted(alone['variant'].unique()))} hits L1 with "
+            f"{wording.span(shares, 1)} % of its loads. So it is the other copies, which store to "
+            "the same words, that cost a copy its hits. A sector holds 8 values of float32 and 4 "
+            "of float64: a store spoils twice as many, which is the likely reason that float32 "
+            "misses more.",
         )
 
 
@@ -200,5 +200,5 @@ def _slower(pairs: pd.DataFrame) -> Iterator[tuple[str, str]]:
         "float32 against float64:",
         f"float32 is slower in {len(slower)} of {wording.plural(len(pairs), 'pair')} of "
         f"rows, on {slower['gpu'].nunique()} of {wording.plural(pairs['gpu'].nunique(), 'GPU')}; "
-        f"float32 / float64 is {span(pairs['ratio'])}.",
+        f"float32 / float64 is {wording.span(pairs['ratio'])}.",
     )

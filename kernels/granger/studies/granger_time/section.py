@@ -24,7 +24,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.study import StudyData
 
-from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size, span
+from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size
 from .launches import launches
 
 
@@ -224,11 +224,11 @@ def _launch(known: Known) -> Iterator[list[str]]:
     ]
     times = [known.measured[gpu][PUBLISHED]["time_us"] for gpu in cards]
     parts = [us / time for us, time in zip(here, times, strict=True)]
-    printed = span([100 * said / one.predicted_us for one in known.source.printed], 1)
+    printed = wording.span([100 * said / one.predicted_us for one in known.source.printed], 1)
     yield [
         "a launch is small beside the rest",
         f"{printed} % of the predicted times",
-        f"{span([100 * part for part in parts])} % of the measured times",
+        f"{wording.span([100 * part for part in parts])} % of the measured times",
         _of_all(["yes" if part < SMALL else "no" for part in parts]),
     ]
 
@@ -258,8 +258,8 @@ def _times(known: Known) -> Iterator[list[str]]:
         ratios = [time / us for time, us in zip(times, said, strict=True)]
         yield [
             f"times on {wording.listed(cards)} by the formula",
-            f"{span(said)} µs",
-            f"{span(ratios, 1)} times as much, measured",
+            f"{wording.span(said)} µs",
+            f"{wording.span(ratios, 1)} times as much, measured",
             _of_all([_holds(*pair) for pair in zip(said, times, strict=True)]),
         ]
     named = [one for one in known.source.printed if one.gpu in known.estimated]
@@ -269,8 +269,8 @@ def _times(known: Known) -> Iterator[list[str]]:
         ]
         yield [
             "times on the source's GPUs",
-            f"{span([one.predicted_us for one in named])} µs",
-            f"{span(ratios, 1)} times as much by the cost model; not measured",
+            f"{wording.span([one.predicted_us for one in named])} µs",
+            f"{wording.span(ratios, 1)} times as much by the cost model; not measured",
             "not by the cost model" if min(ratios) > NEAR else "yes, by the cost model",
         ]
 

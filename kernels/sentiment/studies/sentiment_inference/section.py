@@ -9,7 +9,7 @@ from pathlib import Path
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Cell, Fold, Section, Text
+from launchwise.report.blocks import MISSING, Block, Cell, Section, Text
 from launchwise.report.fields import contradictions, field, grouped, of_texts, table_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import MEASURED
@@ -42,8 +42,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     if ladder := list(_ladder(study, every)):
         found.append(Section(f"{study.name}-ladder", "From naive to best", ladder))
     if times := list(beside_paper(every, published)):
-        title = "Contradictions in the paper"
-        times.append(Fold(title, list(contradictions(published))))
+        times += contradictions(published)
         found.append(Section(f"{study.name}-times", "Times from the host, and the paper's", times))
     accuracy: list[Block] = [*_data(published), *_answers(study, every, published)]
     title = "Accuracy, and the effect of rounding"

@@ -81,11 +81,10 @@ def conditions(every: Sequence[RecursionSeries], names: Mapping[str, str]) -> It
             continue
         said = []
         if case.busy:
-            ratios = case.copy_ratios.loc[case.busy]
-            ends = dict.fromkeys(wording.fixed(end, 2) for end in (ratios.min(), ratios.max()))
+            ratios = wording.span(case.copy_ratios.loc[case.busy])
             said.append(
                 f"at {len(case.busy)} the copy of the system to the device, which recursion does "
-                f"not change, took {' to '.join(ends)} times as long with it"
+                f"not change, took {ratios} times as long with it"
             )
         if case.lacking:
             said.append(

@@ -32,7 +32,7 @@ from ...recommenders.stream_law.laws import (
     SmoothOverheadLaw,
     SumLaw,
 )
-from .gains import ABOVE, CHOICE, NOT_WELL, ROWS, SIZE, said_ties
+from .gains import CHOICE, ROWS, SIZE, remark, said_ties
 from .series import FittedLaws, StreamSeries
 from .stages import PAPER, TEMPLATE
 
@@ -252,9 +252,7 @@ def optima_blocks(optima: Mapping[str, pd.DataFrame], names: Mapping[str, str]) 
 
 def _part(record: Mapping[str, Any]) -> Cell:
     """Training or held out, and what is to be known of its times."""
-    remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
-    remarks[ABOVE] = record["above_bound"]
-    return Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
+    return Cell(record["part"], detail=remark(record) if record["part"] else "")
 
 
 def _choice(who: str) -> list[Field]:

@@ -190,11 +190,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         for series in every
         if series.laws
     }
-    told = list(contradictions(published))
-    tested = [
-        *conclusion_blocks(every, names, optima, published),
-        *([Fold("Contradictions in the paper", told)] if told else []),
-    ]
+    tested = [*conclusion_blocks(every, names, optima, published), *contradictions(published)]
     parts: dict[str, tuple[str, Iterable[Block]]] = {
         "gain": ("Speed-up of streams", _gain(study, every, kind, names, facts_of(published))),
         "overlap": (

@@ -15,7 +15,6 @@ import pandas as pd
 from launchwise.experiment.published import Records
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
 from launchwise.report.fields import (
@@ -34,6 +33,7 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import Spec
 
+from ...learning.optima import mean_loss
 from ..host_runs import shortened
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries
 
@@ -132,7 +132,7 @@ def lost(losses: pd.DataFrame) -> dict[str, Any]:
     percent = known["loss_percent"]
     return {
         "sizes": len(known),
-        "mean_percent": 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
+        "mean_percent": mean_loss(percent),
         "worst_percent": float(percent.max()),
         "told_percent": float(percent.mask(known["tied"], 0.0).max()),
         "significant": int((percent.mask(known["tied"], 0.0) > SIGNIFICANT).sum()),

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.study import StudyData
 
+from ...learning.optima import mean_loss
 from ..host_runs import slower
 from .borrowed import CARDS, lost, precisions, transfers
 from .resources import block_losses, chosen_by_occupancy
@@ -110,7 +110,7 @@ def _solvers(solvers: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> I
     """The paper's m, by who solves stage 2: it does not say whom it had."""
     for title, found in solvers.items():
         said = [
-            f"{name} loses {wording.fixed(_mean_loss(found[f'{solver}_loss']), 1)} % "
+            f"{name} loses {wording.fixed(mean_loss(found[f'{solver}_loss']), 1)} % "
             "(geometric mean), beyond error at "
             f"{(~found[f'{solver}_tied']).sum()} of {len(found)} sizes"
             for solver, name in SOLVERS.items()
@@ -122,10 +122,6 @@ def _solvers(solvers: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> I
             f"{'; '.join(said)} ({names.get(title, title)})",
             cases(sum(held), len(held)),
         )
-
-
-def _mean_loss(percent: pd.Series) -> float:
-    return 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1)
 
 
 def _aligned(
@@ -257,7 +253,7 @@ def _guide(study: StudyData, every: Sequence[SubsystemSeries]) -> Iterator[Concl
         "stated",
         f"the {CHOICE} of the highest is the fastest at {int((sizes['loss_percent'] == 0).sum())} "
         f"of {wording.plural(len(sizes), 'size')}; loses "
-        f"{wording.fixed(_mean_loss(sizes['loss_percent']), 2)} % in the geometric mean",
+        f"{wording.fixed(mean_loss(sizes['loss_percent']), 2)} % in the geometric mean",
         cases(held, len(found)),
     )
 

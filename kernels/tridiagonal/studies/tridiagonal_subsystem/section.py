@@ -51,7 +51,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     ]
     caption = f"{CHOICE} by the nearest size, {kind}; time lost: of a miss, in pairs"
     tested = conclusions(study, every, names, solvers, published)
-    told = list(contradictions(published))
     parts: dict[str, tuple[str, list[Block]]] = {
         "optima": ("The best sub-system size", optima),
         "heuristic": (
@@ -68,7 +67,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         ),
         "conclusions": (
             "The paper's conclusions, tested",
-            [tested, *([Fold("Contradictions in the paper", told)] if told else [])],
+            [tested, *contradictions(published)],
         ),
     }
     return [Section(f"{study.name}-{end}", *part) for end, part in parts.items() if part[1]]
@@ -82,7 +81,7 @@ def _times(
 ) -> Figure:
     panels = []
     counts = [count for case in every for count in case.best.groupby(SIZE)[CHOICE].nunique()]
-    ends = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    ends = wording.span(counts, 0)
     theirs = [facts.get(f"sub_system_sizes_tested_{end}", "") for end in ("least", "most")]
     paper = f" (paper: {' to '.join(theirs)})" if all(theirs) else ""
     for case in every:

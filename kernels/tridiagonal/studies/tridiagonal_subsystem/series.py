@@ -16,6 +16,7 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.fields import field
+from launchwise.report.numbers import STOPPED_EARLY
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import PAIRS
@@ -27,7 +28,6 @@ from ..host_runs import (
     known_well,
     least,
     levelled,
-    one_launch,
     repeated,
     slower,
     ties,
@@ -108,8 +108,9 @@ class SubsystemSeries(KindOnGpu):
         both times) and ``loss_percent`` against the best m as measured, NaN with a ``state``.
         """
         columns = [SIZE, CHOICE, "time_ms", "basis"]
-        here = self.best.merge(self.observed[[SIZE, CHOICE]], on=[SIZE, CHOICE])[columns]
-        here = here.rename(columns={CHOICE: "best_m", "time_ms": "best_ms", "basis": "_best"})
+        here = self.optimum_rows[columns].rename(
+            columns={CHOICE: "best_m", "time_ms": "best_ms", "basis": "_best"}
+        )
         found = rule[[SIZE, CHOICE]].merge(here, on=SIZE)
         found = found.merge(self.best[columns], on=[SIZE, CHOICE], how="left")
         stopped = set(zip(self.stopped[SIZE], self.stopped[CHOICE], strict=True))
@@ -136,7 +137,7 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
     found = []
     for gpu in study.whole:
         for kind, part in kinds_of(study, study.measured[study.measured["gpu"] == gpu]):
-            stopped = one_launch(part)
+            stopped = part[part["status"] == STOPPED_EARLY]
             rows = with_a_choice(repeated(part), SIZE, CHOICE)
             rows = with_a_choice(known_well(rows, stopped, [SIZE, CHOICE]), SIZE, CHOICE)
             if rows[SIZE].nunique() < FEWEST:
