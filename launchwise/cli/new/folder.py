@@ -153,7 +153,7 @@ def _of_cupy(folder: Path, file: Path, name: str | None, codes: Sequence[Code]) 
     if kernel.refused or source is None:
         raise UserError(file, f"line {code.line}", kernel.refused)
     place = f"{file.name}, line {code.line}"
-    content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{_cuda_text(code)}".encode()
+    content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{code.text}".encode()
     copy = folder / f"{file.stem}.cu"
     kernels = [one for one, _, _ in known.values() if one.name]
     return _drafted(copy, place, content, source, kernel, kernels, code.options)
@@ -168,21 +168,12 @@ def _kernels(file: Path, code: Code) -> Iterator[tuple[Kernel, Source | None]]:
     # A launch says the arguments of a template; no draft has this line.
     launches = (f"{one}<<<1, threads_per_block>>>();" for one in code.names if "<" in one)
     try:
-        text = f"{_cuda_text(code)}void launches() {{ {' '.join(launches)} }}\n"
-        source = read_source(file, text)
+        source = read_source(file, f"{code.text}void launches() {{ {' '.join(launches)} }}\n")
     except UserError as error:
         place = ": ".join(filter(None, [f"line {code.line}", error.key]))
         raise UserError(error.where, place, error.message) from error
     found = [one for one in source.kernels if one.name in names] or source.kernels
     yield from ((one, source) for one in found)
-
-
-def _cuda_text(code: Code) -> str:
-    """The text of a call, below macros of its options as values that a build may replace."""
-    macros = (
-        f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in code.macros.items()
-    )
-    return "".join(macros) + code.text.strip("\n") + "\n"
 
 
 # A Python file, run in a process of its own
@@ -237,16 +228,19 @@ def facts_of(path: Path, kernel: str | None, workload: str) -> Facts:
 
 
 def _with_macros(code: Code) -> Code:
-    """CUDA text with the macros among its options apart, and what keeps it from being taken."""
-    options, code.options = code.options, []
+    """CUDA text below the macros among its options, as values that a build may replace, and what
+    keeps it from being taken."""
+    options, code.options, macros = code.options, [], dict[str, str]()
     try:
         for option in options:
             if match := _MACRO.fullmatch(option):
-                code.macros[match["name"]] = "1" if match["value"] is None else match["value"]
+                macros[match["name"]] = "1" if match["value"] is None else match["value"]
             else:
                 code.options += {compiler_option(option)} - {*code.options}
     except ValueError as error:
         code.refused = code.refused or str(error)
     if "__global__" not in code.text:
         code.refused = code.refused or "code has no kernel: no function is __global__"
+    defined = (f"#ifndef {name}\n#define {name} {macros[name]}\n#endif\n" for name in macros)
+    code.text = "".join(defined) + code.text.strip("\n") + "\n"
     return code

@@ -42,8 +42,7 @@ class Code:
     line: int
     text: str = ""
     names: list[str] = field(default_factory=list)  # The kernel, or name expressions.
-    options: list[str] = field(default_factory=list)  # Of the compiler,
-    macros: dict[str, str] = field(default_factory=dict)  # without those that define macros.
+    options: list[str] = field(default_factory=list)  # Of the compiler.
     refused: str = ""  # Why it cannot be taken.
 
 
