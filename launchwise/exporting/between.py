@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.exporting.entries import Entry, Tested, texts_of
+from launchwise.exporting.entries import Entry, Tested
 from launchwise.exporting.lookup import Judged
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, SITUATIONS, Answer, Interval
@@ -47,7 +46,7 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
     learnt from.
     """
     said = _judged(table, judged, final)
-    scaled = [_scaled(own, table) for own in _groups(table.entries)]
+    scaled = [_scaled(own, table) for own in table.listed.values()]
     entries = sorted(
         (one for own, _ in scaled for one in own),
         key=lambda one: (one.device, sortable(one.problem)),
@@ -111,14 +110,6 @@ def _gain_errors(said: Judged, gpu: str) -> list[float]:
         if len(beside) and first != beside[0]:
             found.append(float(expected[first] - expected[beside[0]] - losses[first]))
     return found
-
-
-def _groups(entries: Iterable[Entry]) -> Iterable[list[Entry]]:
-    """Entries of the same device and texts: those that are looked up together."""
-    groups: dict[tuple[Any, ...], list[Entry]] = {}
-    for one in entries:
-        groups.setdefault((one.device, *texts_of(one.problem)), []).append(one)
-    return groups.values()
 
 
 NEIGHBOURS = 5  # Nearest entries that tell by which work a time is scaled

@@ -119,7 +119,7 @@ class AnswerTable:
         return max([day for one in self.devices for day in one.days], default="")
 
     @cached_property
-    def _listed(self) -> dict[tuple[Any, ...], list[Entry]]:
+    def listed(self) -> dict[tuple[Any, ...], list[Entry]]:
         """Entries by the number of the device and the texts of the problem."""
         found: dict[tuple[Any, ...], list[Entry]] = {}
         for entry in self.entries:
@@ -127,7 +127,7 @@ class AnswerTable:
         return found
 
     @cached_property
-    def _known(self) -> dict[tuple[int | None, tuple[Value, ...]], Entry]:
+    def known(self) -> dict[tuple[int | None, tuple[Value, ...]], Entry]:
         """Entries by the number of the device and the problem."""
         return {(entry.device, entry.problem): entry for entry in self.entries}
 
@@ -203,8 +203,8 @@ class AnswerTable:
     ) -> list[Answer]:
         """:meth:`answer` of each problem, as values of the parameters: all are judged at once."""
         number, found = self.number(device), []
-        owns = [self._listed.get((number, *texts_of(asked)), []) for asked in shapes]
-        known = [self._known.get((number, tuple(each))) for each in shapes]
+        owns = [self.listed.get((number, *texts_of(asked)), []) for asked in shapes]
+        known = [self.known.get((number, tuple(each))) for each in shapes]
         judged = [row for row, own in enumerate(owns) if own]
         places = {row: place for place, row in enumerate(judged)}
         expected = None
