@@ -266,6 +266,7 @@ _TEMPORARY = re.compile(r"(?:\S*/)?tmpxft_\S*|(?<![\w./-])kernel\.(?:cu|ptx|cubi
 _INSTANCE = re.compile(r"\b(?P<name>\w+)<(?P<given>[^<>]*)>")
 
 MOST_ERRORS = 3
+MOST_CONTINUED = 1 << 16  # Characters behind an error that may go on with it
 MOST_CANDIDATES = 3
 
 
@@ -277,7 +278,9 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
         what = match["text"].removeprefix("#error ")
-        if more := _continued(said[match.end() :]):
+        if len(by_place) > MOST_ERRORS:
+            break
+        if more := _continued(said[match.end() : match.end() + MOST_CONTINUED]):
             what = f"{what.removesuffix(':')}: {more}"
         place = f"{match['file'].strip()}:{match['line'] or match['other']}"
         by_place.setdefault(as_user_knows(place, folder), as_user_knows(what, folder))

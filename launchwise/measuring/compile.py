@@ -64,6 +64,10 @@ def compile_bundle(
     compiler.write(path, compiled)
 
 
+MOST_SECONDS = 600  # Processor time of each process of nvcc, s
+MOST_BLOCKS = 1 << 20  # Size of each file that it writes, in blocks of 512 bytes
+MOST_SAID = 1 << 24  # Bytes of its messages that are read
+
 SAME_WORDS = 3
 """Builds, compiled one by one, of which nvcc must say the same for a source to be at fault."""
 
@@ -295,11 +299,15 @@ def nvcc_release() -> str:
 
 def _nvcc(unit: str, options: list[str], scratch: Path) -> tuple[int, str]:
     """Exit status and messages of nvcc, which writes ``kernel.cubin`` in a folder. It runs in that
-    folder: a file of the working directory must not take the place of a header."""
+    folder: a file of the working directory must not take the place of a header. Headers that
+    include themselves must not fill the disk: each of its processes has limits."""
     (scratch / "kernel.cu").write_text(unit, encoding="utf-8")
-    command = ["nvcc", *options, "-cubin", "-o", "kernel.cubin", "kernel.cu"]
-    done = subprocess.run(command, cwd=scratch, capture_output=True, check=False)
-    return done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace")
+    limits = f'ulimit -t {MOST_SECONDS}; ulimit -f {MOST_BLOCKS}; exec nvcc "$@"'
+    command = ["sh", "-c", limits, "nvcc", *options, "-cubin", "-o", "kernel.cubin", "kernel.cu"]
+    with (scratch / "said").open("w+b") as said:
+        done = subprocess.run(command, cwd=scratch, stdout=said, stderr=said, check=False)
+        said.seek(0)
+        return done.returncode, said.read(MOST_SAID).decode("utf-8", "replace")
 
 
 def parse_resources(said: str) -> dict[str, dict[str, int]]:

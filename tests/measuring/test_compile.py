@@ -11,6 +11,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
+from launchwise.measuring import compile
 from launchwise.measuring.bundle import refusal
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
@@ -98,6 +99,17 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path):
             earlier_fingerprints(folder, "13.0")
 
 
+def test_of_a_hundred_thousand_errors_the_first_are_told(tmp_path):
+    """As of a header that includes itself twice: each behind the other would take hours."""
+    errors = [
+        f"loop.h({n}): error: nested too deep\n        {'again' * 20}" for n in range(100_000)
+    ]
+    said = refusal("\n".join(errors), RuntimeError(), tmp_path)
+    assert said.startswith("nvcc failed: loop.h:0: nested too deep: again")
+    assert "loop.h:2: " in said
+    assert "loop.h:3: " not in said
+
+
 class TestOneArchitecture:
     """What need not be tried on all of them."""
 
@@ -118,6 +130,14 @@ class TestOneArchitecture:
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20"):
             compile_bundle(STENCIL, stencil_spec, builds, "sm_20", tmp_path / "x", 2)
+
+    def test_a_unit_that_grows_without_end_is_refused(self, tmp_path, stencil_spec, monkeypatch):
+        """Here: to more than 512 bytes of preprocessed source."""
+        monkeypatch.setattr(compile, "MOST_BLOCKS", 1)
+        workload = load_workload(STENCIL, stencil_spec)
+        builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
+        with pytest.raises(UserError, match=r"nvcc failed: .*"):
+            compile_bundle(STENCIL, stencil_spec, builds[-1:], "sm_90", tmp_path / "x", 2)
 
     def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec):
         workload = load_workload(STENCIL, stencil_spec)
