@@ -14,11 +14,11 @@ from launchwise.report.answer.in_pairs import (
     relative,
     saved_by_energy,
 )
-from launchwise.report.blocks import Figure, Section
+from launchwise.report.blocks import Section
 from launchwise.report.numbers import winners
 from launchwise.report.pages import finder, index_page
 from tests.support.report_study import study
-from tests.support.shown import rows_of, tables
+from tests.support.shown import notes, rows_of, tables
 
 PAIRED = {
     # The baseline and two others of either size; the baseline is usual.
@@ -30,6 +30,8 @@ PAIRED = {
     "thrown": [0, 3, 0, 0, 0, 6],
     "throttle": [""] * 6,
     "clocks_mhz": [np.array([1980.0])] * 6,
+    "card": "a",
+    "measured_at": "2030-01-01T00:00:00+00:00",
 }
 
 
@@ -145,14 +147,12 @@ def test_back_to_back_is_compared_with_the_same_launches_alone():
         "3",
     ]
     library = every[every["roles"] == "usual"].assign(peer="cublas", energy_j=[0.25] * 5 + [None])
-    shown = Section("", "", back_to_back(dataclasses.replace(made, peers={"big": library})))
-    assert rows_of(shown, "")[1][1:3] == ["cublas", "5"]
-    # Against the fastest, the usual choice: twice the time, and less energy at three problems.
-    (figure,) = (one for one in back_to_back(made) if isinstance(one, Figure))
-    _, usual = figure.panels[0].data
-    assert sorted(usual["y"]) == [0.7333] * 3 + [4.0] * 3
-    assert set(usual["x"]) == {2.0}
-    assert [one.label for one in figure.keys] == ["usual choice"]
+    changes = {}, {"card": "another"}, {"measured_at": "2031-01-01T00:00:00+00:00"}
+    for change, compared in zip(changes, ([["cublas", "5"]], [], []), strict=True):
+        beside = {"big": library.assign(**change)}
+        shown = Section("", "", back_to_back(dataclasses.replace(made, peers=beside)))
+        assert [one[1:3] for one in rows_of(shown, "")[1:]] == compared
+        assert ("5 rows of libraries have no" in notes([shown])[-1]) == (not compared)
     # Four problems are too few.
     few = dataclasses.replace(made, pairs={"big": every[every["n"] > every["n"].min() + 1]})
     assert not back_to_back(few)
@@ -168,7 +168,7 @@ def test_energy_saved_at_a_small_loss_is_that_of_the_allowed_alone():
             "energy_j": [1.0, 0.8, 1.0, 0.5, 1.0, 0.95],
         }
     )
-    rows["sustained_ms"] = 1.0
+    rows = rows.assign(sustained_ms=1.0, card="a", measured_at="2030-01-01T00:00:00+00:00")
     known = relative(rows, rows, ["n"])
     saved, changed, problems = saved_by_energy(known, ["n"])
     # Nothing but the fastest is left at the second: it could not save anything.

@@ -17,8 +17,8 @@ from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import FEWEST, geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
-from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Key, Panel, Section, Text
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Section, Text
 from launchwise.report.fields import (
     by_key,
     decimals,
@@ -226,8 +226,12 @@ LAUNCHES_NOTE = (
     "Back to back, launches follow each other for a few tenths of a second: the card may reach its "
     "power limit and lower its clocks, and L2 holds what the launch before left. The fastest is "
     "that of the sweep. Gains and energy, that of the rival divided by that of the fastest, are "
-    f"geometric means over the same problems: those of which both have an energy, {FEWEST} or more."
+    "geometric means over the same problems: those of which both have an energy, on one card in "
+    f"one visit, {FEWEST} or more."
 )
+
+VISIT = pd.Timedelta("12h")  # Within which rows of one card are of one visit
+APART = "have no fastest that ran back to back on their card in their visit: not compared"
 
 FIELDS = [
     field("GPU", "gpu"),
@@ -247,10 +251,9 @@ FIELDS = [
 
 
 def back_to_back(study: StudyData) -> list[Block]:
-    """A row per GPU and rival that ran back to back beside the fastest, energy against time of
-    each, and what the choice by energy saves; nothing without any."""
-    listed, panels, said = list[dict[str, Any]](), list[Panel](), list[str]()
-    names, columns = dict[str, None](), study.problem_columns
+    """A row per GPU and rival that ran back to back beside the fastest, what the choice by energy
+    saves, and libraries that ran so elsewhere; nothing without any row."""
+    listed, said, columns = list[dict[str, Any]](), list[str](), study.problem_columns
     for gpu, pairs in study.pairs.items():
         rows = relative(pairs, pairs, columns)
         rivals = {
@@ -260,41 +263,31 @@ def back_to_back(study: StudyData) -> list[Block]:
         if (peers := study.peers.get(gpu)) is not None:
             beside = relative(peers, pairs, columns)
             rivals |= {str(name): own for name, own in beside.groupby("peer")}
+            if apart := int(peers["energy_j"].notna().sum()) - len(beside):
+                said.append(f"{gpu}: {wording.plural(apart, 'row')} of libraries {APART}.")
         rivals = {over: own for over, own in rivals.items() if len(own) >= FEWEST}
         listed += [{"gpu": gpu, "over": over, **_ratios(own)} for over, own in rivals.items()]
         if rivals:
-            names |= dict.fromkeys(rivals)
-            panels.append(Panel(gpu, *_drawn(rivals, [*names], columns)))
             place = study.table.number(gpu) if study.table else None
             known = {} if place is None or study.table is None else study.table.devices[place].apart
             said.append(f"{gpu}: {_saved(rows, columns, known.get('energy_j'))}.")
     if not listed:
         return []
-    front = Figure(
-        id=f"{study.name}-front",
-        caption="Energy back to back against time alone, relative to the fastest.",
-        alt="Dots: energy against time, one per rival and problem.",
-        panels=panels,
-        keys=[Key(name, theme.colour(at), theme.symbol(at)) for at, name in enumerate(names)],
-        limit=760,
-    )
     table = table_of("Launches back to back", FIELDS, listed)
-    return [
-        table,
-        Text(LAUNCHES_NOTE, "note"),
-        front,
-        Text(f"{' '.join(said)} {FRONT_NOTE}", "note"),
-    ]
+    return [table, Text(LAUNCHES_NOTE, "note"), Text(" ".join([*said, LEAST_NOTE]), "note")]
 
 
 def relative(rows: pd.DataFrame, pairs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows that have an energy, with ``time`` (of a launch alone), ``sustained`` and ``energy``
-    relative to the sweep's fastest in pairs at the same problem, where that has one, too."""
+    relative to the sweep's fastest in pairs at the same problem, where that has one, too, of the
+    same card (:data:`VISIT`): another draws another power and takes another time."""
     best = pairs[with_role(pairs, "best")].drop_duplicates(list(columns))
     names = {"time": "time_ms", "sustained": "sustained_ms", "energy": "energy_j"}
-    both = rows.merge(
-        best[[*columns, *names.values()]], on=list(columns), suffixes=("", "_of_best")
-    )
+    keys = [*columns, "card"]
+    read = [*keys, *names.values(), "measured_at"]
+    both = rows.merge(best[read], on=keys, suffixes=("", "_of_best"))
+    own, best_at = (pd.to_datetime(both[f"measured_at{end}"]) for end in ("", "_of_best"))
+    both = both[(own - best_at).abs() <= VISIT]
     ratios = {name: both[one] / both[f"{one}_of_best"] for name, one in names.items()}
     return both.assign(**ratios).dropna(subset=[*names])
 
@@ -315,32 +308,11 @@ def _ratios(both: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _drawn(
-    rivals: Mapping[str, pd.DataFrame], names: Sequence[str], columns: Sequence[str]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Dots of each rival over the line of equal ratios, and their axes."""
-    every = pd.concat(rivals.values(), ignore_index=True)
-    traces = [theme.rule((0.5, 50), (0.5, 50), "dot")]
-    for name, own in rivals.items():
-        at = names.index(name)
-        look: dict[str, Any] = {
-            "name": name,
-            "colour_": theme.colour(at),
-            "shape": theme.symbol(at),
-        }
-        look["hover"] = [wording.problem(row, columns) for row in records(own)]
-        template = "%{text}<br>time %{x}, energy %{y}"
-        traces.append(theme.dots(own["time"], own["energy"], **look, template=template))
-    axes = (theme.log_axis(f"{name} / fastest", every[name]) for name in ("time", "energy"))
-    return traces, theme.layout(*axes)
-
-
 LOSS = 0.02  # Of time, at most, of which the text says what it saves
 
-FRONT_NOTE = (
-    "A point is relative to the fastest of the sweep at a problem; on the dotted line energy grows "
-    "as time does. The least of several measured energies is partly luck: surely less leaves out "
-    "what two visits of one configuration differ by."
+LEAST_NOTE = (
+    "The least of several measured energies is partly luck: surely less leaves out what two visits "
+    "of one configuration differ by."
 )
 
 
