@@ -290,8 +290,8 @@ def paired_h100() -> dict[str, Any]:
 def _paired(gpu: str) -> dict[str, Any]:
     """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
     Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
-    ``contests`` problems, whose fastest is not the usual choice, the share where half the interval
-    of its gain over that is at most 1 % wide, as pairs end."""
+    ``contests`` problems, whose fastest is not the usual choice that ran beside it, the share where
+    half the interval of its gain over that is at most 1 % wide, as pairs end."""
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
@@ -307,6 +307,7 @@ def _paired(gpu: str) -> dict[str, Any]:
         )
         fastest = fastest_of_sweep(pairs)
         fastest = fastest[~with_role(fastest, "usual")]
+        fastest = fastest.merge(pairs.loc[with_role(pairs, "usual"), spec.problem_columns])
         known = (fastest["gain_high"] - fastest["gain_low"]) / (2 * fastest["gain"]) <= NARROW
         ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
         found[name] = {
