@@ -65,11 +65,12 @@ def test_a_card_per_problem_mixes_nothing():
     assert (of(rows).cards, of(rows).mixed, of(rows).verdict) == (10, 0.0, "sound")
 
 
-def test_rows_that_are_not_verified_mix_cards_like_others():
-    """Those of a paper's program, by which times are divided."""
+def test_rows_that_are_not_verified_mix_no_cards():
+    """Those of a paper's program are no answer; what is measured in pairs is their ratio."""
     rows = mixed(sweep(), 2)
-    rows.loc[rows["card"] == "f" * 16, "status"] = "unverified"
     assert of(rows).mixed == 0.2
+    rows.loc[rows["card"] == "f" * 16, "status"] = "unverified"
+    assert (of(rows).mixed, of(rows).worst_problems) == (0.0, ())
 
 
 @pytest.mark.parametrize(

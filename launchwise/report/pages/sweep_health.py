@@ -27,7 +27,7 @@ MOST_HUNG = 0.05
 """Share of rows that hung or ran out of memory. A failed launch is its configuration's fault."""
 
 MOST_MIXED = 0.05
-"""Share of problems whose timed rows come from several cards: their comparison mixes cards."""
+"""Share of problems whose verified rows come from several cards: their comparison mixes cards."""
 
 Problem = tuple[Value, ...]  # Values of a problem, in the order of the workload's problem columns
 
@@ -61,7 +61,7 @@ class Health:
     problems: int
     # Beyond a limit that the whole sweep exceeds, the furthest first; all where the driver is old.
     worst_problems: tuple[Problem, ...] = ()
-    mixed: float = 0.0  # share of problems whose timed rows come from several cards
+    mixed: float = 0.0  # share of problems whose verified rows come from several cards
     newest_driver: str = ""  # of the report, if its major version is above all of these
     # Rows that another card measured again, by the same timer; how far apart, median and of 95 %.
     repeats: tuple[int, float, float] | None = None
@@ -121,7 +121,7 @@ class Health:
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
     """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
-    read = ["card", "throttle", "sm_clock_mhz", *spec.problem_columns]
+    read = ["throttle", "sm_clock_mhz"]
     timed = sweep.loc[sweep["status"].isin(REPEATED), read]
     held = held_back(timed)
     # Of rows that were stopped early, too: a disturbed first launch decides that.
@@ -147,16 +147,19 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         first=str(sweep["measured_at"].min())[:10],
         last=str(sweep["measured_at"].max())[:10],
         problems=len(sweep[spec.problem_columns].drop_duplicates()),
-        mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
-        if timed["card"].nunique() > 1
-        else 0.0,
+        mixed=float((_cards(sweep, spec) > 1).mean()),
     )
     return replace(found, worst_problems=_worst(found, sweep, spec))
 
 
+def _cards(sweep: pd.DataFrame, spec: Spec) -> pd.Series:
+    """Number of cards by problem behind verified rows: others are no answer and have no rank."""
+    return sweep[sweep["status"] == "ok"].groupby(spec.problem_columns)["card"].nunique()
+
+
 def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
     """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
-    timed = sweep.loc[sweep["status"].isin(REPEATED), ["card", "throttle"]]
+    timed = sweep.loc[sweep["status"].isin(REPEATED), ["throttle"]]
     drift = (sweep["control_ratio"] - 1).abs()
 
     def by_problem(values: pd.Series) -> Any:
@@ -167,7 +170,7 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...
         "held back": lambda: by_problem(held_back(timed)).mean() / MOST_HELD_BACK,
         "median drift": lambda: by_problem(drift).median() / MEDIAN_DRIFT,
         "largest drift": lambda: by_problem(drift).max() / LARGEST_DRIFT,
-        "mixed": lambda: by_problem(timed["card"]).nunique().astype(float),
+        "mixed": lambda: _cards(sweep, spec).astype(float),
         "hung": lambda: by_problem(sweep["status"].isin(HUNG)).mean() / MOST_HUNG,
     }
     parts = [made[name]() for name, share in found.shares.items() if share > 1]
