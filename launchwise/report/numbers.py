@@ -20,6 +20,8 @@ from launchwise.tables.rows import (
     UNTOLD,
     fastest_rows,
     is_baseline,
+    least_by,
+    ratio_limits,
     row_numbers,
     surest,
 )
@@ -150,8 +152,9 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 
 
 def over_named(study: StudyData, rows: pd.DataFrame) -> np.ndarray:
-    """Time of each problem's fastest, as :func:`winners` names it, over each row's, at most 1: the
-    least of all times has the luck of its error. float64, shape (rows,)."""
+    """Time of each problem's fastest, as :func:`winners` names it, over each row's, at most 1:
+    what is lost over it, as the least of all times has the luck of its error. float64, shape
+    (rows,)."""
     key = ["gpu", *study.problem_columns]
     best_ms = rows[key].merge(winners(study)[[*key, "best_ms"]], how="left")["best_ms"].to_numpy()
     return np.asarray(np.minimum(best_ms / rows["time_ms"].to_numpy(), 1.0))
@@ -159,13 +162,26 @@ def over_named(study: StudyData, rows: pd.DataFrame) -> np.ndarray:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction``, :func:`over_named`, but for those that tell nothing
-    (:data:`launchwise.tables.rows.UNTOLD`): what they lose is unknown. Returns ``gpu``, problem and
-    configuration columns, ``is_usual``, ``time_ms``, ``fraction``; the index is that of
-    :attr:`StudyData.measured`."""
-    columns = ["gpu", *study.problem_columns, *study.spec.tunable_columns, "is_usual", "time_ms"]
-    rows = study.measured.loc[~(study.measured["error"] >= UNTOLD), columns]
-    return rows.assign(fraction=over_named(study, rows))
+    """Every measured row with ``fraction``, "of the best": the least time of its problem over its
+    own, as in the evaluation; and ``at_most``, upper limit (95 %) of the time of what
+    :func:`winners` names over its own. Rows that tell nothing
+    (:data:`launchwise.tables.rows.UNTOLD`) are left out: what they lose is unknown. Returns
+    ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms`` and these; the index is
+    that of :attr:`StudyData.measured`."""
+    rows, cases = study.measured, cases_of(study)
+    columns = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    named = rows[columns].reset_index().merge(winners(study)[columns])["index"].to_numpy()
+    place = np.zeros(cases.max(initial=-1) + 1, dtype=np.int64)
+    place[cases[named]] = named
+    beside = rows["is_usual"].to_numpy() | is_baseline(rows, study.spec)
+    low, _ = ratio_limits(rows, place[cases], beside)
+    told = ~(rows["error"] >= UNTOLD)
+    times = rows["time_ms"].where(told)
+    best_ms = least_by(cases, times.fillna(np.inf).to_numpy())[cases]
+    found = rows[[*columns, "is_usual", "time_ms"]].assign(
+        fraction=best_ms / times, at_most=1 / low
+    )
+    return found[told]
 
 
 @remembered

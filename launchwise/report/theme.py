@@ -6,14 +6,12 @@ where a colour means something, a dash or a marker says the same.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.row_arrays import keys_of
 from launchwise.report import wording
 from launchwise.report.blocks import Key
 from launchwise.report.numbers import winners
@@ -218,23 +216,26 @@ def thinned(count: int, limit: int) -> np.ndarray:
 
 
 MAX_KINDS = 12
-"""Panels of one figure; a study with more kinds of problems shows the most measured ones."""
+"""Most kinds of problems that a figure or a table shows."""
 
 
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(title, rows) of every kind of problem (all parameters but the size), in order. Of more than
-    :data:`MAX_KINDS`, those with the most measured problems: a kind with one size shows nothing of
-    sizes."""
+    """Of :func:`every_kind`, at most :data:`MAX_KINDS`, those with the most measured problems: a
+    kind with one size shows nothing of sizes."""
+    groups, most = list(every_kind(study, table)), set[str]()
+    if len(groups) > MAX_KINDS:
+        problems = {title: len(rows) for title, rows in every_kind(study, winners(study))}
+        measured = sorted(groups, key=lambda group: -problems.get(group[0], 0))
+        most = {title for title, _ in measured[:MAX_KINDS]}
+    return ((title, rows) for title, rows in groups if not most or title in most)
+
+
+def every_kind(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(title, rows) of every kind of problem (all parameters but the size), in order."""
     if not study.kinds:
         yield "", table
         return
-    groups = list(table.groupby(study.kinds, sort=True))
-    if len(groups) > MAX_KINDS:
-        problems = Counter(keys_of(winners(study), study.kinds))
-        measured = sorted(groups, key=lambda group: -problems[group[0]])
-        most = {values for values, _ in measured[:MAX_KINDS]}
-        groups = [(values, rows) for values, rows in groups if values in most]
-    for values, rows in groups:
+    for values, rows in table.groupby(study.kinds, sort=True):
         named = dict(zip(study.kinds, values, strict=True))
         yield wording.problem(named, study.kinds), rows
 

@@ -39,15 +39,32 @@ def test_choices_against_size_are_those_of_their_gpu():
 
 
 def test_the_table_says_from_which_size_a_choice_costs_much():
-    # 3 % above the fastest at one size, 60 % at the other.
-    for times, worst in (([1.03, 6.4], 202), ([1.6, 4.12], 102)):
-        (table,) = tables(cost.cost(with_usual(study(), times)))
+    # 3 % above the fastest at one size, 60 % at the other: the smaller is the beginning of nothing.
+    said = ("202", "all 1 size"), ("–", ""), ("–", "")
+    cases = ([1.03, 6.4], 202, 0.01), ([1.6, 4.12], 102, 0.01), ([1.03, 6.4], 202, 0.2)
+    for (times, worst, error), known in zip(cases, said, strict=True):
+        made = with_usual(study(), times)
+        made.sweeps["big"]["error"] = error
+        (table,) = tables(cost.cost(made))
         assert table.caption == "Time that the usual choice loses over the fastest"
         ((kind, mean, most, begins),) = [row.cells for row in table.rows]
         assert (kind.text, mean.text) == ("float32, order=2", "28")
         assert table.columns[1].unit == "%, geometric"
         assert (most.text, most.detail) == ("60", f"at n={worst}")
-        assert (begins.text, begins.detail) == (str(worst), "60 % there")
+        assert (begins.text, begins.detail) == known
+
+
+def test_the_kinds_of_which_most_is_lost_are_listed_and_counted(monkeypatch):
+    made = with_usual(study(), [1.25, 4.0])
+    rows = made.sweeps["big"]
+    # Another kind of problems with one size, where the usual choice takes three times as long.
+    more = rows[rows["n"] == 102].assign(order=4)
+    more["time_ms"] = more["time_ms"].where(more["by"] != 8, 3.0)
+    sweeps = {**made.sweeps, "big": pd.concat([rows, more], ignore_index=True)}
+    monkeypatch.setattr(cost, "MAX_KINDS", 1)
+    (table,) = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
+    assert [row.cells[0].text for row in table.rows] == ["float32, order=4"]
+    assert table.caption.endswith("; of 2 kinds of problems the 1 where it loses most")
 
 
 def test_what_is_faster_than_the_named_one_by_luck_loses_nothing():

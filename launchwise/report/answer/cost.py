@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.names import assigned
@@ -26,7 +27,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import fractions, over_named, single_best
 from launchwise.report.study import StudyData, remembered
-from launchwise.report.theme import has_sizes, kinds_of, size_layout
+from launchwise.report.theme import MAX_KINDS, every_kind, has_sizes, size_layout
 from launchwise.tables.rows import is_baseline
 
 REAL = 0.1  # Time lost above which another choice pays
@@ -38,7 +39,7 @@ Lines = list[tuple[str, pd.DataFrame]]
 
 @remembered
 def choices(study: StudyData, gpu: str) -> Lines:
-    """What each choice reaches on a GPU, without those that have no row."""
+    """What each choice reaches of the named fastest on a GPU, without those that have no row."""
     own = fractions(study)
     own = own[own["gpu"] == gpu]
     one = single_best(study, ["gpu"])
@@ -54,23 +55,27 @@ def choices(study: StudyData, gpu: str) -> Lines:
     name = numbers.leader(study, split, gpu)
     if name is not None:
         rows = study.evaluated(split, gpu, name)
-        rows = rows.assign(fraction=over_named(study, rows))
         unseen = "unseen GPU" if numbers.first_split_is_transfer(study) else "unseen sizes"
-        found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
-    # Of rows that lose as much, the first names the problem.
-    by = study.problem_columns
-    return [(title, rows.sort_values(by, ignore_index=True)) for title, rows in found if len(rows)]
+        found.append((f"{study.title(name)}, {unseen}", rows))
+    lines = []
+    for title, rows in found:
+        rows = rows.assign(fraction=over_named(study, rows)).dropna(subset="fraction")
+        # Of rows that lose as much, the first names the problem.
+        lines.append((title, rows.sort_values(study.problem_columns, ignore_index=True)))
+    return [line for line in lines if len(line[1])]
 
 
 def cost(study: StudyData) -> Section:
     """The kinds of problems in which the first choice loses most stand first, some of them drawn on
-    some GPUs; all others in a fold."""
-    first, gpus = study.whole[0], study.whole[:MOST_OPEN]
-    worst = sorted(_kinds(study, first).items(), key=lambda one: one[1]["fraction"].min())
-    kinds = [kind for kind, _ in worst]
-    shown = [(gpu, kind) for kind in kinds[:MOST_OPEN] for gpu in gpus]
-    others = [(gpu, kind) for gpu in study.whole for kind in kinds if (gpu, kind) not in shown]
-    found: list[Block] = [_table(study, kinds), *_drawn(study, shown)]
+    some GPUs; others that have several sizes in a fold."""
+    known = [one for gpu in study.whole for one in _kinds(study, gpu).items()]
+    known.sort(key=lambda one: one[1]["fraction"].min())
+    every = list(dict.fromkeys(kind for kind, _ in known))
+    kinds, sizes = every[:MAX_KINDS], {kind for kind, rows in known if has_sizes(study, rows)}
+    sized = [kind for kind in kinds if kind in sizes]
+    shown = [(gpu, kind) for kind in sized[:MOST_OPEN] for gpu in study.whole[:MOST_OPEN]]
+    others = [(gpu, kind) for gpu in study.whole for kind in sized if (gpu, kind) not in shown]
+    found: list[Block] = [_table(study, kinds, len(every)), *_drawn(study, shown)]
     if more := _drawn(study, others, "-others"):
         found.append(Fold("Other problems and GPUs", more))
     return Section(f"{study.name}-cost", "Cost of simpler choices", found)
@@ -79,7 +84,7 @@ def cost(study: StudyData) -> Section:
 @remembered
 def _by_kind(study: StudyData, gpu: str) -> list[tuple[str, dict[str, pd.DataFrame]]]:
     """Choices in the order of the legend: name, and its rows by kind of problems."""
-    return [(name, dict(kinds_of(study, rows))) for name, rows in choices(study, gpu)]
+    return [(name, dict(every_kind(study, rows))) for name, rows in choices(study, gpu)]
 
 
 def _kinds(study: StudyData, gpu: str) -> dict[str, pd.DataFrame]:
@@ -87,14 +92,17 @@ def _kinds(study: StudyData, gpu: str) -> dict[str, pd.DataFrame]:
     return next((of for _, of in _by_kind(study, gpu)), {})
 
 
-def _table(study: StudyData, kinds: Sequence[str]) -> Table:
-    """Time that the first choice loses, a row per kind of problems."""
+def _table(study: StudyData, kinds: Sequence[str], count: int) -> Table:
+    """Time that the first choice loses, a row per kind of problems: some of ``count``."""
     known = {gpu: _kinds(study, gpu) for gpu in study.whole}
     name = next((lines[0][0] for gpu in study.whole if (lines := choices(study, gpu))), "")
     fields = [field("problems", lambda kind: kind or "all")]
     for gpu in study.whole:
         fields += grouped(gpu, *_losses(study, known[gpu]))
-    return table_of(f"Time that the {name} loses over the fastest", fields, kinds)
+    caption = f"Time that the {name} loses over the fastest"
+    if count > len(kinds):
+        caption += f"; of {count} kinds of problems the {len(kinds)} where it loses most"
+    return table_of(caption, fields, kinds)
 
 
 def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
@@ -107,23 +115,23 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
         return Cell(lost, detail=f"at {study.size}={row[study.size]}")
 
     def begins(rows: pd.DataFrame) -> Cell:
-        """The least size at which a problem loses much, and what it loses there."""
-        worst = 1 / rows.groupby(study.size)["fraction"].min().sort_index() - 1
-        if (much := worst[worst > REAL]).empty:
-            return Cell("nowhere")
-        lost = f"{wording.percent(much.iloc[0], 0)} % there"
-        return Cell(str(much.index[0]), detail=lost)
+        """The size from which on every measured one loses much beyond error."""
+        surely = 1 / rows.groupby(study.size)["at_most"].max().sort_index() - 1
+        little = np.flatnonzero(~(surely > REAL).to_numpy())
+        if (much := surely.iloc[little.max(initial=-1) + 1 :]).empty:
+            return Cell(MISSING)
+        return Cell(str(much.index[0]), detail=f"all {wording.plural(len(much), 'size')}")
 
     def of(kind: str, cell: Callable[[pd.DataFrame], Cell]) -> Cell:
         return cell(known[kind]) if kind in known else Cell(MISSING)
 
-    much = f"above {100 * REAL:g} %"
+    much = f"surely above {100 * REAL:g} %"
     return [
         field(title, partial(of, cell=cell), unit=unit, number=True)
         for title, cell, unit in (
             ("mean", mean, "%, geometric"),
             ("most", most, "%"),
-            (much, begins, f"from {study.size} ="),
+            (much, begins, f"at every {study.size} ≥"),
         )
     ]
 
