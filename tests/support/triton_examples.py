@@ -73,6 +73,8 @@ def ran(
     """A Python process in ``folder``, where exported files lie in ``out``."""
     path = os.pathsep.join([str(folder), str(folder / "out"), *sys.path])
     kept = {"PYTHONPATH": path, "TRITON_CACHE_DIR": str(folder / "kept")}
+    # A test of the CPU device may have left it on in this process.
+    kept["TRITON_INTERPRET"] = "0"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
