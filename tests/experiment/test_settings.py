@@ -9,12 +9,14 @@ from overlays import ASKED, BASE, BLOCK, STUDY, S, experiment, line_of, nested
 from samples import ROOT
 from snakemake.utils import update_config
 
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.experiment.settings import COMMAND_LINE
 from launchwise.workflow import checks
 from launchwise.workloads.space import baseline, configurations, narrowings
 
+FITS_NOTHING = read_yaml(ROOT / "tests" / "experiment" / "data" / "fits_nothing.yaml")
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
@@ -83,30 +85,9 @@ def test_a_broken_spec_is_blamed_on_itself(home):
     )
 
 
-@pytest.mark.parametrize(
-    ("constraint", "where", "said"),
-    [
-        (
-            *("n + 0 * bx < 0", "spec.yaml"),
-            "no configuration satisfies the constraints for n=64, dtype=float32, order=2",
-        ),
-        ("variant != 'linear'", "spec.yaml", "baseline: violates the constraints for n=64"),
-        ("variant != 'block3d'", "spec.yaml", "variants.block3d.constraints: no configuration of"),
-        ("bx // (n - 64) < 3", "spec.yaml", "'bx // (n - 64) < 3' cannot be evaluated: integer"),
-        ("n < 0", "sweep.yaml", "n=64: n < 0 does not hold, and no size near meets the constraint"),
-        ("n % 3 == 0", "sweep.yaml", "does not hold; the nearest size that fits is n=63"),
-        # Of two problems the second one alone.
-        (
-            "n < 70 or variant != 'linear'",
-            "spec.yaml",
-            "baseline: violates the constraints for n=100",
-        ),
-        ("n // 0 < 3", "sweep.yaml", "n=64: 'n // 0 < 3' cannot be evaluated: integer division"),
-    ],
-)
-def test_a_constraint_that_fits_nothing_is_found_when_the_experiment_is_loaded(
-    home, constraint, where, said
-):
+@pytest.mark.parametrize("constraint", FITS_NOTHING)
+def test_a_constraint_that_fits_nothing_is_found_when_the_experiment_is_loaded(home, constraint):
+    where, said = FITS_NOTHING[constraint]
     path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
     line = line_of()
