@@ -14,7 +14,7 @@ from launchwise.base.names import last_name
 from launchwise.cli.new.python.tensors import Shape, Symbol
 from launchwise.cli.new.python.values import COMPARISONS, NotKnown, Run, Value
 
-_OPERATORS = (*COMPARISONS, "+", "-", "*", "/", "//", "%", "**", "and", "or")
+_OPERATORS = (*COMPARISONS, "+", "-", "*", "/", "//", "%", "**")
 _FORMS = {
     **{one: f"({{}} {one} {{}})" for one in _OPERATORS},
     **{one: f"{one}({{}})" for one in ("next_power_of_2", "log2", "abs")},
@@ -189,20 +189,10 @@ def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], Value]]) -> Value
                 merged([one for one in paths if one[0][place][1] is outcome])
                 for outcome in (True, False)
             )
-            return _chosen(paths[0][0][place][0], yes, no)
+            condition = paths[0][0][place][0]
+            text = f"({yes._text} if {condition._text} else {no._text})"
+            return Value(text, "if", [condition, yes, no])
     return paths[0][1]
-
-
-def _chosen(condition: Value, yes: Value, no: Value) -> Value:
-    """``yes if condition else no``, shorter where it can be."""
-    same, both = condition._text, (yes._text, no._text)
-    if (yes._known, no._known) in ((True, False), (False, True)):
-        return condition if yes._known else ~condition
-    if same in both:
-        sign = "or" if same == both[0] else "and"
-        other = no if same == both[0] else yes
-        return Value(f"({same} {sign} {other._text})", sign, [condition, other])
-    return Value(f"({both[0]} if {same} else {both[1]})", "if", [condition, yes, no])
 
 
 _HARMLESS = ("triton", "math", "itertools", "functools", "typing", "enum", "dataclasses")
