@@ -137,7 +137,7 @@ def as_text(found: Answer, spec: Spec) -> str:
     """Lines for a terminal: configurations, what to launch, gains and basis."""
     lines = [f"{assigned(found.problem)} on {found.gpu}: {BASES[found.basis]}"]
     if found.outside > 1:
-        lines.append(f"outside of the measured sizes by a factor of {found.outside:.3g}")
+        lines.append(f"outside of what it measured by {wording.beyond(found.outside)}")
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{named(each.configuration)}")

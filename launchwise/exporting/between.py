@@ -211,7 +211,8 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
     """
     kept = tuple(one for one in table.entries if not one.blind)
     named = candidates(kept, table.stored.configurations, final)
-    changed = {"entries": kept, "candidates": named}
+    devices = tuple(replace(one, reach=final.swept.reach(one.name)) for one in table.devices)
+    changed = {"entries": kept, "candidates": named, "devices": devices}
     without = replace(table, stored=table.stored.model_copy(update=changed))
     columns = table.spec.key_columns
     keys = blind[columns].itertuples(index=False, name=None)

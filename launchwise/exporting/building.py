@@ -225,6 +225,7 @@ def _device(gpu: str, final: Final, times: pd.DataFrame | None) -> Device:
         toolkits=tuple(told.get("toolkits", ())),
         days=tuple(told.get("days", ())),
         apart={} if times is None else apart(times),
+        reach=final.known.reach(gpu),
     )
 
 

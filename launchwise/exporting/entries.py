@@ -146,6 +146,8 @@ class Device:
     between_ms: Interval | None = None
     between_gain: Interval | None = None
     tested: Tested | None = None  # None where no blind test measured enough problems
+    # Usual distance of a measured problem to the nearest other one; None without any.
+    reach: Positive | None = None
     # How far two visits lie apart: see `launchwise.exporting.building.apart`.
     apart: dict[str, float] = field(default_factory=dict)
     # With which it was measured; empty where nothing was, or where nobody recorded it.
@@ -190,11 +192,6 @@ class Stored(Strict):
     # Place of the configuration where nothing else is known; None: the workload's default.
     fallback: int | None = None
     objective: str = "time"  # by which entries are chosen; in a product's file always time
-
-
-def texts_of(values: Iterable[Value]) -> list[str]:
-    """The texts among the values of a problem."""
-    return [value for value in values if isinstance(value, str)]
 
 
 def read_stored(path: Path) -> Stored:

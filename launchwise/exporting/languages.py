@@ -17,7 +17,7 @@ from launchwise.base.vectors import COMPARISONS, INFIX, nested
 from launchwise.exporting.formulas import EXPORTED_FACTS, name_kinds
 from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable
-from launchwise.learning.answers import BASES, Answer
+from launchwise.learning.answers import BASES, NO_TIME, Answer
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -236,6 +236,7 @@ def python_module(table: AnswerTable) -> str:
         reasons=list(dict.fromkeys(one.but_libraries(one.why) for one in table.entries)),
         tested=["; ".join(table.said(one)) for one in table.devices],
         facts=EXPORTED_FACTS,
+        no_time=NO_TIME,
         squarings=SQUARINGS,
         devices=[one.names for one in table.devices],
         conditions=" and ".join(f"({one})" for one in table.limits.texts) or "True",

@@ -10,9 +10,10 @@
    device without a judge has the configuration of the entry nearest in size that
    may run the problem, and no gain unless that is the usual choice. What follows from the problem
    follows from this one; the time is that of the nearest entry, scaled by the work that fits its
-   neighbours best; limits are those of answers between entries on this device. Outside of what was
-   measured (of all entries, where nothing was) there is neither a time nor a limit: no entry says
-   how a time grows there, and small problems take what a launch takes;
+   neighbours best; limits are those of answers between entries on this device. Outside of what the
+   device measured (of its entries, where it measured nothing) no answer has a time or a limit, one
+   of an entry neither: nothing says how a time grows there, and small problems take what a launch
+   takes. :meth:`launchwise.workloads.near_problems.MeasuredProblems.outside` says where that is;
 5. without any, the usual choice is; where nothing is usual, the default.
 
 A distance is that of :func:`launchwise.workloads.near_problems.distances`.
@@ -27,7 +28,6 @@ order are the same in every language, so every door has the same choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -44,19 +44,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import arrays, of_gpus
 from launchwise.learning.trees import Trees
 from launchwise.tables.rows import least_by, row_numbers
-from launchwise.workloads.near_problems import size_ratio
-from launchwise.workloads.parts import Value
-
-
-def outside(asked: Sequence[Value], measured: Iterable[Sequence[Value]]) -> float:
-    """How far a problem lies outside of the measured ones: the product over integers of its ratio
-    to the nearest end of their range, as in :func:`distances`; 1 within, and where none was
-    measured. ``measured``: problems with the same texts."""
-    found = 1.0
-    for value, *others in zip(asked, *measured, strict=True):
-        if others and not isinstance(value, str):
-            found *= size_ratio(value, min(max(value, min(others)), max(others)))
-    return found
 
 
 def within(factors: Interval | None) -> str:

@@ -28,14 +28,14 @@ from launchwise.exporting.entries import (
     by_objective,
     by_time,
     read_stored,
-    texts_of,
 )
 from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas, kind_of, name_kinds
-from launchwise.exporting.lookup import Judge, around, growth, outside, ratios, within
+from launchwise.exporting.lookup import Judge, around, growth, ratios, within
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import (
     MEASURED,
     NEW_GPU,
+    NO_TIME,
     Answer,
     Suggestion,
 )
@@ -44,7 +44,11 @@ from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
-from launchwise.workloads.near_problems import distances
+from launchwise.workloads.near_problems import (
+    MeasuredProblems,
+    distances,
+    texts_of,
+)
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec
@@ -131,6 +135,16 @@ class AnswerTable:
         """Entries by the number of the device and the problem."""
         return {(entry.device, entry.problem): entry for entry in self.entries}
 
+    @cached_property
+    def measured(self) -> Sequence[MeasuredProblems]:
+        """What each device measured; of one that measured nothing, its entries."""
+        found = [MeasuredProblems({}, device.reach) for device in self.devices]
+        for (device, *texts), own in self.listed.items():
+            problems = [one.problem for one in own if one.basis in (MEASURED, NEW_GPU)]
+            if problems:
+                found[device].by_texts[tuple(texts)] = problems
+        return found
+
     def named_by(self, cuda_names: Mapping[str, Sequence[str]]) -> AnswerTable:
         """With what CUDA calls the cards, by their names in ``data/cards.csv``: the profile of a
         datasheet-only GPU names its card."""
@@ -210,12 +224,14 @@ class AnswerTable:
         expected = None
         if number is not None and any(known[row] is None for row in judged):
             expected = self.expected(number, [shapes[row] for row in judged])
+        asked = [tuple(each) for each in shapes]
+        far = [1.0] * len(asked) if number is None else self.measured[number].outside(asked)
         for row, (own, entry) in enumerate(zip(owns, known, strict=True)):
             one = None
             if entry is not None:
-                one = self._of_entry(entry)
+                one = self._of_entry(entry, float(far[row]))
             elif own:
-                one = self._between(own, tuple(shapes[row]), expected, places[row])
+                one = self._between(own, asked[row], float(far[row]), expected, places[row])
             if one is None:
                 one = self._unanswered(device, self.problem(shapes[row]))
             else:
@@ -260,7 +276,39 @@ class AnswerTable:
             of_usual[rows] = self.losses(judge, columns)
         return Expected(losses, usual, of_usual)
 
-    def _of_entry(self, entry: Entry) -> Answer:
+    def next_best(self, found: Answer) -> list[Suggestion]:
+        """What the judge of a device expects of its candidates and the usual choice, from the best:
+        times and gains of an answer between entries, times the expected ratio. Empty without a
+        judge: nearest entries order no configurations."""
+        number, (first,) = self.number(found.gpu), found.suggestions
+        shape = tuple(found.problem.values())
+        expected = None if number is None else self.expected(number, [shape])
+        if number is None or expected is None:
+            return []
+        facts = self.devices[number].named_facts
+        moved = [self._moved(place, found.problem, facts) for place in self.stored.candidates]
+        every = [*expected.usual_losses.tolist(), *expected.losses[0].tolist()]
+        losses: dict[tuple[Any, ...], float] = {}
+        for one, loss in zip([expected.usual[0], *moved], every, strict=True):
+            if one is not None and loss < np.inf:
+                losses.setdefault(tuple(used(one, self.spec).items()), loss)
+        of_first = losses.get(tuple(first.configuration.items()))
+        if of_first is None:
+            return []
+
+        def scaled(value: float | None, limits: tuple[float, float] | None, by: float) -> Any:
+            return value and value * by, limits and (limits[0] * by, limits[1] * by)
+
+        suggested = []
+        for items in sorted(losses, key=lambda each: losses[each]):
+            slower, choice = growth(losses[items] - of_first), dict(items)
+            expected_ms, interval_ms = scaled(first.expected_ms, first.interval_ms, slower)
+            gain, gain_interval = scaled(first.gain, first.gain_interval, 1 / slower)
+            suggestion = Suggestion(2, choice, expected_ms, interval_ms, gain, gain_interval)
+            suggested.append(replace(suggestion, is_usual=choice == found.usual))
+        return suggested
+
+    def _of_entry(self, entry: Entry, far: float) -> Answer:
         problem = self.problem(entry.problem)
         first = Suggestion(
             rank=1,
@@ -285,13 +333,20 @@ class AnswerTable:
             alike=entry.alike,
             unsure=entry.unsure,
             answered_for=problem,
+            outside=far,
         )
 
     def _between(
-        self, own: Sequence[Entry], asked: tuple[Value, ...], expected: Expected | None, row: int
+        self,
+        own: Sequence[Entry],
+        asked: tuple[Value, ...],
+        far: float,
+        expected: Expected | None,
+        row: int,
     ) -> Answer | None:
         """The answer for a problem by entries of a device with the same texts, of which none is of
-        it; None where nothing may run it. ``expected``: of problems, this one in ``row``."""
+        it; None where nothing may run it. ``far``: :attr:`Answer.outside`; ``expected``: of
+        problems, this one in ``row``."""
         problem = self.problem(asked)
         usual = expected.usual[row] if expected else self.usual_choice(problem)
         apart = distances([asked], [one.problem for one in own])[0]
@@ -317,8 +372,6 @@ class AnswerTable:
                 gain = growth(of_usual - least)
         if chosen is None:
             return None
-        measured = [one for one in own if one.basis == MEASURED]
-        far = outside(asked, [one.problem for one in measured or own])
         inside = far == 1
         time_ms = self.time_at(entry, problem) if inside else None
         first = Suggestion(
@@ -334,7 +387,7 @@ class AnswerTable:
         named_problem = assigned(answered_for)
         why = f"the nearest with an answer is {named_problem}"
         if not inside:
-            why = f"no time is stated so far outside; {why}"
+            why = f"{NO_TIME}; {why}"
         elif time_ms is not None:
             why = f"its time is scaled from {named_problem}, the nearest with an answer"
             why += within(device.between_ms)
@@ -435,7 +488,8 @@ def answer_of(
     table: AnswerTable, final: Final, case: Case, top: int, least_gain: float | None
 ) -> Answer:
     """The answer of a product: the table's, on a GPU that it does not know the model's, which says
-    that no other door has it. Further suggestions are the model's.
+    that no other door has it. Further suggestions are by what the first is by: measurements or the
+    model at a problem of the table, else the device's judge (:meth:`AnswerTable.next_best`).
 
     ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
     of the table.
@@ -445,8 +499,13 @@ def answer_of(
         found = answers(final, [case], top, least)[0]
         return replace(found, why=f"{found.why}; {UNLISTED_GPU}")
     found = table.answer(case.gpu, case.problem, least)
+    if top == 1:
+        return found
     first = found.suggestions[0]
-    more = answers(final, [case], top + 1)[0].suggestions if top > 1 else []
+    if found.answered_for == case.problem:
+        more = answers(final, [case], top + 1)[0].suggestions
+    else:
+        more = table.next_best(found)
     others = [one for one in more if one.configuration != first.configuration][: top - 1]
     ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
     return replace(found, suggestions=[first, *ranked])

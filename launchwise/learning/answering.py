@@ -14,6 +14,7 @@ from launchwise.base.robust import EQUAL
 from launchwise.base.work import in_parallel
 from launchwise.learning.answers import (
     MEASURED,
+    NO_TIME,
     UNKNOWN_LINK,
     UNORDERED,
     Answer,
@@ -172,8 +173,9 @@ def _suggestions(
     rows = choices.iloc[taken].reset_index(drop=True)
     # Trees and ratios extrapolate: what they say may be faster than any run can be.
     shortest = least_ms(rows, final.spec, domain.profiles)
-    times = np.where(unknown[taken], np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
     basis = situations[taken]
+    untimed = unknown[taken] | (basis == "beyond")
+    times = np.where(untimed, np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
     limits = np.maximum(_limits(final, times, basis), shortest[:, None])
     limits[unlike[taken] | unlike_all(final.facts["gpus"], rows, domain.profiles)] = np.nan
     losses = (
@@ -305,7 +307,9 @@ def _of_model(
         why = f"no gain of {least_gain:g} and more is sure"
     elif suggestions[0].is_usual:
         why = "nothing is expected to beat the usual choice by more than the models disagree"
-    if rows[0]["unknown_link"]:
+    if basis == "beyond":
+        why += f"; {NO_TIME}"
+    elif rows[0]["unknown_link"]:
         why += f"; {UNKNOWN_LINK}"
     times = [one.expected_ms for one in suggestions if one.expected_ms is not None]
     if times != sorted(times):

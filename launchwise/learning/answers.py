@@ -18,9 +18,9 @@ from launchwise.base.typed import Strict, validated
 from launchwise.workloads.parts import Value
 
 Situation = Literal["within", "beyond", "new_gpu"]
-"""``within``: a known GPU, and every number of the problem between measured ones. ``beyond``: a
-known GPU, and a number outside, or a text that no training problem has. ``new_gpu``: no training
-row is of that GPU."""
+"""``within``: not outside of what this GPU measured
+(:meth:`launchwise.workloads.near_problems.MeasuredProblems.outside`). ``beyond``: outside, whatever
+other GPUs measured. ``new_gpu``: no training row is of that GPU."""
 
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 
@@ -121,12 +121,16 @@ NEW_GPU = "new_gpu"
 BASES = {
     MEASURED: "measured on this GPU",
     "within": "between measured sizes",
-    "beyond": "beyond the measured sizes",
+    "beyond": "beyond what this GPU measured",
     "usual": "no answer to such a problem: the usual choice",
     "default": "no answer to such a problem, and nothing is usual: the default",
     NEW_GPU: "no measurement on this GPU",
 }
 """Basis of an answer, and its words."""
+
+
+NO_TIME = "no time is stated outside of what this GPU measured"
+"""Said of answers beyond."""
 
 
 UNORDERED = (
@@ -183,7 +187,8 @@ class Answer:
     unsure: float | None = None
     # Problem of the table whose answer this is: what was asked where that has one of its own.
     answered_for: dict[str, Value] = field(default_factory=dict)
-    # How far what was asked lies outside of the measured sizes: the product of ratios, 1 within.
+    # How far what was asked lies outside of what the GPU measured
+    # (`launchwise.workloads.near_problems.MeasuredProblems.outside`).
     outside: float = 1.0
 
     @property

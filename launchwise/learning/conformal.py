@@ -21,6 +21,8 @@ from launchwise.learning.answers import SITUATIONS, Calibration, Offsets, Situat
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.near_problems import MeasuredProblems
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 SHARE = 0.9  # Nominal coverage of an interval
@@ -29,36 +31,37 @@ SPREAD_FLOOR = 0.01  # Spread of members that agree exactly: their common error 
 
 @dataclass(frozen=True)
 class Known:
-    """GPUs and problems of the training rows."""
+    """Problems of the training rows."""
 
-    gpus: tuple[str, ...]  # names of GPUs
-    # Problem parameter to its least and its largest value, where it is a number.
-    ranges: dict[str, tuple[float, float]]
-    values: dict[str, tuple[str, ...]]  # problem parameter to its values, where it is a text
+    gpus: Mapping[str, MeasuredProblems]  # by names of GPUs
+    columns: tuple[str, ...]  # names of the problem's parameters
 
     @classmethod
     def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
         """From training rows."""
-        ranges, values = {}, {}
-        for name in spec.problem_columns:
-            distinct = rows[name].unique().tolist()
-            if all(isinstance(each, str) for each in distinct):
-                values[name] = tuple(sorted(distinct))
-            else:
-                ranges[name] = (float(min(distinct)), float(max(distinct)))
-        return cls(tuple(sorted(map(str, rows["gpu"].unique()))), ranges, values)
+        columns = spec.problem_columns
+        cases = rows[["gpu", *columns]].drop_duplicates()
+        problems: dict[str, list[tuple[Value, ...]]] = {}
+        for gpu, *values in cases.itertuples(index=False, name=None):
+            problems.setdefault(str(gpu), []).append(tuple(values))
+        return cls({gpu: MeasuredProblems.of(own) for gpu, own in problems.items()}, (*columns,))
+
+    def reach(self, gpu: str) -> float | None:
+        """:attr:`MeasuredProblems.reach` of a GPU; None for another one."""
+        return self.gpus[gpu].reach if gpu in self.gpus else None
 
     def situations(self, rows: pd.DataFrame) -> np.ndarray:
         """Situation of each row that holds a GPU and a problem: objects, shape (rows,)."""
-        beyond = np.zeros(len(rows), dtype=bool)
-        for name, (least, largest) in self.ranges.items():
-            asked = rows[name].to_numpy(dtype=float)
-            beyond |= (asked < least) | (asked > largest)
-        for name, texts in self.values.items():
-            beyond |= ~rows[name].isin(texts).to_numpy()
-        found = np.where(beyond, "beyond", "within").astype(object)
-        found[~rows["gpu"].isin(self.gpus).to_numpy()] = "new_gpu"
-        return found
+        of_case = row_numbers(rows, ["gpu", *self.columns])
+        cases = rows.iloc[np.unique(of_case, return_index=True)[1]]
+        gpus = cases["gpu"].to_numpy(dtype=object)
+        problems = list(cases[[*self.columns]].itertuples(index=False, name=None))
+        found = np.full(len(cases), "new_gpu", dtype=object)
+        for gpu, measured in self.gpus.items():
+            (mine,) = np.nonzero(gpus == gpu)
+            far = measured.outside([problems[place] for place in mine])
+            found[mine] = np.where(far == 1, "within", "beyond")
+        return found[of_case]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Which problem is nearest to another one: a search starts from its rows, an answer from its own.
 
 For a search, the one that differs in the fewest texts, then by the sum of distances in log(size)
-over the integers; an answer is of the same texts (:func:`distances`).
+over the integers; an answer is of the same texts (:func:`distances`). :class:`MeasuredProblems`
+says how far outside of what one GPU measured a problem lies.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,16 +46,68 @@ def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]
         if isinstance(one[0], str):
             found[np.array(one, dtype=object)[:, None] != np.array(other, dtype=object)] = math.inf
         else:
-            both = np.array(one, dtype=float)[:, None], np.array(other, dtype=float)
-            low, high = np.minimum(*both), np.maximum(*both)
-            found *= np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
+            found *= _size_ratios(np.array(one, float)[:, None], np.array(other, float))
     return found
 
 
-def size_ratio(one: int, other: int) -> float:
-    """How far two sizes are apart, at least 1; see :func:`distances`."""
-    low, high = sorted((one, other))
-    return (high + 1) / (low + 1) if low >= 0 else high - low + 1
+def _size_ratios(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
+
+
+def texts_of(values: Iterable[Value]) -> tuple[str, ...]:
+    """The texts among the values of a problem."""
+    return tuple(value for value in values if isinstance(value, str))
+
+
+USUAL_SHARE = 19, 20
+"""Share of the measured problems whose distance to the nearest other one is usual."""
+
+
+@dataclass(frozen=True)
+class MeasuredProblems:
+    """What one GPU measured, by the texts of the problems."""
+
+    by_texts: dict[tuple[str, ...], list[tuple[Value, ...]]]
+    reach: float | None  # usual distance to the nearest other one; None without any
+
+    @classmethod
+    def of(cls, problems: Iterable[tuple[Value, ...]]) -> MeasuredProblems:
+        """From the problems, each once."""
+        groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
+        nearest: list[float] = []
+        for one in problems:
+            groups.setdefault(texts_of(one), []).append(one)
+        for own in groups.values():
+            apart = distances(own, own)
+            np.fill_diagonal(apart, math.inf)
+            nearest += apart.min(axis=1).tolist()
+        known = sorted(one for one in nearest if one < math.inf)
+        share, whole = USUAL_SHARE
+        return cls(groups, known[-(-share * len(known) // whole) - 1] if known else None)
+
+    def outside(self, asked: Sequence[tuple[Value, ...]]) -> np.ndarray:
+        """How far each problem lies outside: float64, shape (asked,), at least 1.
+
+        The product over integers of its ratio to the nearest end of what was measured with the same
+        texts, as in :func:`distance`. Where the nearest of these is farther than is usual, how many
+        times as far it is, if that is more. 1: within; 0: nothing with these texts was measured.
+        """
+        found = np.zeros(len(asked))
+        for texts, own in self.by_texts.items():
+            rows = [row for row, one in enumerate(asked) if texts_of(one) == texts]
+            if not rows:
+                continue
+            some = [asked[row] for row in rows]
+            far = np.ones(len(some))
+            for one, other in zip(zip(*some, strict=True), zip(*own, strict=True), strict=True):
+                if not isinstance(one[0], str):
+                    sizes = np.array(one, float)
+                    far *= _size_ratios(sizes, np.clip(sizes, min(other), max(other)))
+            if self.reach is not None:
+                far = np.maximum(far, distances(some, own).min(axis=1) / self.reach)
+            found[rows] = far
+        return found
 
 
 def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:

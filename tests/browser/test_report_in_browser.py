@@ -286,13 +286,13 @@ def test_the_lookup_says_what_an_answer_rests_on(front):
     for n, near, basis in (
         (120, 102, "between measured sizes"),
         (190, 202, "between measured sizes"),
-        (2000, 202, "beyond the measured sizes"),
+        (2000, 202, "beyond what this GPU measured"),
     ):
         other = choose(front, "p-n", str(n))
         assert f"Basis: {basis}" in other
         # Outside of the measured sizes no time is stated.
         assert (f"; its time is scaled from n = {near}, " in other) == (n != 2000)
-        outside = "outside of the measured sizes by a factor of 9.86"
+        outside = "outside of what it measured by a factor of 9.86"
         assert (outside in other) == (n == 2000)
         assert "The command line gives the same answer:" in other
         assert f"launchwise recommend acoustic_tile --gpu big n={n} dtype=float32 order=2" in other

@@ -64,7 +64,7 @@ def test_intervals_hold_as_many_blind_times_as_they_say(product, times):
     ranking = product.recommender.ranking(domain.keeping_features(choices))
     first = ranking.first(1)
     rows = choices.iloc[first].reset_index(drop=True)
-    situations = product.known.situations(rows)
+    situations = product.swept.situations(rows)
     limits = limits_around(ranking.predicted_ms[first], situations, product.intervals)
     keys = domain.spec.key_columns
 

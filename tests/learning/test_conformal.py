@@ -13,8 +13,10 @@ from launchwise.learning.answers import Offsets
 from launchwise.learning.conformal import (
     SPREAD_FLOOR,
     Errors,
+    Known,
     limits_around,
     quantiles,
+    table_of,
     with_limits,
 )
 from launchwise.learning.features import Domain
@@ -85,6 +87,24 @@ def test_what_no_held_out_case_was_like_has_no_limits(domain):
     known = Errors.of(table, folds(), asked)
     assert known.situations[:5].tolist() == ["unlike", *["beyond"] * 3, "within"]
     assert with_limits(table, known)["least_gain"].isna()[:5].tolist() == [True] * 4 + [False]
+
+
+def test_each_gpu_is_within_what_it_measured_itself_and_near_enough(stencil_spec):
+    """Every number between measured ones is not enough: a wide mesh has a hole."""
+    sizes = [2**k for k in range(3, 11)]
+
+    def at(n, order):
+        return Case("card", {"n": n, "dtype": "float32", "order": order})
+
+    grid = [at(n, order) for n in sizes for order in (2, 4, 8)]
+    known = Known.of(
+        table_of([*grid, at(1024, 64), case(10, "other"), case(40, "other")]), stencil_spec
+    )
+    asked = [case(700), case(700, "other"), case(30, "other"), case(10, "third")]
+    asked += [replace(case(300), problem={**case(300).problem, "dtype": "float64"})]
+    asked += [at(8, 64), at(1000, 64)]
+    found = ["within", "beyond", "within", "new_gpu", "beyond", "beyond", "within"]
+    assert known.situations(table_of(asked)).tolist() == found
 
 
 def test_situations_have_intervals_of_their_own(domain):

@@ -14,14 +14,13 @@ from launchwise.base.storage import read_json
 from launchwise.cli.studies import block_of
 from launchwise.cli.tuning import percent
 from launchwise.experiment.published import is_number
-from launchwise.exporting.lookup import outside
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import rows_of_tuner
 from launchwise.importing.sweep import as_time, as_value
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED
-from launchwise.workloads.near_problems import distances, size_ratio, sortable
+from launchwise.workloads.near_problems import MeasuredProblems, distances, sortable
 from launchwise.workloads.spec import load_spec
 
 NO_NUMBERS = ("1_0", "1_0.5", "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 0", "0x10", "1e", "--1")
@@ -119,14 +118,13 @@ def test_problems_of_0_and_below_have_distances():
         far = distances([[one]], [[other] for other in values])[0].tolist()
         assert far[values.index(one)] == 1
         assert all(math.isfinite(each) and each >= 1 for each in far)
-        assert far == [size_ratio(one, other) for other in values]
-        assert far == [size_ratio(other, one) for other in values]
+        assert far == [distances([[other]], [[one]])[0, 0] for other in values]
         # The farther, the larger, on either side.
         below = [each for other, each in zip(values, far, strict=True) if other <= one]
         above = [each for other, each in zip(values, far, strict=True) if other >= one]
         assert below == sorted(below, reverse=True)
         assert above == sorted(above)
-    assert (outside([-7], [[-1], [9]]), outside([0], [[-1], [9]])) == (7, 1)
+    assert MeasuredProblems.of([(-1,), (9,)]).outside([(-7,), (0,)]).tolist() == [7, 1]
     assert sorted([[0], [-1]], key=sortable) == [[-1], [0]]
 
 

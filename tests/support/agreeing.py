@@ -60,7 +60,8 @@ class Planted:
 
     def test_what_is_rare_has_one_answer(self, made: AnswerTable, tmp_path: Path) -> None:
         """Ties of judges, a usual choice that may not run, a tunable that follows from the problem,
-        an entry beyond what was measured, gains that are not sure."""
+        an entry beyond what was measured, a type that a GPU did not measure, measured sizes that
+        are far apart, gains that are not sure."""
         entries = [
             replace(
                 one,
@@ -68,6 +69,7 @@ class Planted:
                 faster="cublas (13) is 2.00 times as fast" if one.problem[0] == 512 else "",
                 time_ms=one.time_ms if one.device else None,
                 gain_interval=None if one.basis == MEASURED else (1.1, 1.2),
+                basis="beyond" if one.device == 1 and "float64" in one.problem else one.basis,
             )
             for one in made.entries
         ]
@@ -79,7 +81,7 @@ class Planted:
         # Of every second device each gain is sure, within what was measured.
         limits = [(1.05, 1.2), (0.95, 1.2)] * len(made.devices)
         devices = [
-            replace(one, between_ms=(0.5, 1.3), between_gain=gain)
+            replace(one, between_ms=(0.5, 1.3), between_gain=gain, reach=one.reach and 1.1)
             for one, gain in zip(made.devices, limits, strict=False)
         ]
         for at, one in enumerate(devices):
@@ -97,7 +99,9 @@ class Planted:
             questions += [replace(one, problem={**one.problem, "n": n}) for one in questions[:60]]
         answering = Answering(table, tmp_path / "export")
         assert answering.disagreements(questions) == []
-        said = {one["why"] for one in map(answering.recommended, questions) if one}
+        every = [one for one in map(answering.recommended, questions) if one]
+        assert {0.0, 1.0} < {one["outside"] for one in every}
+        said = {one["why"] for one in every}
         assert "no gain of 1.02 and more is sure" in said
         assert any(each.startswith("the nearest with an answer is") for each in said)
         assert any(each.endswith("; but cublas (13) is 2.00 times as fast") for each in said)

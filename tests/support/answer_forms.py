@@ -19,7 +19,7 @@ from launchwise.base.expressions import Formulas, evaluate
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.exporting.languages import cpp_name
-from launchwise.exporting.lookup import Judge, growth, outside
+from launchwise.exporting.lookup import Judge, growth
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.near_problems import distances
@@ -159,7 +159,8 @@ class FromJson:
             entry = near[0][1]
             keys = ("time_ms", "gain", "interval_ms", "gain_interval", "basis")
             configuration = self._named(entry["configuration"])
-            said = {"configuration": configuration, "problem": asked, "outside": 1.0}
+            far = self._outside(known[0], values, [one for _, one in near])
+            said = {"configuration": configuration, "problem": asked, "outside": far}
             return {**said, **{key: entry[key] for key in keys}}
         if near and (said := self._between(known[0], asked, [one for _, one in near])):
             return said
@@ -205,6 +206,21 @@ class FromJson:
         fits = self._content["formulas"]["fits"].get(chosen["variant"], ())
         return chosen if all(self._value(text, asked, chosen, facts) for text in fits) else None
 
+    @staticmethod
+    def _outside(
+        device: Mapping[str, Any], asked: Sequence[Any], near: Sequence[Mapping[str, Any]]
+    ) -> float:
+        own = [one["problem"] for one in near if one["basis"] in ("measured", "new_gpu")]
+        if not own:
+            return 0.0
+        ends = [
+            value if isinstance(value, str) else min(max(value, min(sizes)), max(sizes))
+            for value, *sizes in zip(asked, *own, strict=True)
+        ]
+        far = distances([asked], [ends])[0, 0]
+        nearest = distances([asked], own)[0].min()
+        return far if device["reach"] is None else max(far, nearest / device["reach"])
+
     def _between(
         self, device: Mapping[str, Any], asked: Problem, near: Sequence[Mapping[str, Any]]
     ) -> Said | None:
@@ -235,9 +251,8 @@ class FromJson:
         problem = dict(zip(plain["parameters"], entry["problem"], strict=True))
         work = ["1", *plain["formulas"]["work"]][entry["scale"]]
         ratio = float(self._value(work, asked)) / float(self._value(work, problem))
-        measured = [one for one in near if one["basis"] == "measured"] or near
-        far = outside([*asked.values()], [one["problem"] for one in measured])
-        time_ms = None if entry["time_ms"] is None or far > 1 else entry["time_ms"] * ratio
+        far = self._outside(device, [*asked.values()], near)
+        time_ms = None if entry["time_ms"] is None or far != 1 else entry["time_ms"] * ratio
 
         def ends(value: float | None, factors: Sequence[float] | None) -> list[float] | None:
             known = value is not None and factors is not None and far == 1

@@ -8,9 +8,9 @@
 //
 // Empty for a problem that no configuration may run: see can_run.
 // The same answer as launchwise recommend and the report give. A problem that is not listed has the
-// configuration that the model is expected to choose and, within the measured sizes, the time of the
+// configuration that the model is expected to choose and, within what was measured, the time of the
 // entry nearest in size scaled to it (answered_for is its problem), and 90 % limits; outside says how
-// far it lies from them. An unknown device has the choice of an experienced engineer ("usual"), else
+// far it lies from that. An unknown device has the choice of an experienced engineer ("usual"), else
 // the default.
 // launches_of says how it is launched.
 #pragma once
@@ -41,7 +41,7 @@ struct answer {
     std::string_view basis;   // measured, within, beyond, new_gpu, usual or default
     problem answered_for;     // whose time this is
     double time_low_ms, time_high_ms, gain_low, gain_high;  // limits; 0 where unknown
-    double outside;           // product of ratios to the measured sizes, 1 within
+    double outside;           // how far outside of what was measured, 1 within; 0: no such texts
 };
 
 // A std::string_view of a kernel, of a template with its arguments.
@@ -81,6 +81,7 @@ struct facts_of_device {
     bool judged;
     // Limits of what is stated between entries, as factors; 0 where unknown.
     double time_low, time_high, gain_low, gain_high;
+    double reach;  // usual distance of a measured problem to the nearest; 0 where unknown
 };
 
 struct node {
@@ -106,7 +107,7 @@ inline constexpr name_of_device devices[] = {
 
 inline constexpr facts_of_device facts_of[] = {
 {% for device in table.devices %}
-    {{ "{" }}{{ device.facts | join(", ") }}, {{ "true" if device.judge else "false" }}, {{ (device.between_ms or (0, 0)) | join(", ") }}, {{ (device.between_gain or (0, 0)) | join(", ") }}},
+    {{ "{" }}{{ device.facts | join(", ") }}, {{ "true" if device.judge else "false" }}, {{ (device.between_ms or (0, 0)) | join(", ") }}, {{ (device.between_gain or (0, 0)) | join(", ") }}, {{ device.reach or 0 }}},
 {% endfor %}
 };
 
@@ -298,8 +299,39 @@ constexpr launches launches_of(const problem &asked, const configuration &chosen
 }
 
 namespace detail {
-constexpr answer listed(const entry &one) {
-    return {configurations[one.choice], one.time_ms, one.gain, one.basis, one.asked, one.time_low_ms, one.time_high_ms, one.gain_low, one.gain_high, 1};
+// How far outside of what the device of an entry with the same texts measured.
+constexpr double outside(const problem &asked, const entry &near) {
+    double found = 1, nearest = std::numeric_limits<double>::infinity();
+    const auto comparable = [&](const auto &entry) {
+        return entry.device == near.device && (entry.basis == "measured" || entry.basis == "new_gpu");
+    };
+    for (const auto &entry : entries) {
+        const double far = comparable(entry) ? distance(asked, entry.asked) : nearest;
+        nearest = far < nearest ? far : nearest;
+    }
+    if (!(nearest < std::numeric_limits<double>::infinity())) return 0;
+{% for name in table.parameters %}
+{% if name not in table.texts %}
+    {
+        bool any = false;
+        std::int64_t low = 0, high = 0;
+        for (const auto &entry : entries) {
+            if (!comparable(entry) || !(distance(asked, entry.asked) < std::numeric_limits<double>::infinity())) continue;
+            const std::int64_t value = entry.asked.{{ name | name }};
+            low = any && low < value ? low : value;
+            high = any && high > value ? high : value;
+            any = true;
+        }
+        found *= beyond(asked.{{ name | name }}, low, high);
+    }
+{% endif %}
+{% endfor %}
+    const double reach = facts_of[near.device].reach;
+    return reach > 0 && nearest / reach > found ? nearest / reach : found;
+}
+
+constexpr answer listed(const problem &asked, const entry &one) {
+    return {configurations[one.choice], one.time_ms, one.gain, one.basis, one.asked, one.time_low_ms, one.time_high_ms, one.gain_low, one.gain_high, outside(asked, one)};
 }
 
 // The answer for a problem that no entry is of; near is the nearest entry.
@@ -345,38 +377,17 @@ constexpr std::optional<answer> between(const problem &asked, const entry &near)
     const bool is_usual = has_usual && same(chosen, usual.chosen);
     double gain = is_usual ? 1 : 0;
     if (gpu.judged && has_usual) gain = growth(usual.loss(near.device) - least);
-    double outside = 1;
-    const auto comparable = [&](const auto &entry) {
-        return entry.device == near.device && distance(asked, entry.asked) < std::numeric_limits<double>::infinity();
-    };
-    [[maybe_unused]] bool measured = false;
-    for (const auto &entry : entries) measured = measured || (comparable(entry) && entry.basis == "measured");
-{% for name in table.parameters %}
-{% if name not in table.texts %}
-    {
-        bool any = false;
-        std::int64_t low = 0, high = 0;
-        for (const auto &entry : entries) {
-            if (!comparable(entry) || (measured && entry.basis != "measured")) continue;
-            const std::int64_t value = entry.asked.{{ name | name }};
-            low = any && low < value ? low : value;
-            high = any && high > value ? high : value;
-            any = true;
-        }
-        if (any) outside *= beyond(asked.{{ name | name }}, low, high);
-    }
-{% endif %}
-{% endfor %}
+    const double far = outside(asked, near);
     const formulas here{asked, {}, gpu}, there{near.asked, {}, gpu};
-    const double time = near.time_ms > 0 && outside == 1 ? near.time_ms * (here.work(near.scale) / there.work(near.scale)) : 0;
-    const std::string_view basis = near.basis == "new_gpu" ? near.basis : outside == 1 ? std::string_view("within") : std::string_view("beyond");
-    const bool sure = !is_usual && gain > 0 && outside == 1;
+    const double time = near.time_ms > 0 && far == 1 ? near.time_ms * (here.work(near.scale) / there.work(near.scale)) : 0;
+    const std::string_view basis = near.basis == "new_gpu" ? near.basis : far == 1 ? std::string_view("within") : std::string_view("beyond");
+    const bool sure = !is_usual && gain > 0 && far == 1;
 {% if table.stored.least_gain is not none %}
     // No gain that the settings require is sure.
     if (!is_usual && !(sure && gain * gpu.gain_low >= {{ table.stored.least_gain }}))
-        return answer{kept, time * gain, 1, basis, near.asked, 0, 0, 0, 0, outside};
+        return answer{kept, time * gain, 1, basis, near.asked, 0, 0, 0, 0, far};
 {% endif %}
-    return answer{chosen, time, gain, basis, near.asked, time * gpu.time_low, time * gpu.time_high, sure ? gain * gpu.gain_low : 0, sure ? gain * gpu.gain_high : 0, outside};
+    return answer{chosen, time, gain, basis, near.asked, time * gpu.time_low, time * gpu.time_high, sure ? gain * gpu.gain_low : 0, sure ? gain * gpu.gain_high : 0, far};
 }
 }  // namespace detail
 
@@ -395,7 +406,7 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
         least = far;
         near = &entry;
     }
-    if (near && least == 1) return detail::listed(*near);
+    if (near && least == 1) return detail::listed(asked, *near);
     if (near)
         if (const auto found = detail::between(asked, *near)) return found;
     detail::formulas usual{asked, {{ table.neutral | values }}, {}};

@@ -17,7 +17,14 @@ from launchwise.exporting.entries import TIME, Device, Places
 from launchwise.exporting.formulas import name_kinds, with_arguments
 from launchwise.exporting.lookup import SQUARINGS, Judge
 from launchwise.exporting.table import AnswerTable
-from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
+from launchwise.learning.answers import (
+    BASES,
+    MEASURED,
+    NO_TIME,
+    UNKNOWN_LINK,
+    UNORDERED,
+    percent_of,
+)
 from launchwise.report import numbers, wording
 from launchwise.report.answer.predicted_times import Spread, within
 from launchwise.report.blocks import Finder
@@ -34,7 +41,7 @@ from launchwise.workloads.space import baseline, used
 WORDS = {
     "measured": "measured on this GPU",
     "within": "between measured sizes, by the answering model",
-    "beyond": "beyond the measured sizes, by the answering model",
+    "beyond": "beyond what this GPU measured, by the answering model",
     "usual": BASES["usual"],
     "default": BASES["default"],
     "new_gpu": "no measurement on this GPU: by the answering model",
@@ -141,7 +148,7 @@ def data(
             for items in configurations
         ],
         "usual": study.usual_reasons,
-        "words": {"order": UNORDERED, "link": UNKNOWN_LINK},
+        "words": {"order": UNORDERED, "link": UNKNOWN_LINK, "beyond": NO_TIME},
         "heldOut": held_out(study),
         "covered": [covered(study, gpu) for gpu in gpus],
         "off": within(apart),
@@ -187,7 +194,7 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
         "features": [[nested(text) for text in both] for both in stored.features],
         "candidates": [place(stored.configurations[one]) for one in stored.candidates],
         "facts": [one.named_facts for one in devices],
-        "between": [[one.between_ms, one.between_gain] for one in devices],
+        "between": [[one.between_ms, one.between_gain, one.reach] for one in devices],
         "reached": ["; ".join(table.said(one)) for one in devices],
         "leastGain": stored.least_gain,
         "squarings": SQUARINGS,

@@ -300,14 +300,15 @@
     const basis = `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}`;
     const alike = entry[ALIKE] > 1 ? `; ${entry[ALIKE] - 1} other measured cannot be told apart from it` : "";
     const unsure = entry[UNSURE] > 1 ? `; others, measured up to ${number(100 * (entry[UNSURE] - 1), 2)} % slower, are not known well enough to tell` : "";
-    const outside = found.far > 1 ? `, outside of the measured sizes by a factor of ${number(found.far, 3)}` : "";
+    const by = found.far < 2 ? `${number(100 * (found.far - 1), 2)} %` : `a factor of ${number(found.far, 3)}`;
+    const outside = found.far > 1 ? `, outside of what it measured by ${by}` : "";
     const reached = data.rule.reached[entry[GPU]];
     const [factors] = data.rule.between[entry[GPU]];
     const off = factors ? `: nine of ten such times are within a factor of ${number(Math.max(1 / factors[0], factors[1]), 3)}` : "";
     const nearest = name(found.near[PROBLEM]);
     const named = found.far === 1 && entry[TIME] !== null
       ? `; its time is scaled from ${nearest}, the nearest with an answer${off}`
-      : `${found.far > 1 ? "; no time is stated so far outside" : ""}; the nearest with an answer is ${nearest}`;
+      : `${found.far === 1 ? "" : `; ${data.words.beyond}`}; the nearest with an answer is ${nearest}`;
     const scaled = listed ? "" : `${named}${found.far === 1 && reached ? `; ${reached}` : ""}`;
     const why = data.why[data.entries.indexOf(entry)] ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
     made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));

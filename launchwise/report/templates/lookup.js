@@ -115,6 +115,20 @@
   };
   const problemOf = (data, values) => Object.fromEntries(data.parameters.map((one, k) => [one.name, values[k]]));
 
+  // Whether something was measured on the GPU of an entry.
+  const isKnown = (data, entry) => entry[BASIS] < data.bases.length - 2;
+  // How far outside of what was measured, by a GPU's entries; 0 where nothing with these texts was.
+  const outside = (data, own, asked) => {
+    const there = own.filter((one) => (one[BASIS] === data.measured || !isKnown(data, one)) && distance(asked, one[PROBLEM]) < Infinity);
+    if (!there.length) return 0;
+    const box = asked.reduce((product, each, place) => {
+      const sizes = there.map((one) => one[PROBLEM][place]);
+      if (typeof each === "string") return product;
+      return product * ratio(each, Math.min(Math.max(each, Math.min(...sizes)), Math.max(...sizes)));
+    }, 1);
+    const reach = data.rule.between[there[0][GPU]][2];
+    return reach === null ? box : Math.max(box, Math.min(...there.map((one) => distance(asked, one[PROBLEM]))) / reach);
+  };
   // An entry for a problem that none is of, as the nearest one would look there; null where nothing may run it.
   const between = (data, own, asked) => {
     const near = own.map((entry) => [distance(asked, entry[PROBLEM]), entry]).filter(([far]) => far < Infinity)
@@ -137,23 +151,17 @@
       chosen = candidates[losses.indexOf(least)];
       if (kept) gain = growth(loss(data, kept, problem, facts) - least, rule.squarings);
     }
-    const there = near.filter((one) => one[BASIS] === data.measured);
-    const far = asked.reduce((product, each, place) => {
-      const sizes = (there.length ? there : near).map((one) => one[PROBLEM][place]);
-      if (typeof each === "string") return product;
-      return product * ratio(each, Math.min(Math.max(each, Math.min(...sizes)), Math.max(...sizes)));
-    }, 1);
-    let time = entry[TIME] === null || far > 1 ? null : entry[TIME] * (work(data, entry[SCALE], asked) / work(data, entry[SCALE], entry[PROBLEM]));
+    const far = outside(data, near, asked);
+    let time = entry[TIME] === null || far !== 1 ? null : entry[TIME] * (work(data, entry[SCALE], asked) / work(data, entry[SCALE], entry[PROBLEM]));
     const isUsual = same(chosen, kept);
     let limits = around(time, betweenMs);
-    let gains = isUsual || far > 1 ? [null, null] : around(gain, betweenGain);
+    let gains = isUsual || far !== 1 ? [null, null] : around(gain, betweenGain);
     if (rule.leastGain !== null && !isUsual && !(gains[0] >= rule.leastGain)) {
       chosen = kept ?? whole(data, entry[USUAL]);
       time = time === null || gain === null ? null : time * gain;
       [gain, gains, limits] = [1, [null, null], [null, null]];
     }
-    const measured = entry[BASIS] < data.bases.length - 2;
-    const basis = measured ? data.between[far === 1 ? 0 : 1] : entry[BASIS];
+    const basis = isKnown(data, entry) ? data.between[far === 1 ? 0 : 1] : entry[BASIS];
     const answer = [entry[GPU], asked, basis, place(data, chosen), place(data, kept ?? whole(data, entry[USUAL])),
       time, ...limits, gain, ...gains, null, null, null, 0, 0, [], 0, null];
     return { entry: answer, near: entry, far };
@@ -178,7 +186,7 @@
     const number = data.gpus.indexOf(gpu);
     const own = data.entries.filter((entry) => entry[GPU] === number);
     const listed = own.find((entry) => distance(asked, entry[PROBLEM]) === 1);
-    return listed ? { entry: listed, near: listed, far: 1 } : between(data, own, asked) ?? noEntry(data, number, asked);
+    return listed ? { entry: listed, near: listed, far: outside(data, own, asked) } : between(data, own, asked) ?? noEntry(data, number, asked);
   };
 
   window.launchwiseValue = value;

@@ -1,0 +1,74 @@
+"""Where a GPU measured nothing near, no answer says a time, whatever other GPUs measured."""
+
+import pandas as pd
+import pytest
+from exported import GPUS, problem
+from stencil import sweep
+from studies import entry, fit_product
+
+from launchwise.exporting.building import answer_table
+from launchwise.exporting.table import answer_of
+from launchwise.learning.answering import answers
+from launchwise.learning.final import read_final
+from launchwise.learning.splits import Case
+
+CARD, SLICE = GPUS
+
+
+@pytest.fixture(scope="module")
+def final(tmp_path_factory, domain, stencil_spec):
+    """A slice that measured fewer sizes than its card, and one type."""
+    types = ("float32", "float64")
+    sizes = (200, 256, 300, 400, 512)
+    rows = [sweep(stencil_spec, sizes, CARD, dtype, order=2) for dtype in types]
+    sweeps = {
+        CARD: pd.concat(rows, ignore_index=True),
+        SLICE: sweep(stencil_spec, sizes[:3], SLICE, "float32", order=2),
+    }
+    folder = tmp_path_factory.mktemp("final") / "tiles"
+    fit_product(folder, domain, sweeps, entry("knn"))
+    return read_final(folder, domain)
+
+
+@pytest.fixture(scope="module")
+def table(final):
+    return answer_table(final, "tiles")
+
+
+def test_entries_and_their_neighbours_agree_on_what_a_gpu_measured(table):
+    found = {"within": 0, "beyond": 0}
+    for each in table.entries:
+        n, dtype, _ = each.problem
+        device = table.devices[each.device].name
+        if each.basis == "measured":
+            continue
+        found[each.basis] += 1
+        far = (n + 1) / 301 if device == SLICE and n > 300 else 1.0
+        far = 0.0 if device == SLICE and dtype == "float64" else far
+        for size in (n - 1, n, n + 1):
+            answer = table.answer(device, problem(size, dtype))
+            if size == n:
+                assert answer.outside == far
+            # The ends themselves were measured.
+            if answer.basis != "measured":
+                assert answer.basis == each.basis == ("within" if far == 1 else "beyond")
+                assert (answer.suggestions[0].expected_ms is None) == (far != 1)
+                assert ("no time is stated" in answer.why) == (far != 1)
+    assert min(found.values()) > 10
+
+
+def test_further_suggestions_rest_on_what_the_first_rests_on(final, table):
+    case = Case(CARD, problem(350, "float64"))
+    assert answers(final, [case])[0].basis == "within"
+    first, *others = answer_of(table, final, case, 4, None).suggestions
+    assert len(others) == 3
+    times = [first.expected_ms, *(one.expected_ms for one in others)]
+    assert times == sorted(times)
+    for one in others:
+        slower = one.expected_ms / first.expected_ms
+        assert one.gain == pytest.approx(first.gain / slower)
+        assert one.interval_ms[1] / one.expected_ms == pytest.approx(
+            first.interval_ms[1] / first.expected_ms
+        )
+    far = answer_of(table, final, Case(SLICE, problem(511)), 3, None).suggestions
+    assert [one.expected_ms for one in far] == [None] * 3
