@@ -137,7 +137,9 @@ def as_text(found: Answer, spec: Spec) -> str:
     """Lines for a terminal: configurations, what to launch, gains and basis."""
     lines = [f"{assigned(found.problem)} on {found.gpu}: {BASES[found.basis]}"]
     if found.outside > 1:
-        lines.append(f"outside of what it measured by {wording.beyond(found.outside)}")
+        more = f"{100 * (found.outside - 1):.2g} %"
+        by = more if found.outside < 2 else f"a factor of {found.outside:.3g}"
+        lines.append(f"outside of what it measured by {by}")
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{named(each.configuration)}")

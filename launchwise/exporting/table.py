@@ -44,11 +44,7 @@ from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
-from launchwise.workloads.near_problems import (
-    MeasuredProblems,
-    distances,
-    texts_of,
-)
+from launchwise.workloads.near_problems import MeasuredProblems, distances, texts_of
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec
@@ -224,14 +220,12 @@ class AnswerTable:
         expected = None
         if number is not None and any(known[row] is None for row in judged):
             expected = self.expected(number, [shapes[row] for row in judged])
-        asked = [tuple(each) for each in shapes]
-        far = [1.0] * len(asked) if number is None else self.measured[number].outside(asked)
         for row, (own, entry) in enumerate(zip(owns, known, strict=True)):
             one = None
             if entry is not None:
-                one = self._of_entry(entry, float(far[row]))
+                one = self._of_entry(entry)
             elif own:
-                one = self._between(own, asked[row], float(far[row]), expected, places[row])
+                one = self._between(own, tuple(shapes[row]), expected, places[row])
             if one is None:
                 one = self._unanswered(device, self.problem(shapes[row]))
             else:
@@ -276,17 +270,18 @@ class AnswerTable:
             of_usual[rows] = self.losses(judge, columns)
         return Expected(losses, usual, of_usual)
 
-    def next_best(self, found: Answer) -> list[Suggestion]:
+    def next_best(self, number: int, found: Answer) -> list[Suggestion]:
         """What the judge of a device expects of its candidates and the usual choice, from the best:
         times and gains of an answer between entries, times the expected ratio. Empty without a
         judge: nearest entries order no configurations."""
-        number, (first,) = self.number(found.gpu), found.suggestions
-        shape = tuple(found.problem.values())
-        expected = None if number is None else self.expected(number, [shape])
-        if number is None or expected is None:
+        (first,), device = found.suggestions, self.devices[number]
+        expected = self.expected(number, [tuple(found.problem.values())])
+        if expected is None:
             return []
-        facts = self.devices[number].named_facts
-        moved = [self._moved(place, found.problem, facts) for place in self.stored.candidates]
+        moved = [
+            self._moved(place, found.problem, device.named_facts)
+            for place in self.stored.candidates
+        ]
         every = [*expected.usual_losses.tolist(), *expected.losses[0].tolist()]
         losses: dict[tuple[Any, ...], float] = {}
         for one, loss in zip([expected.usual[0], *moved], every, strict=True):
@@ -295,20 +290,17 @@ class AnswerTable:
         of_first = losses.get(tuple(first.configuration.items()))
         if of_first is None:
             return []
-
-        def scaled(value: float | None, limits: tuple[float, float] | None, by: float) -> Any:
-            return value and value * by, limits and (limits[0] * by, limits[1] * by)
-
         suggested = []
         for items in sorted(losses, key=lambda each: losses[each]):
             slower, choice = growth(losses[items] - of_first), dict(items)
-            expected_ms, interval_ms = scaled(first.expected_ms, first.interval_ms, slower)
-            gain, gain_interval = scaled(first.gain, first.gain_interval, 1 / slower)
-            suggestion = Suggestion(2, choice, expected_ms, interval_ms, gain, gain_interval)
-            suggested.append(replace(suggestion, is_usual=choice == found.usual))
+            time_ms = first.expected_ms and first.expected_ms * slower
+            gain = first.gain and first.gain / slower
+            known = (time_ms, around(time_ms, device.between_ms), gain)
+            gains = around(gain, device.between_gain) if found.outside == 1 else None
+            suggested.append(Suggestion(2, choice, *known, gains, is_usual=choice == found.usual))
         return suggested
 
-    def _of_entry(self, entry: Entry, far: float) -> Answer:
+    def _of_entry(self, entry: Entry) -> Answer:
         problem = self.problem(entry.problem)
         first = Suggestion(
             rank=1,
@@ -333,20 +325,14 @@ class AnswerTable:
             alike=entry.alike,
             unsure=entry.unsure,
             answered_for=problem,
-            outside=far,
+            outside=self.measured[entry.device].outside(entry.problem),
         )
 
     def _between(
-        self,
-        own: Sequence[Entry],
-        asked: tuple[Value, ...],
-        far: float,
-        expected: Expected | None,
-        row: int,
+        self, own: Sequence[Entry], asked: tuple[Value, ...], expected: Expected | None, row: int
     ) -> Answer | None:
         """The answer for a problem by entries of a device with the same texts, of which none is of
-        it; None where nothing may run it. ``far``: :attr:`Answer.outside`; ``expected``: of
-        problems, this one in ``row``."""
+        it; None where nothing may run it. ``expected``: of problems, this one in ``row``."""
         problem = self.problem(asked)
         usual = expected.usual[row] if expected else self.usual_choice(problem)
         apart = distances([asked], [one.problem for one in own])[0]
@@ -372,6 +358,7 @@ class AnswerTable:
                 gain = growth(of_usual - least)
         if chosen is None:
             return None
+        far = self.measured[entry.device].outside(asked)
         inside = far == 1
         time_ms = self.time_at(entry, problem) if inside else None
         first = Suggestion(
@@ -495,17 +482,20 @@ def answer_of(
     of the table.
     """
     least = least_gain or table.stored.least_gain
-    if table.number(case.gpu) is None:
+    number = table.number(case.gpu)
+    if number is None:
         found = answers(final, [case], top, least)[0]
         return replace(found, why=f"{found.why}; {UNLISTED_GPU}")
     found = table.answer(case.gpu, case.problem, least)
     if top == 1:
         return found
     first = found.suggestions[0]
-    if found.answered_for == case.problem:
+    more = [] if found.answered_for == case.problem else table.next_best(number, found)
+    if not more:
         more = answers(final, [case], top + 1)[0].suggestions
-    else:
-        more = table.next_best(found)
+        if found.answered_for != case.problem:
+            # The model's times are no basis of a time that is scaled.
+            more = [Suggestion(2, one.configuration, is_usual=one.is_usual) for one in more]
     others = [one for one in more if one.configuration != first.configuration][: top - 1]
     ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
     return replace(found, suggestions=[first, *ranked])

@@ -22,7 +22,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.near_problems import MeasuredProblems
-from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 SHARE = 0.9  # Nominal coverage of an interval
@@ -40,11 +39,11 @@ class Known:
     def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
         """From training rows."""
         columns = spec.problem_columns
-        cases = rows[["gpu", *columns]].drop_duplicates()
-        problems: dict[str, list[tuple[Value, ...]]] = {}
-        for gpu, *values in cases.itertuples(index=False, name=None):
-            problems.setdefault(str(gpu), []).append(tuple(values))
-        return cls({gpu: MeasuredProblems.of(own) for gpu, own in problems.items()}, (*columns,))
+        cases = rows[["gpu", *columns]].drop_duplicates().astype({"gpu": str}).groupby("gpu")
+        problems = {gpu: own[columns].itertuples(index=False, name=None) for gpu, own in cases}
+        return cls(
+            {str(gpu): MeasuredProblems.of(own) for gpu, own in problems.items()}, (*columns,)
+        )
 
     def reach(self, gpu: str) -> float | None:
         """:attr:`MeasuredProblems.reach` of a GPU; None for another one."""
@@ -52,16 +51,16 @@ class Known:
 
     def situations(self, rows: pd.DataFrame) -> np.ndarray:
         """Situation of each row that holds a GPU and a problem: objects, shape (rows,)."""
-        of_case = row_numbers(rows, ["gpu", *self.columns])
-        cases = rows.iloc[np.unique(of_case, return_index=True)[1]]
-        gpus = cases["gpu"].to_numpy(dtype=object)
-        problems = list(cases[[*self.columns]].itertuples(index=False, name=None))
-        found = np.full(len(cases), "new_gpu", dtype=object)
-        for gpu, measured in self.gpus.items():
-            (mine,) = np.nonzero(gpus == gpu)
-            far = measured.outside([problems[place] for place in mine])
-            found[mine] = np.where(far == 1, "within", "beyond")
-        return found[of_case]
+        columns = ["gpu", *self.columns]
+        of_case = row_numbers(rows, columns)
+        cases = rows[columns].iloc[np.unique(of_case, return_index=True)[1]]
+        found = [
+            ("within" if self.gpus[gpu].outside((*problem,)) == 1 else "beyond")
+            if gpu in self.gpus
+            else "new_gpu"
+            for gpu, *problem in cases.itertuples(index=False, name=None)
+        ]
+        return np.array(found, dtype=object)[of_case]
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,6 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{round(value, places):.{max(places, 0)}f}"
 
 
-def beyond(factor: float) -> str:
-    """By how much something is above 1: as percent below 2."""
-    small = f"{number(100 * (factor - 1), 2)} %"
-    return small if factor < 2 else f"a factor of {number(factor)}"
-
-
 def fixed(value: Any, places: int = 3) -> str:
     """A number with a fixed count of decimals, for columns that are compared digit by digit."""
     return MISSING if is_missing(value) else f"{float(value):.{places}f}"

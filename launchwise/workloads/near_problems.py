@@ -46,13 +46,10 @@ def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]
         if isinstance(one[0], str):
             found[np.array(one, dtype=object)[:, None] != np.array(other, dtype=object)] = math.inf
         else:
-            found *= _size_ratios(np.array(one, float)[:, None], np.array(other, float))
+            both = np.array(one, dtype=float)[:, None], np.array(other, dtype=float)
+            low, high = np.minimum(*both), np.maximum(*both)
+            found *= np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
     return found
-
-
-def _size_ratios(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
 
 
 def texts_of(values: Iterable[Value]) -> tuple[str, ...]:
@@ -86,28 +83,20 @@ class MeasuredProblems:
         share, whole = USUAL_SHARE
         return cls(groups, known[-(-share * len(known) // whole) - 1] if known else None)
 
-    def outside(self, asked: Sequence[tuple[Value, ...]]) -> np.ndarray:
-        """How far each problem lies outside: float64, shape (asked,), at least 1.
-
-        The product over integers of its ratio to the nearest end of what was measured with the same
-        texts, as in :func:`distance`. Where the nearest of these is farther than is usual, how many
-        times as far it is, if that is more. 1: within; 0: nothing with these texts was measured.
-        """
-        found = np.zeros(len(asked))
-        for texts, own in self.by_texts.items():
-            rows = [row for row, one in enumerate(asked) if texts_of(one) == texts]
-            if not rows:
-                continue
-            some = [asked[row] for row in rows]
-            far = np.ones(len(some))
-            for one, other in zip(zip(*some, strict=True), zip(*own, strict=True), strict=True):
-                if not isinstance(one[0], str):
-                    sizes = np.array(one, float)
-                    far *= _size_ratios(sizes, np.clip(sizes, min(other), max(other)))
-            if self.reach is not None:
-                far = np.maximum(far, distances(some, own).min(axis=1) / self.reach)
-            found[rows] = far
-        return found
+    def outside(self, asked: tuple[Value, ...]) -> float:
+        """How far a problem lies outside: its distance (:func:`distances`) to the ranges of what
+        was measured with the same texts. Where the nearest of these is farther than is usual, how
+        many times as far, if that is more. 1: within; 0: nothing with these texts was measured."""
+        own = self.by_texts.get(texts_of(asked))
+        if not own:
+            return 0.0
+        ends = [
+            value if isinstance(value, str) else min(max(value, min(sizes)), max(sizes))
+            for value, *sizes in zip(asked, *own, strict=True)
+        ]
+        far = float(distances([asked], [ends])[0, 0])
+        nearest = float(distances([asked], own).min())
+        return far if self.reach is None else max(far, nearest / self.reach)
 
 
 def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:

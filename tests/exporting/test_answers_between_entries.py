@@ -81,6 +81,23 @@ def test_the_command_has_no_other_answer_than_files_where_no_entry_answers(final
         assert told.endswith(UNLISTED_GPU) is not is_listed
 
 
+def test_further_suggestions_rest_on_what_the_first_rests_on(final, limited):
+    """All times of a list are scaled by what one judge expects, or there are none."""
+    listed = {one.problem[0] for one in limited.entries}
+    for n in [n for n in range(201, 400) if n not in listed][::40]:
+        first, *others = answer_of(limited, final, Case("card", problem(n)), 4, None).suggestions
+        assert [one.rank for one in others] == [2, 3, 4]
+        times = [one.expected_ms for one in (first, *others)]
+        assert times == sorted(times)
+        for one in others:
+            slower = one.expected_ms / first.expected_ms
+            assert one.gain == pytest.approx(first.gain / slower)
+            assert one.interval_ms == pytest.approx([slower * end for end in first.interval_ms])
+    for gpu, n in (("card", 900), (UNKNOWN, 301)):
+        _, *others = answer_of(limited, final, Case(gpu, problem(n)), 3, None).suggestions
+        assert [one.expected_ms for one in others] == [None, None]
+
+
 def test_more_gain_may_be_asked_for_than_the_table_does(limited):
     plain, found = (limited.answer("card", problem(900), least) for least in (None, 100.0))
     (before,), (first,) = plain.suggestions, found.suggestions

@@ -7,10 +7,7 @@ from stencil import sweep
 from studies import entry, fit_product
 
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.table import answer_of
-from launchwise.learning.answering import answers
 from launchwise.learning.final import read_final
-from launchwise.learning.splits import Case
 
 CARD, SLICE = GPUS
 
@@ -55,20 +52,3 @@ def test_entries_and_their_neighbours_agree_on_what_a_gpu_measured(table):
                 assert (answer.suggestions[0].expected_ms is None) == (far != 1)
                 assert ("no time is stated" in answer.why) == (far != 1)
     assert min(found.values()) > 10
-
-
-def test_further_suggestions_rest_on_what_the_first_rests_on(final, table):
-    case = Case(CARD, problem(350, "float64"))
-    assert answers(final, [case])[0].basis == "within"
-    first, *others = answer_of(table, final, case, 4, None).suggestions
-    assert len(others) == 3
-    times = [first.expected_ms, *(one.expected_ms for one in others)]
-    assert times == sorted(times)
-    for one in others:
-        slower = one.expected_ms / first.expected_ms
-        assert one.gain == pytest.approx(first.gain / slower)
-        assert one.interval_ms[1] / one.expected_ms == pytest.approx(
-            first.interval_ms[1] / first.expected_ms
-        )
-    far = answer_of(table, final, Case(SLICE, problem(511)), 3, None).suggestions
-    assert [one.expected_ms for one in far] == [None] * 3

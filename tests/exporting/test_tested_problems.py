@@ -82,7 +82,9 @@ def test_they_are_listed_for_their_gpu_alone(final):
 def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, times):
     wide = (0.5, 2.0)
     plain = answer_table(final, "tiles")
-    plain = changed(plain, devices=tuple(replace(one, between_ms=wide) for one in plain.devices))
+    reach = final.swept.reach(GPU)
+    limited = [replace(one, between_ms=wide, reach=reach) for one in plain.devices]
+    plain = changed(plain, devices=tuple(limited))
     blind = times[GPU][times[GPU]["blind"]]
     kept = tuple(one for one in plain.entries if not one.blind)
 

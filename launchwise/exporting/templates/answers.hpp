@@ -301,30 +301,23 @@ constexpr launches launches_of(const problem &asked, const configuration &chosen
 namespace detail {
 // How far outside of what the device of an entry with the same texts measured.
 constexpr double outside(const problem &asked, const entry &near) {
-    double found = 1, nearest = std::numeric_limits<double>::infinity();
-    const auto comparable = [&](const auto &entry) {
-        return entry.device == near.device && (entry.basis == "measured" || entry.basis == "new_gpu");
-    };
+    bool any = false;
+    double found = 1, nearest = 0;
+    problem low = asked, high = asked;
     for (const auto &entry : entries) {
-        const double far = comparable(entry) ? distance(asked, entry.asked) : nearest;
-        nearest = far < nearest ? far : nearest;
+        const double far = distance(asked, entry.asked);
+        const bool known = entry.device == near.device && (entry.basis == "measured" || entry.basis == "new_gpu");
+        if (!known || !(far < std::numeric_limits<double>::infinity())) continue;
+        nearest = any && nearest < far ? nearest : far;
+{% for name in table.parameters if name not in table.texts %}
+        low.{{ name | name }} = any && low.{{ name | name }} < entry.asked.{{ name | name }} ? low.{{ name | name }} : entry.asked.{{ name | name }};
+        high.{{ name | name }} = any && high.{{ name | name }} > entry.asked.{{ name | name }} ? high.{{ name | name }} : entry.asked.{{ name | name }};
+{% endfor %}
+        any = true;
     }
-    if (!(nearest < std::numeric_limits<double>::infinity())) return 0;
-{% for name in table.parameters %}
-{% if name not in table.texts %}
-    {
-        bool any = false;
-        std::int64_t low = 0, high = 0;
-        for (const auto &entry : entries) {
-            if (!comparable(entry) || !(distance(asked, entry.asked) < std::numeric_limits<double>::infinity())) continue;
-            const std::int64_t value = entry.asked.{{ name | name }};
-            low = any && low < value ? low : value;
-            high = any && high > value ? high : value;
-            any = true;
-        }
-        found *= beyond(asked.{{ name | name }}, low, high);
-    }
-{% endif %}
+    if (!any) return 0;
+{% for name in table.parameters if name not in table.texts %}
+    found *= beyond(asked.{{ name | name }}, low.{{ name | name }}, high.{{ name | name }});
 {% endfor %}
     const double reach = facts_of[near.device].reach;
     return reach > 0 && nearest / reach > found ? nearest / reach : found;
