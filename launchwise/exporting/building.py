@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -52,7 +53,7 @@ def known_cases(final: Final) -> list[Case]:
     cases = answerable(final, gpus, measured_problems(final))
     known = {case.key for case in cases}
     for row in final.tested.to_dict("records"):
-        case = Case(str(row["gpu"]), {name: _plain(row[name]) for name in columns})
+        case = Case(str(row["gpu"]), plain(row, columns))
         if case.gpu in gpus and case.key not in known:
             cases.append(case)
     return cases
@@ -115,18 +116,15 @@ def spread_problems(final: Final) -> list[Problem]:
     what the lookup of an unlisted size means by it (:func:`distances`): each further one is the
     farthest from those before. Problems that all whole cards measured come first: on these,
     predictions stand beside the times of every card."""
-    spec, columns = final.spec, final.spec.problem_columns
-    names = {gpu for gpu, one in final.domain.profiles.items() if not one.is_slice}
+    columns = final.spec.problem_columns
+    whole = [gpu for gpu, one in final.domain.profiles.items() if not one.is_slice]
     known = final.measured[[*columns, "gpu"]].drop_duplicates()
-    cards: dict[tuple[Value, ...], set[str]] = {}
-    for *values, gpu in known.itertuples(index=False, name=None):
-        cards.setdefault(tuple(_plain(value) for value in values), set()).update(names & {gpu})
-    rows = sorted(cards, key=sortable)
-    rows = [row for row in rows if spec.check_problem(dict(zip(columns, row, strict=True))) is None]
-    most = max((len(cards[row]) for row in rows), default=0)
+    measured = known.loc[known["gpu"].isin(whole), columns].itertuples(index=False, name=None)
+    cards = Counter(tuple(map(_plain, values)) for values in measured)
+    rows = [tuple(one.values()) for one in measured_problems(final)]
     chosen: list[tuple[Value, ...]] = []
-    for least in (most, 0):
-        allowed = [row for row in rows if len(cards[row]) >= least]
+    for least in (max((cards[row] for row in rows), default=0), 0):
+        allowed = [row for row in rows if cards[row] >= least]
         while len(chosen) < UNMEASURED:
             far = distances(allowed, chosen).min(axis=1, initial=np.inf)
             if far.max(initial=1.0) <= 1:
