@@ -114,9 +114,13 @@ class Reading:
     indices: Indices
     accesses: Accesses
     sizes: Sizes
-    dimensions: int  # of the grid
+    grid: Sequence[str]  # blocks per dimension
     fixed: Mapping[str, int]  # macros that the file itself sets to integers
-    blocks: Mapping[str, str]  # ``blockIdx.x`` and the like to the number of blocks
+
+    @cached_property
+    def blocks(self) -> dict[str, str]:
+        """``blockIdx.x`` and the like to the number of blocks."""
+        return {f"blockIdx.{axis}": text for axis, text in zip(AXES, self.grid, strict=False)}
 
     @cached_property
     def bounds(self) -> dict[str, Polynomial]:
@@ -148,7 +152,7 @@ def draft_shape(one: Parameter, reading: Reading) -> list[Any]:
         is_square = len({*shape}) == 1
         if is_square and accesses.reaches_next(one.name):
             shape = [f"{shape[0]} + 1"]
-        elif is_square and (reading.dimensions == 1 or _is_flat(accesses, one.name, sizes)):
+        elif is_square and (len(reading.grid) == 1 or _is_flat(accesses, one.name, sizes)):
             shape = shape[:1]
     return [*shape, one.width] if one.width > 1 else shape
 
@@ -165,13 +169,10 @@ def shape_of_atomics(array: str, reading: Reading) -> tuple[list[Any], str]:
     """Shape of an array with atomic operations, and a question."""
     first = reading.accesses.atomics(array)[0]
     index = reading.index(first) or {}
-    if names_of(index):
-        shape = _written(_lengths(index, reading), reading.sizes)
-        if shape:
-            return shape, "shape"
-    index = reading.accesses.index(first) or {}
     if not names_of(index):
         return [index.get((), 0) + 1], "shape"
+    if shape := _written(_lengths(index, reading), reading.sizes):
+        return shape, "shape"
     return [256], "shape: how many elements does the index reach?"
 
 

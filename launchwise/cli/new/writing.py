@@ -12,7 +12,7 @@ from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import draft_arguments, host_launch, shared_bytes
 from launchwise.cli.new.body import Body, axes_in, names_of
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.indices import AXES, Indices
+from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import draft_grid, draft_launch
 from launchwise.cli.new.shapes import Reading, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
@@ -64,10 +64,8 @@ class _Draft:
         taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
         self.sizes = draft_sizes(kernel, indices, dimensions, taken, self.compiled)
         self.grid = draft_grid(indices, self.launch, self.sizes)
-        blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, self.grid[0], strict=False)}
-        self.arguments = draft_arguments(
-            Reading(source, kernel, indices, accesses, self.sizes, dimensions, fixed, blocks)
-        )
+        reading = Reading(source, kernel, indices, accesses, self.sizes, self.grid[0], fixed)
+        self.arguments = draft_arguments(reading)
         self.shared = shared_bytes(source, kernel, shared, self.launch.block)
 
 
