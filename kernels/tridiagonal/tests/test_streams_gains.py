@@ -104,8 +104,19 @@ def test_without_one_stream_in_pairs_the_sweep_tells():
     found = gain_table(rows).set_index("n")
     assert found.loc[10, "gain"] == pytest.approx(10 / 9.5)
     assert found.loc[10, "gain_error"] == pytest.approx(0.005)
-    # No other number was in pairs: one stream is the best that is known.
-    assert (found.loc[20, "best_streams"], found.loc[20, "gain"]) == (1, 1.0)
+    # No other number was in pairs, and the sweep's four are faster: nothing is known.
+    assert found.loc[20, list(GAIN_COLUMNS)].isna().all()
+    assert (found.loc[20, "tied"], found.loc[20, "open"]) == ((), (4,))
+
+
+@pytest.mark.parametrize(("error", "tie"), [(0.2, ()), (0.01, (8,))])
+def test_an_optimum_is_known_where_no_number_that_was_not_compared_may_be_it(error, tie):
+    # Two streams were in no pairs and took 5 % more than eight, with a large error or a small one.
+    lines = (10, 1, 10.0, "ok", 0.01), (10, 8, 9.0, "ok", 0.01), (10, 2, 9.45, "ok", error)
+    found = only(gain_table(runs(*lines).assign(basis=["pairs", "pairs", "sweep"])))
+    assert (found["tied"], found["open"]) == (tie, () if tie else (2,))
+    assert found["gain"] == pytest.approx(10 / 9)
+    assert remark(dict(found)) == ("" if tie else "2 not compared")
 
 
 def test_without_a_repeated_time_of_one_stream_there_is_no_gain():

@@ -214,18 +214,19 @@ def optima_table(
     Returns a DataFrame: one row for each size, ascending: columns of :func:`published_optima`;
     those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
     alone); ``part`` (``training``, ``held out``, empty where only the paper has the size);
-    ``well_measured``, ``above_bound`` and ``tied`` as :func:`~gains.gain_table` has them. Measured
-    optima and losses are NaN where a size is not measured well enough, losses also where the
-    predicted number has no time to compare.
+    ``well_measured``, ``above_bound``, ``tied`` and ``open`` as :func:`~gains.gain_table` has them.
+    Measured optima and losses are NaN where nothing ties, losses also where the predicted number
+    has no time to compare.
     """
     ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
     gains = series.gains.set_index(SIZE)
     for name in ("well_measured", "above_bound"):
         ours[name] = ours[SIZE].map(gains[name]).eq(True)
-    ours["tied"] = ours[SIZE].map(gains["tied"])
+    for name in ("tied", "open"):
+        ours[name] = ours[SIZE].map(gains[name])
     for name in map(str, ours.columns):
         if name.startswith("measured_") or "_lost_" in name:
-            ours[name] = ours[name].astype(float).where(ours["well_measured"])
+            ours[name] = ours[name].astype(float).where(ours["tied"].map(bool))
     held_out = ours[SIZE].isin(laws.held_out)
     ours["part"] = held_out.map({True: "held out", False: "training"})
     found = published_optima(published).merge(ours, on=SIZE, how="outer")
@@ -236,8 +237,8 @@ def optima_table(
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """Held-out sizes of :func:`optima_table` that are measured well enough."""
-    return table[(table["part"] == "held out") & table["well_measured"]]
+    """Held-out sizes of :func:`optima_table`."""
+    return table[table["part"] == "held out"]
 
 
 def optima_blocks(optima: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> Iterator[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,13 +42,15 @@ NOT_WELL = "not measured well enough"
 """Words for a size whose time with one stream, or shortest time, is of a single launch."""
 
 
+NOT_COMPARED = "not compared"  # words for a size of which another number may be the fastest
+
 GAIN_COLUMNS = (
     *("alone_ms", "sum_ms", "best_streams", "best_ms"),
     *("saved_ms", "gain", "gain_low", "gain_error", "bound"),
 )
 """Columns of :func:`gain_table` that a size has only if it is measured well enough."""
 
-TIES = ("tied", "basis")
+TIES = ("tied", "open", "basis")
 
 ABOVE = "above its bound"  # words for a speed-up that overlap cannot explain
 
@@ -67,7 +70,9 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
     ``sum_ms``; ``best_streams``, ``best_ms``, ``gain``, ``gain_low`` (lower limit of its 95 %
     interval) and ``gain_error`` (relative standard error); these nine are NaN where the size is not
     well measured. ``tied``: numbers of streams that may be the fastest
-    (:func:`launchwise.tables.rows.tied`), ascending; ``basis`` of the times. ``bound`` is NaN where
+    (:func:`launchwise.tables.rows.tied`), ascending, if all of these were compared; ``open``: the
+    others, of no pairs or one launch, of which judged times leave open whether they are: with any,
+    no optimum is known. ``basis`` of the times. ``bound`` is NaN where
     the stages, timed one after the other, take no less than a run; ``above_bound``: so is all of
     the interval.
     """
@@ -78,25 +83,25 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
             continue
         single = int((rows["status"] != REPEATED).sum())
         counts = {SIZE: size, "rows": len(rows), "single_launches": single}
-        found.append({**counts, **_gain(alike[size])})
+        found.append({**counts, **_gain(alike[size], rows)})
     made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound", *TIES]
     return pd.DataFrame(found, columns=[SIZE, *made])
 
 
-def _gain(rows: pd.DataFrame) -> dict[str, object]:
+def _gain(rows: pd.DataFrame, judged: pd.DataFrame) -> dict[str, object]:
     read = [CHOICE, "status", "time_ms", "error", "basis", "ratio_error", *STAGES]
     ordered = records(rows.sort_values(CHOICE).filter(items=read))
     timed = [row for row in ordered if row["status"] == REPEATED]
     alone = next((row for row in timed if row[CHOICE] == 1), None)
     shortest = min(ordered, key=lambda row: float(row["time_ms"]))
-    if alone is None or shortest["status"] != REPEATED:
+    near, others = _ties(rows, judged)
+    if alone is None or shortest["status"] != REPEATED or (others and len(timed) == 1):
         unknown = dict.fromkeys(GAIN_COLUMNS, float("nan"))
         return {
             "well_measured": False,
             **unknown,
             "above_bound": False,
-            "tied": (),
-            "basis": MISSING,
+            **{"tied": (), "open": others, "basis": MISSING},
         }
     alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
     sum_ms = sum(alone[name] for name in STAGES)
@@ -119,14 +124,20 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
         "gain_error": np.log(high / low) / (2 * Z95),
         "bound": bound,
         "above_bound": low > bound,
-        "tied": _tied(rows[rows["status"] == REPEATED]),
-        "basis": shortest["basis"],
+        **{"tied": near, "open": others, "basis": shortest["basis"]},
     }
 
 
-def _tied(rows: pd.DataFrame) -> tuple[int, ...]:
-    near = tied(rows, np.zeros(len(rows), dtype=np.int64))
-    return tuple(sorted(map(int, rows.loc[near, CHOICE])))
+def _ties(rows: pd.DataFrame, judged: pd.DataFrame) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers of streams that tie, none where others may be faster; and these others."""
+    timed = rows[rows["status"] == REPEATED]
+    every = pd.concat([rows, judged[~judged[CHOICE].isin(rows[CHOICE])]])
+    near, may = (
+        {int(one) for one in own.loc[tied(own, np.zeros(len(own), dtype=np.int64)), CHOICE]}
+        for own in (timed, every)
+    )
+    others = may - {*timed[CHOICE]}
+    return () if others else tuple(sorted(near)), tuple(sorted(others))
 
 
 def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
@@ -177,10 +188,10 @@ def gain_figure(
     )
 
 
-def remark(record: Mapping[str, object]) -> str:
-    if not record["well_measured"]:
-        return NOT_WELL
-    return ABOVE if record["above_bound"] else ""
+def remark(record: Mapping[str, Any]) -> str:
+    others = f"{said_ties(record['open'])} {NOT_COMPARED}" if record["open"] else ""
+    unknown = "" if record["well_measured"] or others else NOT_WELL
+    return ", ".join(filter(None, (unknown, ABOVE if record["above_bound"] else "", others)))
 
 
 def said_ties(tied: Sequence[int]) -> str:

@@ -29,6 +29,7 @@ from .fits import fit_blocks, judged, optima_blocks, optima_table, published_opt
 from .gains import (
     CHOICE,
     FIELDS,
+    NOT_COMPARED,
     NOT_WELL,
     SIZE,
     faster_sizes,
@@ -86,13 +87,15 @@ def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> C
     """Whether at the sizes for which the paper measured ``streams`` as best nothing is faster."""
     sizes = theirs.loc[theirs["theirs_measured"] == streams, SIZE]
     # Between the paper's sizes ours count, too.
-    inside = series.gains[SIZE].between(sizes.min(), sizes.max()) & series.gains["well_measured"]
-    tied = series.gains.loc[inside, "tied"]
+    inside = series.gains.loc[series.gains[SIZE].between(sizes.min(), sizes.max()), "tied"]
+    tied = [each for each in inside if each]
     same = sum(streams in each for each in tied)
     alone = sum(each == (streams,) for each in tied)
-    text = f"{same} of {len(tied)}, alone at {alone}"
-    told = alone or same < len(tied)
-    return Cell(text, detail=of_all(same, len(tied)) if told else UNDECIDED)
+    said = [f"{same} of {len(tied)}, alone at {alone}"] if tied else []
+    if unknown := len(inside) - len(tied):
+        said.append(f"{unknown} {NOT_COMPARED}")
+    told = alone or same < len(tied) or not tied
+    return Cell(", ".join(said), detail=of_all(same, len(tied)) if told else UNDECIDED)
 
 
 def creation_claim(series: StreamSeries) -> Cell:
@@ -111,17 +114,18 @@ def creation_claim(series: StreamSeries) -> Cell:
 
 def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
     """Whether predictions on held-out sizes lose no more than the paper's."""
-    used = judged(optima)
-    lost = used["predicted_lost_percent"].dropna()
-    if lost.empty:
+    asked = judged(optima)
+    used = asked.dropna(subset="predicted_lost_percent")
+    if used.empty:
         return UNFITTED
+    lost = used["predicted_lost_percent"]
     pairs = zip(used["predicted_streams"], used["tied"], strict=True)
     right = np.array([streams in tied for streams, tied in pairs])
     text = (
         f"{right.sum()} of {len(used)} right or tied, at most {wording.fixed(lost.max(), 2)} % lost"
     )
-    unknown = len(used) - len(lost)
-    text += f", {unknown} not compared" if unknown else ""
+    unknown = len(asked) - len(used)
+    text += f", {unknown} {NOT_COMPARED}" if unknown else ""
     within = PARTLY if unknown else HOLDS
     if lost.max() > most_percent:
         told = used["predicted_lost_percent"][~right].max() > most_percent
@@ -269,5 +273,6 @@ NO_GAIN = dict.fromkeys(str(one.value) for one in GAINS) | {"above": MISSING}
 
 NOTE = (
     f"{JUDGED} Tie: streams that errors of times of one kind (pairs, or sweep) do not tell from "
-    "the fastest, and that did not lose every round to it. Other GPUs: the lookup."
+    "the fastest, and that did not lose every round to it. Not compared: numbers without such a "
+    "time, which may be the fastest by judged ones; no optimum is known. Other GPUs: the lookup."
 )

@@ -16,7 +16,7 @@ from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import OVERLAPPED, overlapped_ms
 from ...recommenders.stream_law.laws import PUBLISHED_SUM, CreationLaw, Law, predicted_streams
-from .gains import NOT_WELL, SIZE
+from .gains import NOT_COMPARED, SIZE
 from .series import BY_THOMAS, StreamSeries
 
 PAPER = "paper, RTX 2080 Ti"
@@ -30,8 +30,8 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
 
     Returns a DataFrame: one row for each size, ascending: ``n``; :data:`~choice.OVERLAPPED` and
     ``sum`` (ms); ``optimum_fitted`` (tau fitted to the overheads) and ``optimum_created`` (tau the
-    measured time to create a stream); ``measured_streams`` (NaN where the size is not measured well
-    enough); ``predicted_streams`` by the laws. NaN where there is no such tau or law.
+    measured time to create a stream); ``measured_streams`` (NaN where not all that may be the
+    fastest were compared); ``predicted_streams`` by the laws. NaN without such a tau or law.
     """
     found = series.stages[[SIZE, *OVERLAPPED]].copy()
     found["sum"] = overlapped_ms(found)
@@ -41,8 +41,8 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
         found[f"optimum_{name}"] = (
             np.nan if tau is None else [CreationLaw(tau).optimum(each) for each in found["sum"]]
         )
-    best = series.gains.set_index(SIZE)["best_streams"]
-    found["measured_streams"] = found[SIZE].map(best)
+    known = series.gains[series.gains["tied"].map(bool)].set_index(SIZE)
+    found["measured_streams"] = found[SIZE].map(known["best_streams"])
     found["predicted_streams"] = (
         [predicted_streams(n, laws.sum.law, laws.overhead.law) for n in found[SIZE]]
         if laws
@@ -74,7 +74,7 @@ def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
 
 def _measured(record: Mapping[str, Any]) -> Cell:
     streams = record["measured_streams"]
-    return Cell(wording.count(streams), detail=NOT_WELL if wording.is_missing(streams) else "")
+    return Cell(wording.count(streams), detail=NOT_COMPARED if wording.is_missing(streams) else "")
 
 
 def _fields(title: str, role: str = "") -> list[Field]:
