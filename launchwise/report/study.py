@@ -163,11 +163,12 @@ class StudyData:
     @cached_property
     def swept(self) -> dict[str, pd.DataFrame]:
         """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`; ``by_host``
-        says whether the host's clock timed a row."""
+        says whether the host's clock timed a row, ``card`` numbers the GPU's cards."""
         # The copy stores columns of one type together: selections of rows are faster by far.
         return {
             gpu: table.drop(columns=list(UNREAD), errors="ignore").assign(
-                by_host="timer" in table and table["timer"] == "host"
+                by_host="timer" in table and table["timer"] == "host",
+                card=pd.factorize(table["card"])[0] if "card" in table else 0,
             )
             for gpu, table in self.sweeps.items()
         }

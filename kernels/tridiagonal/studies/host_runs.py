@@ -20,6 +20,7 @@ from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import OF_ROUNDS, fastest_rows, ratio_limits, tied
+from launchwise.tables.times import PAIRS
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -27,6 +28,11 @@ from ..recommenders.stream_law.choice import repeated
 
 VARIANTS = ("strided", "strided_scratch")
 """Variants with one thread per sub-system, from host memory in natural order."""
+
+SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
+"""Who solves the innermost system on the host, without the partition method once more."""
+
+THREADS = 256  # threads per block, as in the papers
 
 LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
@@ -133,6 +139,17 @@ def levelled(best: pd.DataFrame, size: str) -> pd.DataFrame:
     sizes = best.groupby(size, sort=True)
     near = tied(best, sizes.ngroup().to_numpy())
     return best.assign(time_ms=best["time_ms"].mask(near, sizes["time_ms"].transform("min")))
+
+
+APART = "on another card or host"  # words for two rows that are not :func:`alike`
+
+
+def alike(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    """Whether the ratio of each two times tells of configurations alone: both ran in pairs, or on
+    one card, and so on one host. bool, shape (rows,); both have ``card`` and ``basis``."""
+    one_card = rows["card"].to_numpy() == others["card"].to_numpy()
+    paired = [(own["basis"] == PAIRS).to_numpy() for own in (rows, others)]
+    return np.asarray(one_card | (paired[0] & paired[1]))
 
 
 def slower(best: pd.DataFrame, size: str) -> pd.Series:

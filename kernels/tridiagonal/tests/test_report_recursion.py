@@ -68,7 +68,7 @@ def row(n, levels, time, status="ok"):
     streams = spec.formulas.value("published_streams", {"n": n})
     chosen = dict(zip(LEVELS, levels, strict=False))
     return {
-        **problem, **baseline(spec), "streams": streams, **chosen,
+        **problem, **baseline(spec), "streams": streams, **chosen, "card": "one",
         "time_ms": time, "status": status, "relative_error": ERROR if status == "ok" else np.nan,
     }  # fmt: skip
 
@@ -237,6 +237,24 @@ def test_a_gain_is_held_against_the_best_without_recursion(made, published):
     quick = [{**one, "time_ms": 7.0} for one in rivals]
     claims = conclusions_of(own(with_rows(made, quick), published))
     assert claims["Recursion pays at large sizes"][-1] == "no"
+
+
+def test_times_of_two_cards_are_compared_in_pairs_alone(made, published):
+    rows = sweep()
+    flat = (rows["m1"] == 0) & (rows["n"] == 10**7)
+    moved = rows.assign(card=rows["card"].mask(flat, "another"))
+    (case,) = cases(with_sweeps(made, one=moved))
+    assert (case.apart, 10**7 in by_cause(case)["n"].tolist()) == ([10**7], False)
+    said = notes(own(with_sweeps(made, one=moved), published))
+    assert any("at 1 one of both ran on another card or host" in text for text in said)
+    (case,) = cases(with_sweeps(made, one=moved.assign(basis=PAIRS)))
+    assert case.apart == []
+    # Only the rival ran elsewhere.
+    thomas = [{**row(10**7, (m,), 9.0), "stage2": "thomas", "card": "another"} for m in (32, 64)]
+    (case,) = cases(with_rows(made, thomas))
+    assert by_cause(case).set_index("n").loc[10**7, "verdict"] == "on another card or host"
+    claims = conclusions_of(own(with_rows(made, thomas), published))
+    assert claims["Recursion pays at large sizes"][1].endswith("; 1 on another card or host")
 
 
 def test_speed_ups_are_of_judged_times(made):

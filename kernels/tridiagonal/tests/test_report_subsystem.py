@@ -272,6 +272,20 @@ def test_the_papers_m_is_told_by_solver_of_stage_2(made, published):
     assert held == "0 of 2"
     assert len(rows_of(sections, "The paper's m by solver of stage 2")) == 4
     assert ANY_VARIANT in [one.text for one in blocks_of(sections, Text, folded=True)]
+    # Judged times count, of one card: the best at 1e5 rows by gtsv is of another.
+    elsewhere = rows["card"].mask((rows["n"] == 10**5) & (rows["m"] != 32), "another")
+    both = pd.concat([rows.assign(card=elsewhere), quick], ignore_index=True).assign(sweep_ms=9.0)
+    for basis, lacking in (("pairs", 0), ("sweep", 1)):
+        study = with_sweeps(made, one=both.assign(basis=basis))
+        (apart,) = by_solver(study).values()
+        assert apart["host_loss"].tolist() == found["host_loss"].tolist()[lacking:]
+        claims = conclusions_of(own(study, published))
+        here = claims["The best m is faster than a smaller one"][1]
+        assert here.endswith("; 0 on another card or host") == (not lacking)
+    _paper, here, _ = conclusions_of(
+        own(with_sweeps(made, one=both.assign(basis="sweep")), published)
+    )["The best m is faster than a smaller one"]
+    assert not here.endswith("; 0 on another card or host")
     # Without the other solver nothing is compared.
     assert by_solver(with_sweeps(made, one=rows)) == {}
 

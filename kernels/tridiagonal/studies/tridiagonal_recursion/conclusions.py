@@ -25,7 +25,7 @@ from launchwise.workloads.spec import Spec
 from ...host.plan import Level
 from ...learning.optima import corrected_optima, with_a_choice
 from ...learning.series import by_nearness
-from ..host_runs import LEVELS, slower
+from ..host_runs import APART, LEVELS, slower
 from .gains import by_cause
 from .series import (
     ADDED,
@@ -190,7 +190,8 @@ def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
     if found.empty:
         return
     held = {"": None, UNDECIDED: UNDECIDED, FASTER: True, SLOWER: False}
-    rivals = found[found["verdict"] != ""]
+    apart = int((found["verdict"] == APART).sum())
+    rivals = found[~found["verdict"].isin(["", APART])]
     text = _most(found, "designed")
     if len(rivals):
         said = rivals["verdict"].value_counts()
@@ -199,6 +200,7 @@ def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
             f"error at {said.get(FASTER, 0)} of {wording.plural(len(rivals), 'size')}, slower at "
             f"{said.get(SLOWER, 0)}"
         )
+    text += f"; {apart} {APART}" if apart else ""
     yield (
         "Recursion pays at large sizes",
         f"up to {facts.get('speed_up_recursion', MISSING)}x (size lost)",

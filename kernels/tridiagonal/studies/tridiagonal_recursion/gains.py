@@ -19,8 +19,8 @@ from launchwise.report.fields import decimals, field, grouped, significant, tabl
 from launchwise.report.numbers import records
 from launchwise.tables.rows import ratio_limits
 
-from ..host_runs import ANY_VARIANT
-from .series import CHOICE, SIZE, SOLVERS, RecursionSeries, said_levels
+from ..host_runs import ANY_VARIANT, APART, SOLVERS, alike
+from .series import CHOICE, SIZE, RecursionSeries, said_levels
 
 
 def by_cause(case: RecursionSeries) -> pd.DataFrame:
@@ -31,10 +31,9 @@ def by_cause(case: RecursionSeries) -> pd.DataFrame:
     Thomas), ``best_<which>_ms``, ``_streams``, ``_solver`` and ``<which>_levels``; ``designed`` and
     ``gain``, the speed-up of recursion in the paper's design and over the best without it;
     ``verdict`` on the latter: 95 %. Without other streams or Thomas at several m nothing beside the
-    design was tried: no ``gain``, and an empty verdict.
+    design was tried: no ``gain``, and an empty verdict; nor is there one ``on another card``.
     """
-    alike = case.comparable
-    design, free = alike.rows, case.others
+    design, free = case.comparable.rows, case.others
     free = free[free[SIZE].isin(design[SIZE].unique())]
     deep = (free[CHOICE] > 0) & (free["stage2"] == "host")
     found = pd.DataFrame(index=pd.Index(sorted(design[SIZE].unique()), name=SIZE))
@@ -57,9 +56,10 @@ def by_cause(case: RecursionSeries) -> pd.DataFrame:
     beside = free[(free[CHOICE] == 0) & (free["m"] > 0)]
     beside = beside[(beside["stage2"] != "host") | (beside["streams"] != beside[SIZE].map(streams))]
     tried = beside.groupby(SIZE)["m"].nunique().reindex(found.index, fill_value=0)
-    found["gain"] = found["gain"].where(tried > 1)
-    said = np.select([low > 1, high < 1], [FASTER, SLOWER], UNDECIDED)[: len(found)]
-    found["verdict"] = np.where(found["gain"].isna(), "", said)
+    near, some = alike(*fastest), (tried > 1).to_numpy()
+    found["gain"] = found["gain"].where(some & near)
+    told = [~some, ~near, low[: len(found)] > 1, high[: len(found)] < 1]
+    found["verdict"] = np.select(told, ["", APART, FASTER, SLOWER], UNDECIDED)
     return found.dropna(subset=["designed"]).reset_index()
 
 

@@ -29,8 +29,12 @@ from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
 from ..host_runs import (
+    APART,
     LEVELS,
+    SOLVERS,
+    THREADS,
     KindOnGpu,
+    alike,
     fastest,
     fixed_losses,
     host_runs,
@@ -79,28 +83,25 @@ def conditions(every: Sequence[RecursionSeries], names: Mapping[str, str]) -> It
     for case in every:
         if not case.unlike:
             continue
-        said = []
-        if case.busy:
-            ratios = wording.span(case.copy_ratios.loc[case.busy])
-            said.append(
-                f"at {len(case.busy)} the copy of the system to the device, which recursion does "
-                f"not change, took {ratios} times as long with it"
-            )
-        if case.lacking:
-            said.append(
-                f"at {len(case.lacking)} the best time without it is not known, as their m and "
-                f"variants lose more than {100 * MISSED:g} % at a neighbour"
-            )
+        ratios = case.copy_ratios.loc[case.busy]
+        ends = dict.fromkeys(wording.fixed(end, 2) for end in (ratios.min(), ratios.max()))
+        reasons = {
+            "the copy of the system to the device, which recursion does not change, took "
+            f"{' to '.join(ends)} times as long with it": case.busy,
+            "the best time without it is not known, as their m and variants lose more than "
+            f"{100 * MISSED:g} % at a neighbour": case.lacking,
+            f"one of both ran {APART}, and not in pairs": case.apart,
+        }
+        said = "; ".join(f"at {len(own)} {why}" for why, own in reasons.items() if own)
         sizes = case.rows[SIZE].nunique()
         yield (
             f"{names[case.title]}: times with recursion are compared with those without at "
-            f"{sizes - len(case.unlike)} of {sizes} sizes. Elsewhere: {'; '.join(said)}."
+            f"{sizes - len(case.unlike)} of {sizes} sizes. Elsewhere: {said}."
         )
 
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4  # least number of sizes for a trend
-THREADS = 256  # threads per block, as in the paper
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,16 @@ class RecursionSeries(KindOnGpu):
         return lacking_sizes(self.rows[self.rows[CHOICE] == 0])
 
     @cached_property
+    def apart(self) -> list[int]:
+        """Sizes whose least times with and without recursion are not of one card, nor in pairs."""
+        deep = self.rows[CHOICE] > 0
+        flat, best = (least(own, [SIZE]) for own in (self.rows[~deep], self.rows[deep]))
+        return [int(size) for size in flat.loc[~alike(flat, best), SIZE]]
+
+    @cached_property
     def unlike(self) -> list[int]:
         """Sizes at which no time with recursion is compared with one without."""
-        return sorted({*self.busy, *self.lacking})
+        return sorted({*self.busy, *self.lacking, *self.apart})
 
     @cached_property
     def comparable(self) -> RecursionSeries:
@@ -203,10 +211,6 @@ def cases(study: StudyData) -> list[RecursionSeries]:
             more = more[more[SIZE].isin(sizes)]
             found.append(RecursionSeries(gpu, kind, study.spec, rows, timed, by_kind[kind], more))
     return found
-
-
-SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
-"""Who solves the innermost system without using the partition method once more."""
 
 
 def with_depth(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:

@@ -50,8 +50,6 @@ GAIN_COLUMNS = (
 )
 """Columns of :func:`gain_table` that a size has only if it is measured well enough."""
 
-TIES = ("tied", "open", "basis")
-
 ABOVE = "above its bound"  # words for a speed-up that overlap cannot explain
 
 
@@ -70,9 +68,8 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
     ``sum_ms``; ``best_streams``, ``best_ms``, ``gain``, ``gain_low`` (lower limit of its 95 %
     interval) and ``gain_error`` (relative standard error); these nine are NaN where the size is not
     well measured. ``tied``: numbers of streams that may be the fastest
-    (:func:`launchwise.tables.rows.tied`), ascending, if all of these were compared; ``open``: the
-    others, of no pairs or one launch, of which judged times leave open whether they are: with any,
-    no optimum is known. ``basis`` of the times. ``bound`` is NaN where
+    (:func:`launchwise.tables.rows.tied`), ascending; none where others may be, by judged times,
+    that were in no pairs or launched once: ``open``. ``basis`` of the times. ``bound`` is NaN where
     the stages, timed one after the other, take no less than a run; ``above_bound``: so is all of
     the interval.
     """
@@ -84,8 +81,8 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
         single = int((rows["status"] != REPEATED).sum())
         counts = {SIZE: size, "rows": len(rows), "single_launches": single}
         found.append({**counts, **_gain(alike[size], rows)})
-    made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound", *TIES]
-    return pd.DataFrame(found, columns=[SIZE, *made])
+    names = ("rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound")
+    return pd.DataFrame(found, columns=[SIZE, *names, "tied", "open", "basis"])
 
 
 def _gain(rows: pd.DataFrame, judged: pd.DataFrame) -> dict[str, object]:
@@ -96,13 +93,8 @@ def _gain(rows: pd.DataFrame, judged: pd.DataFrame) -> dict[str, object]:
     shortest = min(ordered, key=lambda row: float(row["time_ms"]))
     near, others = _ties(rows, judged)
     if alone is None or shortest["status"] != REPEATED or (others and len(timed) == 1):
-        unknown = dict.fromkeys(GAIN_COLUMNS, float("nan"))
-        return {
-            "well_measured": False,
-            **unknown,
-            "above_bound": False,
-            **{"tied": (), "open": others, "basis": MISSING},
-        }
+        unknown = {"tied": (), "open": others, "basis": MISSING}
+        return {"well_measured": False, "above_bound": False, **unknown}
     alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
     sum_ms = sum(alone[name] for name in STAGES)
     gain = alone_ms / best_ms
@@ -145,11 +137,6 @@ def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
     where no size is measured well enough."""
     explained = gains[gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
     return None if explained.empty else explained.iloc[int(explained["gain"].argmax())]
-
-
-def faster_sizes(gains: pd.DataFrame) -> pd.DataFrame:
-    """Rows where several streams are faster than one beyond error."""
-    return gains[gains["gain_low"] > 1]
 
 
 def gain_figure(
@@ -204,7 +191,7 @@ FIELDS = [
     field("one stream", "alone_ms", significant(4), "ms"),
     field("can overlap", "sum_ms", wording.number, "ms"),
     *grouped(
-        "shortest time",
+        "shortest compared time",
         field("streams", "best_streams", wording.count),
         field("tie", "tied", said_ties, "streams"),
         field("time", "best_ms", significant(4), "ms"),

@@ -32,7 +32,6 @@ from .gains import (
     NOT_COMPARED,
     NOT_WELL,
     SIZE,
-    faster_sizes,
     gain_figure,
     largest_gain,
 )
@@ -121,9 +120,8 @@ def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
     lost = used["predicted_lost_percent"]
     pairs = zip(used["predicted_streams"], used["tied"], strict=True)
     right = np.array([streams in tied for streams, tied in pairs])
-    text = (
-        f"{right.sum()} of {len(used)} right or tied, at most {wording.fixed(lost.max(), 2)} % lost"
-    )
+    most = wording.fixed(lost.max(), 2)
+    text = f"{right.sum()} of {len(used)} right or tied, at most {most} % lost"
     unknown = len(asked) - len(used)
     text += f", {unknown} {NOT_COMPARED}" if unknown else ""
     within = PARTLY if unknown else HOLDS
@@ -250,7 +248,7 @@ def _summary(series: StreamSeries) -> dict[str, Any]:
     most = largest_gain(series.gains)
     counts = {
         "sizes": len(well),
-        "faster": len(faster_sizes(series.gains)),
+        "faster": int((series.gains["gain_low"] > 1).sum()),
         "above": f"{len(above)}, {int(above['above_bound'].sum())} beyond",
     }
     return counts if most is None else {**most[["gain", "gain_error", SIZE, "bound"]], **counts}

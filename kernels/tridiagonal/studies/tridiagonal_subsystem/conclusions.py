@@ -13,11 +13,11 @@ from launchwise.report.fields import of_texts
 from launchwise.report.study import StudyData
 
 from ...learning.optima import mean_loss
-from ..host_runs import slower
+from ..host_runs import APART, SOLVERS, alike, slower
 from .borrowed import CARDS, lost, precisions, transfers
 from .resources import block_losses, chosen_by_occupancy
 from .series import CHOICE, SIZE, SubsystemSeries
-from .solvers import LEAST, SOLVERS
+from .solvers import LEAST
 
 SMALL_PERCENT = 5.0
 """Loss up to which following the trend is called cheap: the paper's largest is 4.0 %."""
@@ -86,9 +86,12 @@ def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclu
 def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
     """No verdict: the paper's two m are lost, and ours is over the slowest smaller one."""
     best = pd.concat(
-        [case.best.merge(case.observed, on=SIZE, suffixes=("", "_best")) for case in every]
+        [case.best.merge(case.optimum_rows, on=SIZE, suffixes=("", "_best")) for case in every]
     )
     smaller = best[best[CHOICE] < best[f"{CHOICE}_best"]]
+    theirs = smaller.filter(like="_best").rename(columns=lambda name: name.removesuffix("_best"))
+    near = alike(smaller, theirs)
+    smaller, apart = smaller[near], int((~near).sum())
     ratio = smaller["time_ms"] / smaller["time_ms_best"]
     here = MISSING
     if len(ratio):
@@ -96,7 +99,7 @@ def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Concl
         here = (
             f"up to {wording.fixed(ratio.max(), 2)}x, {CHOICE} = "
             f"{wording.count(row[f'{CHOICE}_best'])} over {wording.count(row[CHOICE])} at {SIZE} = "
-            f"{wording.count(row[SIZE])} ({row['gpu']}, {row['dtype']})"
+            f"{wording.count(row[SIZE])} ({row['gpu']}, {row['dtype']}); {apart} {APART}"
         )
     return (
         f"The best {CHOICE} is faster than a smaller one",

@@ -107,26 +107,16 @@ class SubsystemSeries(KindOnGpu):
         there is no loss, or empty), ``tied`` (bool: the rule's m is as fast within the errors of
         both times) and ``loss_percent`` against the best m as measured, NaN with a ``state``.
         """
-        columns = [SIZE, CHOICE, "time_ms", "basis"]
-        here = self.optimum_rows[columns].rename(
-            columns={CHOICE: "best_m", "time_ms": "best_ms", "basis": "_best"}
-        )
-        found = rule[[SIZE, CHOICE]].merge(here, on=SIZE)
-        found = found.merge(self.best[columns], on=[SIZE, CHOICE], how="left")
-        stopped = set(zip(self.stopped[SIZE], self.stopped[CHOICE], strict=True))
-        keys = list(zip(found[SIZE], found[CHOICE], strict=True))
-        near = self.best[~slower(self.best, SIZE)]
-        found["tied"] = [key in {*zip(near[SIZE], near[CHOICE], strict=True)} for key in keys]
+        keys, names = [SIZE, CHOICE], {CHOICE: "best_m", "time_ms": "best_ms", "basis": "_best"}
+        columns = [*keys, "time_ms", "basis"]
+        best = self.best[columns].assign(tied=~slower(self.best, SIZE))
+        here = self.optimum_rows[columns].rename(columns=names)
+        found = rule[keys].merge(here, on=SIZE).merge(best, on=keys, how="left")
+        found["tied"] = found["tied"].eq(True)
+        asked, once = (pd.MultiIndex.from_frame(own[keys]) for own in (found, self.stopped))
         paired = (found["basis"] == PAIRS) & (found["_best"] == PAIRS)
-        found["state"] = np.select(
-            [
-                paired,
-                found["time_ms"].notna(),
-                pd.Series([key in stopped for key in keys], dtype=bool),
-            ],
-            ["", UNPAIRED, ONE_LAUNCH],
-            NOT_MEASURED,
-        )
+        told = [one.to_numpy() for one in (paired, found["time_ms"].notna())] + [asked.isin(once)]
+        found["state"] = np.select(told, ["", UNPAIRED, ONE_LAUNCH], NOT_MEASURED)
         loss = 100 * (found["time_ms"] / found["best_ms"] - 1)
         found["loss_percent"] = loss.where(found["state"] == "")
         return found[[SIZE, CHOICE, "best_m", "best_ms", "state", "loss_percent", "tied"]]

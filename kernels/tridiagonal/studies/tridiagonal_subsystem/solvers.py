@@ -17,27 +17,25 @@ from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
-from launchwise.tables.times import by_sweep
 
-from ..host_runs import ANY_VARIANT, host_runs, least, slower
+from ..host_runs import ANY_VARIANT, SOLVERS, THREADS, alike, host_runs, least, slower
 from .series import CHOICE, SIZE
 
-SOLVERS = {"host": "gtsv", "thomas": "Thomas"}
 LEAST = 100_000  # rows from which stage 2 and copies take most of the time
-THREADS = 256
 
 
 def by_solver(study: StudyData) -> dict[str, pd.DataFrame]:
-    """Title of a case to the paper's m and the best with each solver, by the sweep's times.
+    """Title of a case to the paper's m and the best with each solver, by judged times.
 
-    Sizes count where both solvers have the paper's m and another one. Returns a DataFrame: ``n``,
+    Sizes count where both solvers have the paper's m and another one, and their two times are
+    :func:`~host_runs.alike`. Returns a DataFrame: ``n``,
     ``paper_m`` and, for each of :data:`SOLVERS`, ``<solver>_ms`` (paper's m), ``_best_m``,
     ``_best_ms``, ``_loss`` (%) and ``_tied`` (bool: within the errors of both times).
     """
     found: dict[str, list[pd.DataFrame]] = {}
     for solver in SOLVERS:
         rows = host_runs(study, threads=THREADS, solver=solver)
-        rows = by_sweep(rows[(rows["m1"] == 0) & (rows[SIZE] >= LEAST)])
+        rows = rows[(rows["m1"] == 0) & (rows[SIZE] >= LEAST)]
         for gpu, of_gpu in rows.groupby("gpu", sort=True):
             for kind, part in kinds_of(study, of_gpu):
                 if len(made := _of_one(study, part, solver)):
@@ -54,19 +52,17 @@ def _of_one(study: StudyData, rows: pd.DataFrame, solver: str) -> pd.DataFrame:
     best["_tied"] = ~slower(best, SIZE)
     paper = best[(best[CHOICE] == known.value("published_m"))]
     paper = paper[paper[SIZE].isin(best[SIZE].value_counts().loc[lambda count: count > 1].index)]
-    of_size = first.loc[paper[SIZE]]
-    return pd.DataFrame(
-        {
-            SIZE: paper[SIZE].to_numpy(),
-            "paper_m": paper[CHOICE].to_numpy(),
-            f"{solver}_ms": paper["time_ms"].to_numpy(),
-            f"{solver}_best_m": of_size[CHOICE].to_numpy(),
-            f"{solver}_best_ms": of_size["time_ms"].to_numpy(),
-            f"{solver}_loss": 100
-            * (paper["time_ms"].to_numpy() / of_size["time_ms"].to_numpy() - 1),
-            f"{solver}_tied": paper["_tied"].to_numpy(),
-        }
-    )
+    paper = paper[alike(paper, first.loc[paper[SIZE]])].set_index(SIZE)
+    first = first.loc[paper.index]
+    columns = {
+        "paper_m": paper[CHOICE],
+        f"{solver}_ms": paper["time_ms"],
+        f"{solver}_best_m": first[CHOICE],
+        f"{solver}_best_ms": first["time_ms"],
+        f"{solver}_loss": 100 * (paper["time_ms"] / first["time_ms"] - 1),
+        f"{solver}_tied": paper["_tied"],
+    }
+    return pd.DataFrame(columns).reset_index()
 
 
 def _fields(solver: str, name: str) -> list[Field]:
@@ -80,13 +76,9 @@ def _fields(solver: str, name: str) -> list[Field]:
 
 
 def solver_tables(found: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> Iterator[Block]:
-    fields = [
-        field(SIZE, SIZE, wording.count, "rows"),
-        field("paper's m", "paper_m", wording.count),
-    ]
-    for solver, name in SOLVERS.items():
-        fields += _fields(solver, name)
+    first = field(SIZE, SIZE, wording.count, "rows"), field("paper's m", "paper_m", wording.count)
+    fields = [*first, *(one for solver in SOLVERS.items() for one in _fields(*solver))]
     for title, table in found.items():
         name = names.get(title, title)
-        caption = f"The paper's m by solver of stage 2, times of the sweep, {name}"
+        caption = f"The paper's m by solver of stage 2, on one card or in pairs, {name}"
         yield Fold(caption, [table_of(caption, fields, table), Text(ANY_VARIANT, "note")])
