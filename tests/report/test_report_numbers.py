@@ -175,6 +175,10 @@ def test_transfer_counts_what_the_target_cannot_do(disturbed):
     assert out["impossible"] == 1
     assert out["loss"] == pytest.approx(0.0)
     assert "'0.0 surely at worst, 1 problem without a sure time'" in repr(transferred(tiny))
+    # A time of one launch counts, and is told.
+    once = sweep.assign(status=sweep["status"].replace("ok", "slow"))
+    tiny = with_sweeps(study(), **{"big": tiny.sweeps["big"], "big.sm4": once})
+    assert ", 2 of one launch'" in repr(transferred(tiny))
 
 
 GOALS = {"mean_speed_up": 1.17, "improved_percent": 95, "best_percent": 97}

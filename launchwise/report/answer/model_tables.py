@@ -23,6 +23,7 @@ from launchwise.report.numbers import (
     is_tied,
     leader,
     null_accuracy,
+    of_one_launch,
     records,
     score_of,
     scores_on,
@@ -208,6 +209,7 @@ def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
         [f"{wording.percent(pair['worst'])} surely at worst"] if lacking < pair["problems"] else []
     )
     said += [f"{wording.plural(lacking, 'problem')} without a sure time"] if lacking else []
+    said += [f"{pair['once']} of one launch"] if pair["once"] else []
     return Cell(wording.percent(pair["loss"], 2), detail=", ".join(said))
 
 
@@ -222,12 +224,14 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     evaluation has it. Returns one row an ordered pair with common problems: ``source``, ``target``,
     ``problems`` that both measured, ``loss`` (geometric mean of time over best, minus 1), ``worst``
     (the largest that the errors of both times leave), ``impossible`` (problems where the target has
-    no time for that configuration, or one that tells nothing)."""
+    no time for that configuration, or one that tells nothing), ``once`` (problems where that time,
+    which counts, is of one launch)."""
     problem = study.problem_columns
     rows = fractions(study)[["gpu", *study.spec.key_columns[1:], "time_ms"]]
     best = fastest_rows(rows, ["gpu", *problem], study.spec)
-    rows, best = (each.join(study.measured["error"]) for each in (rows, best))
-    chosen = best.drop(columns=["time_ms", "error"]).rename(columns={"gpu": "source"})
+    known = study.measured[["error"]].assign(once=of_one_launch(study.measured))
+    rows, best = (each.join(known) for each in (rows, best))
+    chosen = best.drop(columns=["time_ms", *known]).rename(columns={"gpu": "source"})
     names = {"gpu": "target", "time_ms": "best", "error": "best_error"}
     there = best[["gpu", *problem, "time_ms", "error"]].rename(columns=names)
     pairs = chosen.merge(there, on=problem).query("source != target")
@@ -238,6 +242,7 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     groups = pairs.groupby(["source", "target"])
     each = groups["log"]
     found = {"problems": each.size(), "impossible": each.size() - each.count()}
+    found["once"] = pairs["once"].eq(True).groupby([pairs["source"], pairs["target"]]).sum()
     found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(groups["surely"].max())}
     return pd.DataFrame(found).reset_index()
 
