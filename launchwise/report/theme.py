@@ -14,7 +14,6 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import Key
-from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -215,22 +214,7 @@ def thinned(count: int, limit: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, limit).round().astype(int))
 
 
-MAX_KINDS = 12
-"""Most kinds of problems that a figure or a table shows."""
-
-
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Of :func:`every_kind`, at most :data:`MAX_KINDS`, those with the most measured problems: a
-    kind with one size shows nothing of sizes."""
-    groups, most = list(every_kind(study, table)), set[str]()
-    if len(groups) > MAX_KINDS:
-        problems = {title: len(rows) for title, rows in every_kind(study, winners(study))}
-        measured = sorted(groups, key=lambda group: -problems.get(group[0], 0))
-        most = {title for title, _ in measured[:MAX_KINDS]}
-    return ((title, rows) for title, rows in groups if not most or title in most)
-
-
-def every_kind(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """(title, rows) of every kind of problem (all parameters but the size), in order."""
     if not study.kinds:
         yield "", table

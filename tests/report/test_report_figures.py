@@ -4,8 +4,7 @@ import dataclasses
 
 import pandas as pd
 
-from launchwise.report import theme
-from launchwise.report.answer.rates import compared
+from launchwise.report.answer.rates import compared, rates
 from launchwise.report.answer.tunables import tunables
 from launchwise.report.blocks import Figure
 from launchwise.report.numbers import winners
@@ -41,13 +40,13 @@ def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing():
     assert not tables(tunables(one))
 
 
-def test_of_many_kinds_those_with_the_most_problems_are_shown():
+def test_of_many_kinds_the_rates_of_some_are_drawn_and_the_others_counted():
     made = study(("big",))
     rows = sweep(made.spec, "big")
-    one = [rows[rows["n"] == rows["n"].min()].assign(order=order) for order in range(1, 13)]
+    one = [rows[rows["n"] == rows["n"].min()].assign(order=order) for order in range(1, 4)]
     rows = pd.concat([*one, rows.assign(order=50)], ignore_index=True)
     own = dataclasses.replace(made, sweeps={"big": rows}, _known={})
-    titles = [title for title, _ in theme.kinds_of(own, winners(own))]
-    assert len(titles) == theme.MAX_KINDS == len(set(titles))
-    orders = [title.partition("order=")[2] for title in titles]
-    assert orders == [*map(str, range(1, 12)), "50"]
+    drawn = rates(own, winners(own))
+    orders = [panel.title.partition("order=")[2] for panel in drawn.panels]
+    assert orders == ["50", "1", "2"]
+    assert drawn.caption.endswith("; of 4 kinds of problems 3 with most sizes.")

@@ -27,10 +27,11 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import fractions, over_named, single_best
 from launchwise.report.study import StudyData, remembered
-from launchwise.report.theme import MAX_KINDS, every_kind, has_sizes, size_layout
+from launchwise.report.theme import has_sizes, kinds_of, size_layout
 from launchwise.tables.rows import is_baseline
 
 REAL = 0.1  # Time lost above which another choice pays
+MAX_KINDS = 12  # Kinds of problems that are listed, those in which most is lost
 MOST_OPEN = 2  # Kinds of problems that stand open, and GPUs; the others are in a fold
 
 Lines = list[tuple[str, pd.DataFrame]]
@@ -84,7 +85,7 @@ def cost(study: StudyData) -> Section:
 @remembered
 def _by_kind(study: StudyData, gpu: str) -> list[tuple[str, dict[str, pd.DataFrame]]]:
     """Choices in the order of the legend: name, and its rows by kind of problems."""
-    return [(name, dict(every_kind(study, rows))) for name, rows in choices(study, gpu)]
+    return [(name, dict(kinds_of(study, rows))) for name, rows in choices(study, gpu)]
 
 
 def _kinds(study: StudyData, gpu: str) -> dict[str, pd.DataFrame]:

@@ -241,7 +241,7 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     pairs["surely"] = (pairs["log"] - reach).clip(lower=0)
     groups = pairs.groupby(["source", "target"])
     each = groups["log"]
-    found = {"problems": each.size(), "impossible": each.size() - each.count()}
+    found: dict[str, Any] = {"problems": each.size(), "impossible": each.size() - each.count()}
     found["once"] = pairs["once"].eq(True).groupby([pairs["source"], pairs["target"]]).sum()
     found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(groups["surely"].max())}
     return pd.DataFrame(found).reset_index()

@@ -89,9 +89,11 @@ def rates(study: StudyData, best: pd.DataFrame) -> Figure:
         end = float(f"{1.06 * rows['rate'].max():.4g}")
         y = theme.axis(f"1e9 {item} / s", range=[0, end])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
+    few = f"; of {len(kinds)} kinds of problems {MOST_KINDS} with most sizes"
+    few = few if len(kinds) > MOST_KINDS else ""
     return Figure(
         id=f"{study.name}-rate",
-        caption=(f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."),
+        caption=f"Best rate of each GPU: higher is faster; {item} of the problem per launch{few}.",
         alt=f"Lines: the rate of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
         keys=theme.keys(study.whole),
