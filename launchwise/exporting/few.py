@@ -113,9 +113,9 @@ def _expected(table: AnswerTable, device: int, shapes: Sequence[Shape]) -> Expec
     judged = table.expected(device, shapes)
     found = np.full((len(shapes), len(table.configurations)), math.inf)
     best = np.full(len(shapes), math.nan)
-    if judged is None:
+    own = [one for one in table.entries if one.device == device and one.time_ms is not None]
+    if judged is None or not own:
         return found, best
-    own = [entry for entry in table.entries if entry.device == device]
     apart = distances(shapes, [entry.problem for entry in own])
     for row, (shape, at) in enumerate(zip(shapes, apart.argmin(axis=1), strict=True)):
         if apart[row, at] < math.inf:

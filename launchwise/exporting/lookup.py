@@ -9,11 +9,11 @@
    that may run the problem, the first of least loss. Its gain is the judge's, by :func:`growth`. A
    device without a judge has the configuration of the entry nearest in size that
    may run the problem, and no gain unless that is the usual choice. What follows from the problem
-   follows from this one; the time is that of the nearest entry, scaled by the work that fits its
-   neighbours best; limits are those of answers between entries on this device. Outside of what the
-   device measured (of its entries, where it measured nothing) no answer has a time or a limit, one
-   of an entry neither: nothing says how a time grows there, and small problems take what a launch
-   takes. :meth:`launchwise.workloads.near_problems.MeasuredProblems.outside` says where that is;
+   follows from this one; the time is that of the nearest entry with one, scaled by the work that
+   fits its neighbours best; limits are those of answers between entries on this device. Outside of
+   what the device measured (of its entries, where it measured nothing) no answer has a time or a
+   limit, one of an entry neither: nothing says how a time grows there, and small problems take what
+   a launch takes. :meth:`launchwise.workloads.near_problems.MeasuredProblems.outside` says where;
 5. without any, the usual choice is; where nothing is usual, the default.
 
 A distance is that of :func:`launchwise.workloads.near_problems.distances`.

@@ -337,7 +337,8 @@ class AnswerTable:
         usual = expected.usual[row] if expected else self.usual_choice(problem)
         apart = distances([asked], [one.problem for one in own])[0]
         near = [own[at] for at in np.argsort(apart, kind="stable")]
-        device, entry = self.devices[near[0].device], near[0]
+        entry = next((one for one in near if one.time_ms is not None), near[0])
+        device = self.devices[entry.device]
         facts = device.named_facts
         kept = usual or self._moved(entry.usual, problem, facts)
         if expected is None:

@@ -224,7 +224,8 @@ class FromJson:
     def _between(
         self, device: Mapping[str, Any], asked: Problem, near: Sequence[Mapping[str, Any]]
     ) -> Said | None:
-        plain, entry, judge = self._content, near[0], device["judge"]
+        plain, judge = self._content, device["judge"]
+        entry = next((one for one in near if one["time_ms"] is not None), near[0])
         facts = dict(zip(EXPORTED_FACTS, device["facts"], strict=True))
         usual = self._usual(asked)
         listed = plain["candidates"] if judge else [one["configuration"] for one in near]

@@ -327,7 +327,7 @@ constexpr answer listed(const problem &asked, const entry &one) {
     return {configurations[one.choice], one.time_ms, one.gain, one.basis, one.asked, one.time_low_ms, one.time_high_ms, one.gain_low, one.gain_high, outside(asked, one)};
 }
 
-// The answer for a problem that no entry is of; near is the nearest entry.
+// The answer for a problem that no entry is of; near is the nearest entry that has a time.
 constexpr std::optional<answer> between(const problem &asked, const entry &near) {
     const facts_of_device &gpu = facts_of[near.device];
     formulas usual{asked, {{ table.neutral | values }}, gpu};
@@ -390,18 +390,22 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
     int number = -1;
     for (std::size_t i = 0; i < sizeof(detail::devices) / sizeof(detail::devices[0]); ++i)
         if (number < 0 && detail::devices[i].name == device) number = detail::devices[i].device;
-    double least = std::numeric_limits<double>::infinity();
-    const detail::entry *near = nullptr;
+    double least = std::numeric_limits<double>::infinity(), least_timed = least;
+    const detail::entry *near = nullptr, *timed = nullptr;
     for (const auto &entry : detail::entries) {
         if (entry.device != number) continue;
         const double far = detail::distance(asked, entry.asked);
-        if (!(far < least)) continue;
-        least = far;
-        near = &entry;
+        if (far < least) {
+            least = far;
+            near = &entry;
+        }
+        if (!(far < least_timed) || !(entry.time_ms > 0)) continue;
+        least_timed = far;
+        timed = &entry;
     }
     if (near && least == 1) return detail::listed(asked, *near);
     if (near)
-        if (const auto found = detail::between(asked, *near)) return found;
+        if (const auto found = detail::between(asked, timed ? *timed : *near)) return found;
     detail::formulas usual{asked, {{ table.neutral | values }}, {}};
     if (usual.take_usual()) return answer{usual.chosen, 0, 0, "usual", asked, 0, 0, 0, 0, 1};
     return default_answer;

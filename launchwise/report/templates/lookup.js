@@ -134,7 +134,7 @@
     const near = own.map((entry) => [distance(asked, entry[PROBLEM]), entry]).filter(([far]) => far < Infinity)
       .sort(([one], [other]) => one - other).map(([, entry]) => entry);
     if (!near.length) return null;
-    const [entry] = near;
+    const entry = near.find((one) => one[TIME] !== null) ?? near[0];
     const { rule, judge } = data;
     const [facts, [betweenMs, betweenGain]] = [rule.facts[entry[GPU]], rule.between[entry[GPU]]];
     const problem = problemOf(data, asked);
