@@ -13,7 +13,7 @@ from tree_sitter import Node
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cuda_text import declarations
-from launchwise.cuda_text.declarations import Item, items, on_device
+from launchwise.cuda_text.declarations import Item, TemplateParameter, items, on_device
 from launchwise.cuda_text.host_code import HostCode
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
 from launchwise.cuda_text.syntax import (
@@ -50,14 +50,6 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class TemplateParameter:
-    name: str
-    kind: str  # type, integer, flag or enum
-    default: str = ""
-    values: tuple[str, ...] = ()  # of an enum
-
-
-@dataclass(frozen=True)
 class Kernel:
     """A kernel with its definitions: one, or one per branch of an ``#if``."""
 
@@ -65,7 +57,7 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     items: tuple[Item, ...]
     refused: str = ""  # why no spec can be written for it; empty where one can
-    template: tuple[TemplateParameter, ...] = ()
+    template: tuple[TemplateParameter, ...] = ()  # of kind type, integer, flag or enum
     integers: frozenset[str] = frozenset()  # types of the template that stand for integers
 
     @property
@@ -287,23 +279,22 @@ def _parameter(
 
 
 def _template_parameter(
-    one: declarations.TemplateParameter, place: int, names: TypeNames
+    one: TemplateParameter, place: int, names: TypeNames
 ) -> TemplateParameter | None:
-    """A parameter of a template; None for one without a name that only restricts the others."""
+    """A parameter of a template as a spec takes it; None for one without a name that only restricts
+    the others."""
     if one.kind in ("pack", "template"):
         raise ValueError(f"its template parameter {one.text!r} stands for no single type or number")
     default = "".join(tokens_of(one.default))
     if not one.name and (default or "enable_if" in one.written):
         return None
-    if one.kind == "type":
-        return TemplateParameter(one.name or f"type_{place + 1}", "type", default)
-    name = one.name or f"argument_{place + 1}"
-    enum = one.written.rpartition("::")[2]
-    known = names.spec_type(one.written)[0] if one.kind == "value" else ""
-    if one.kind == "value" and enum in names.enums:
-        return TemplateParameter(name, "enum", default, tuple(names.enums[enum]))
-    if known == "bool":
-        return TemplateParameter(name, "flag", default)
-    if one.kind == "value" and ("int" in known or one.written == "auto" or enum in NUMBERS):
-        return TemplateParameter(name, "integer", default)
-    raise ValueError(f"its template parameter {one.text!r} is neither a type nor a number")
+    kind, written = one.kind, one.written.rpartition("::")[2]
+    if kind == "value":
+        known = names.spec_type(one.written)[0]
+        counts = "int" in known or one.written == "auto" or written in NUMBERS
+        kind = "flag" if known == "bool" else "integer" if counts else kind
+        kind = "enum" if written in names.enums else kind
+    if kind in ("value", "other"):
+        raise ValueError(f"its template parameter {one.text!r} is neither a type nor a number")
+    name = one.name or f"{'type' if kind == 'type' else 'argument'}_{place + 1}"
+    return replace(one, name=name, kind=kind, written=written, default=default)

@@ -132,7 +132,7 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
                 launched[0] if launched else _integer(text),
                 in_template=True,
                 is_flag=one.kind == "flag",
-                names=one.values,
+                names=tuple(source.names.enums[one.written]) if one.kind == "enum" else (),
                 text="".join(text.split()),
                 launched=launched,
             )
