@@ -44,10 +44,9 @@ class Need:
     only_tested: bool = False  # whether the file only asks whether it is defined
     is_type: bool = False  # whether it stands where a type stands
     in_template: bool = False
-    is_flag: bool = False
+    is_flag: bool = False  # also where only ``#if`` reads it
     is_size: bool = False  # whether it is the length of an array in constant memory
     is_array: bool = False  # whether it is indexed: no value of a macro is
-    only_read_by_if: bool = False
     compared: tuple[int, ...] = ()  # integers with which ``#if`` compares it
     names: tuple[str, ...] = ()  # enumerators of an enumeration
     text: str = ""  # default of an enumeration
@@ -99,7 +98,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
                 is_type=used.get(name, False),
                 is_size=name in sizes,
                 is_array=name in indexed,
-                only_read_by_if=by_if,
+                is_flag=by_if,
                 compared=tuple(sorted(compared)),
             )
         )
@@ -265,7 +264,7 @@ def _tunable(need: Need, several: bool) -> Tunable:
     if is_block(need.name):
         values, first = block_values(axis, several)
         role, question = "block", ""
-    elif need.is_flag or need.only_read_by_if:
+    elif need.is_flag:
         usual = (0, 1) if len(compared) < 2 else ()
         values, first = sorted({*compared, *usual}), min((*compared, *usual))
         role, question = "flag", _CHANGES
