@@ -319,13 +319,6 @@ class Body:
         each = (one for node in nodes for one in node.children_by_field_name("declarator"))
         return {declarator(one).name for one in each if declarator(one).sizes}
 
-    def subscripts(self) -> Iterator[tuple[Frame, Node, Node]]:
-        """Bodies, what is indexed and the index, of every pair of brackets."""
-        for frame, node in self.nodes("subscript_expression"):
-            array, index = child(node, "argument"), child(node, "indices")
-            if array is not None and index is not None and index.named_child_count == 1:
-                yield frame, uncast(array), index.named_children[0]
-
 
 def axes_in(nodes: Iterable[Node], variable: str) -> set[str]:
     """Axes of a built-in variable, such as ``blockIdx``, that some nodes read."""

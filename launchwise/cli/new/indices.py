@@ -16,6 +16,7 @@ from launchwise.cli.new.body import (
     axes_in,
     coefficient,
     names_of,
+    uncast,
 )
 from launchwise.cuda_text.syntax import child, text_of
 
@@ -66,8 +67,7 @@ class Indices:
         in those that no loop changes, as loops may go on by the threads of the block."""
         found: dict[str, list[Polynomial]] = {axis: [] for axis in AXES}
         keep = frozenset(self.steps)
-        listed = (self.body.value(index, frame, keep) for frame, _, index in self.body.subscripts())
-        every = (*self.body.definitions(keep=keep), *listed)
+        every = (*self.body.definitions(keep=keep), *(one for _, one in self.subscripts(keep)))
         for one in (each for each in every if not names_of(each) & keep):
             for axis in AXES:
                 if coefficient(one, f"threadIdx.{axis}") == {(): 1}:
@@ -91,11 +91,14 @@ class Indices:
         """Names by which indices of blocks are multiplied."""
         return {name for axis in AXES for _, one in self.placed(axis) for name in names_of(one)}
 
-    def subscripts(self) -> Iterator[tuple[str, Polynomial]]:
+    def subscripts(self, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, Polynomial]]:
         """Names of what is indexed, and the index."""
-        for frame, array, index in self.body.subscripts():
-            if len(text_of(index)) < 240:
-                yield text_of(array), self.body.value(index, frame)
+        for frame, node in self.body.nodes("subscript_expression"):
+            array, listed = child(node, "argument"), child(node, "indices")
+            if array is not None and listed is not None and listed.named_child_count == 1:
+                index = listed.named_children[0]
+                if len(text_of(index)) < 240:
+                    yield text_of(uncast(array)), self.body.value(index, frame, keep)
 
     def per_block(self, axis: str) -> list[Polynomial]:
         """Factors of ``blockIdx`` along an axis in indices, the most frequent first."""
