@@ -13,7 +13,6 @@ from launchwise.cli.new.body import (
     Frame,
     Polynomial,
     add,
-    axes_in,
     coefficient,
     names_of,
     uncast,
@@ -37,9 +36,6 @@ class Comparison:
 class Indices:
     def __init__(self, body: Body) -> None:
         self.body = body
-        # axes of built-in variables that the kernel reads
-        bodies = [frame.body for frame in body.frames]
-        self.axes = {name: axes_in(bodies, name) for name in ("blockIdx", "threadIdx", "blockDim")}
         # variables that a loop increases, to their step
         self.steps: dict[str, Polynomial] = {}
         self.comparisons: list[Comparison] = []

@@ -30,13 +30,12 @@ class Launch:
 
 def draft_launch(
     indices: Indices,
-    shared_axes: Mapping[str, set[str]],
+    axes: Mapping[str, set[str]],
     tunables: Sequence[Tunable],
     threads: Sequence[int | None],
 ) -> Launch:
-    """Block and grid. ``shared_axes`` are axes of built-in variables that functions of the device
+    """Block and grid. ``axes`` are those of built-in variables that the kernel and what it calls
     read, ``threads`` those of a block of the host code, None for what is no number."""
-    axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
     block, every, question = _block(indices, axes, tunables, threads)
     count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
     extent, sure = [], set()

@@ -57,9 +57,9 @@ class _Draft:
         others = {**self.compiled, **no_tunables}
         free = [one for one in needs if one.name not in others and not one.only_tested]
         nodes = needed_nodes(source, kernel)
-        read = {name: axes_in(nodes, name) for name in indices.axes}
+        axes = {name: axes_in(nodes, name) for name in ("blockIdx", "threadIdx", "blockDim")}
         threads, shared = host_launch(source, kernel, fixed)
-        self.launch = draft_launch(indices, read, draft_tunables(free), threads)
+        self.launch = draft_launch(indices, axes, draft_tunables(free), threads)
         tunables, dimensions = self.launch.tunables, len(self.launch.extent)
         taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
         self.sizes = draft_sizes(kernel, indices, dimensions, taken, self.compiled)
