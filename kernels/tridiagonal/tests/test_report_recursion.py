@@ -317,7 +317,7 @@ def test_the_rule_is_looked_up_among_measured_rows(made, published):
     assert fixed.loc[(10**5, 1), "levels"] == (32, 10)
     claims = conclusions_of(own(study, published))
     assert claims["m per level by the rule of section 3.2, m1 by the rule"][1:] == [
-        "1 of 24 choices timed, 0 of 6 at the best number",
+        "1 of 24 choices compared, 0 of 6 at the best number",
         "–",
     ]
 

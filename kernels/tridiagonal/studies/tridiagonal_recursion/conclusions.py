@@ -25,7 +25,7 @@ from launchwise.workloads.spec import Spec
 from ...host.plan import Level
 from ...learning.optima import corrected_optima, with_a_choice
 from ...learning.series import by_nearness
-from ..host_runs import APART, LEVELS, slower
+from ..host_runs import APART, LEVELS, alike, slower
 from .gains import by_cause
 from .series import (
     ADDED,
@@ -101,7 +101,7 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
     DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or
     why there is no time), ``loss_percent`` against the fastest row of the size, NaN unless the
     choice's row has repeats, and ``told``: whether it is slower beyond error."""
-    kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis"]
+    kept = [SIZE, *LEVELS, "status", "time_ms", "error", "basis", "card"]
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case).filter(items=kept))
@@ -118,14 +118,15 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
                 state = _state(row)
                 pairs += [best, row] if row is not None and not state else []
             found.append((int(size), depth, levels, state, np.nan, False))
-    names = [SIZE, CHOICE, "levels", "state", "loss_percent", "told"]
-    table = pd.DataFrame(found, columns=names)
+    table = pd.DataFrame(found, columns=[SIZE, CHOICE, "levels", "state", "loss_percent", "told"])
     if pairs:
         both = pd.DataFrame(pairs)
         low, _ = ratio_limits(both, np.arange(len(both)) // 2 * 2)
         losses = 100 * (both["time_ms"].to_numpy()[1::2] / both["time_ms"].to_numpy()[::2] - 1)
-        timed = table["state"] == ""
-        table.loc[timed, "loss_percent"], table.loc[timed, "told"] = losses, low[1::2] > 1
+        timed, near = table["state"] == "", alike(both[1::2], both[::2])
+        table.loc[timed, "loss_percent"] = np.where(near, losses, np.nan)
+        table.loc[timed, "told"] = near & (low[1::2] > 1)
+        table.loc[timed, "state"] = np.where(near, "", APART)
     return table
 
 
@@ -255,11 +256,8 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
         timed = best[best["state"] == ""]
         most = timed["loss_percent"].where(timed["told"], 0.0).max()
         known = int((found["state"] == "").sum())
-        text = (
-            f"{known} of {len(found)} choices timed, {len(timed)} of {len(depths)} at the best "
-            "number"
-        )
-        text += f"; {_lost(most)}" if len(timed) else ""
+        text = f"{known} of {len(found)} choices compared, {len(timed)} of {len(depths)} at the "
+        text += f"best number; {_lost(most)}" if len(timed) else "best number"
         holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
         claim = f"m per level by the rule of section 3.2, {way}"
         yield claim, "no losses", text, holds

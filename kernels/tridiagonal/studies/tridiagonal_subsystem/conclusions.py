@@ -255,7 +255,7 @@ def _guide(study: StudyData, every: Sequence[SubsystemSeries]) -> Iterator[Concl
         f"Occupancy is no guide to the best {CHOICE}",
         "stated",
         f"the {CHOICE} of the highest is the fastest at {int((sizes['loss_percent'] == 0).sum())} "
-        f"of {wording.plural(len(sizes), 'size')}; loses "
+        f"of {wording.plural(len(sizes), 'size')} on one card or in pairs; loses "
         f"{wording.fixed(mean_loss(sizes['loss_percent']), 2)} % in the geometric mean",
         cases(held, len(found)),
     )

@@ -16,7 +16,7 @@ from launchwise.report.fields import decimals, field, lines, table_of
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
 
-from ..host_runs import fixed_losses, host_runs, repeated
+from ..host_runs import alike, fixed_losses, host_runs, repeated
 from .series import CHOICE, SIZE, SubsystemSeries
 
 KEPT_IN_SHARED = "strided"  # variant whose stage 3 keeps m words per thread in shared memory
@@ -58,19 +58,20 @@ def chosen_by_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame
     fastest is taken.
 
     Returns a DataFrame: ``n``, ``m``, ``occupancy`` (0..1) and ``loss_percent`` against the fastest
-    m: 0 where they tie. Sizes where the occupancy of a row is not known have no row.
+    m: 0 where they tie. Sizes have a row where the occupancy of all is known, and both times are
+    :func:`~host_runs.alike`.
     """
     rows = case.levelled
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
     share = np.minimum(rows["occupancy"], _launched(columns, study.profiles[case.gpu]))
-    rows = rows.assign(share=share)
-    rows = rows[rows.groupby(SIZE)["share"].transform(lambda one: one.notna().all())]
-    least = rows.groupby(SIZE)["time_ms"].transform("min")
-    rows = rows.assign(loss_percent=100 * (rows["time_ms"] / least - 1))
-    highest = rows[rows["share"] == rows.groupby(SIZE)["share"].transform("max")]
+    rows = rows.assign(occupancy=share)
+    most = rows.groupby(SIZE)["occupancy"].transform(lambda own: own.max(skipna=False))
+    highest = rows[rows["occupancy"] == most]
     first = highest.sort_values("time_ms").drop_duplicates(SIZE).sort_values(SIZE)
-    found = first[[SIZE, CHOICE, "share", "loss_percent"]].rename(columns={"share": "occupancy"})
-    return found.reset_index(drop=True)
+    best = case.optimum_rows.set_index(SIZE).loc[first[SIZE]]
+    lost = 100 * (first["time_ms"] / best["time_ms"].to_numpy() - 1)
+    found = first[[SIZE, CHOICE, "occupancy"]].assign(loss_percent=lost)
+    return found[alike(first, best)].reset_index(drop=True)
 
 
 def _launched(columns: Columns, profile: GpuProfile) -> np.ndarray:
