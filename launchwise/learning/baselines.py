@@ -7,7 +7,7 @@ follows from the problem has the value of the asked one.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -62,10 +62,6 @@ class BestOnAverage(Recommender):
         # All tunables: a padded row is not what was measured without padding.
         self.fitted = MeanRegret.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on the domain's tunables."""
-        self.fitted.check(self.domain)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""

@@ -83,7 +83,7 @@ def grown_by_xgboost(fitted: Any) -> Grown:
     """Trees of a booster of XGBoost."""
     count = fitted.num_boosted_rounds()
     arrays = partial(xgboost_trees, fitted)
-    return Grown(fitted.num_features(), count, fitted.inplace_predict, arrays)
+    return Grown(count, fitted.inplace_predict, arrays)
 
 
 def xgboost_trees(fitted: Any) -> Trees:
@@ -138,4 +138,4 @@ def boosted(
     )
     width = features.shape[1]
     arrays = lambda: lightgbm_trees(fitted.model_to_string(), width)  # noqa: E731
-    return Grown(width, fitted.num_trees(), partial(fitted.predict, num_threads=1), arrays)
+    return Grown(fitted.num_trees(), partial(fitted.predict, num_threads=1), arrays)

@@ -96,16 +96,6 @@ class Domain:
         every = next(iter(self.profiles.values())).features()
         return [name for name in every if self._is_used(name)]
 
-    @property
-    def feature_names(self) -> list[str]:
-        return [*self._expressions, *self.gpu_features]
-
-    def insist_on_features(self, names: Iterable[str]) -> None:
-        """Insist that names are those of features; ValueError when one is none."""
-        known = self.feature_names
-        if strange := [name for name in names if name not in known]:
-            raise ValueError(f"{strange[0]!r} is no feature of {self.spec.workload}")
-
     @cached_property
     def _expressions(self) -> dict[str, str]:
         """The workload's features; every numeric column where it declares none."""

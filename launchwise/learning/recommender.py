@@ -7,6 +7,7 @@ and asked with a GPU and problems.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,9 @@ ARRAYS_FILE = "arrays.npz"
 
 LIMITED = ("fit", "judge", "load_model")
 """Methods that compute: they run on one thread, whichever class they are of."""
+
+UNFIT = (TypeError, ValueError, KeyError, AttributeError, IndexError)
+"""Failures of a model that does not fit the workload, or that somebody changed."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,11 @@ class Recommender(ABC):
         for name in LIMITED:
             if name in vars(cls):
                 setattr(cls, name, one_thread()(vars(cls)[name]))
+        if "judge" in vars(cls):
+            cls.judge = _naming_its_file(cls.judge)  # type: ignore[method-assign]
+
+    source: Path | None = None
+    """File that it was read from."""
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         if misfit := self.Parameters.misfit(parameters):
@@ -229,7 +238,7 @@ class Recommender(ABC):
         return dict(self.fitted.model_dump(mode="json"))
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Check what was read, or take over the result of an own :meth:`state`.
+        """Take over the result of an own :meth:`state`.
 
         Called with it when :attr:`fitted` and the model's files are there.
         """
@@ -283,9 +292,25 @@ class Recommender(ABC):
             found.fitted = fitted
             found.load_model(folder)
             found.restore(fitted.model_dump())
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except UNFIT as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
+        found.source = path
         return found
+
+
+def _naming_its_file(judge: Any) -> Any:
+    """:meth:`Recommender.judge` whose failures name the file that the model was read from."""
+
+    @functools.wraps(judge)
+    def told(self: Recommender, rows: pd.DataFrame) -> Any:
+        try:
+            return judge(self, rows)
+        except UNFIT as error:
+            if self.source is None:
+                raise
+            raise UserError(self.source, "", f"does not fit the workload: {error}") from error
+
+    return told
 
 
 def _own_files(folder: Path) -> list[Path]:

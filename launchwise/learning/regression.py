@@ -75,11 +75,6 @@ class MeanRegret(Strict):
         names = pd.Series(configuration_codes(rows, self.columns, domain.spec))
         return names.map(self.regrets).fillna(UNMEASURED_REGRET).to_numpy(dtype=float)
 
-    def check(self, domain: Domain) -> None:
-        """ValueError when a column is no tunable."""
-        if strange := [name for name in self.columns if name not in domain.choice_columns]:
-            raise ValueError(f"{strange[0]!r} is no tunable of {domain.spec.workload}")
-
 
 class Levels(Strict):
     """log(best time / bound) of the training cases, and between them by distance."""
@@ -108,13 +103,6 @@ class Levels(Strict):
             return np.full(len(rows), levels.mean())
         asked = features[self.columns].to_numpy()[first]
         return nearest_mean(np.array(self.points), levels, asked)[codes]
-
-    def check(self, domain: Domain) -> None:
-        """ValueError when a column is no feature, or a case lacks one."""
-        domain.insist_on_features(self.columns)
-        widths = {len(point) for point in self.points}
-        if len(self.points) != len(self.levels) or widths != {len(self.columns)}:
-            raise ValueError("levels has other numbers of columns, points and levels")
 
 
 class TimeRegressor(Recommender):
@@ -214,18 +202,6 @@ class TimeRegressor(Recommender):
     def summary(self) -> dict[str, Any]:
         """Features used, and features dropped because they do not vary in training."""
         return {"features": self.columns, "features_dropped": sorted(self.fitted.constant)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on what the domain has, and on a model of as many features."""
-        self.domain.insist_on_features([*self.columns, *self.fitted.constant])
-        if self.model_width() != len(self.columns):
-            raise ValueError(f"it was fitted to {self.model_width()} features, not to columns")
-        self.fitted.prior.check(self.domain)
-        self.fitted.levels.check(self.domain)
-
-    def model_width(self) -> int:
-        """Number of features that the fitted model reads."""
-        return len(self.columns)
 
 
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:

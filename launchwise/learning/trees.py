@@ -93,9 +93,11 @@ class Trees:
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Prediction of the trees: float64, shape (rows,).
 
-        ``features``: float32, shape (rows, features). Raises ValueError when a feature is NaN that
-        may not be.
+        ``features``: float32, shape (rows, features). Raises ValueError when they are more or
+        fewer than those of the trees, or one is NaN that may not be.
         """
+        if features.shape[1] != self.features:
+            raise ValueError(f"{features.shape[1]} features, not {self.features}")
         if self.nan_goes_left is None and np.isnan(features).any():
             raise ValueError("a feature is NaN")
         total = self.sum(features)
@@ -150,7 +152,6 @@ def joined(trees: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
 class Grown:
     """Trees in the process that grew them: their library is faster for many rows than arrays."""
 
-    features: int  # number of features
     count: int  # number of trees
     ask: Callable[[np.ndarray], Any]  # predictions, shape (rows,), of float32 (rows, features)
     arrays: Callable[[], Trees]  # the same trees as arrays
@@ -159,7 +160,7 @@ class Grown:
     def of(cls, model: Any, estimators: Sequence[Any]) -> Self:
         """A fitted model of scikit-learn, and its decision trees."""
         arrays = lambda: Trees.of(estimators)  # noqa: E731
-        return cls(int(model.n_features_in_), len(estimators), model.predict, arrays)
+        return cls(len(estimators), model.predict, arrays)
 
     def predict(self, features: np.ndarray) -> np.ndarray:
         """As :meth:`Trees.predict`."""
@@ -175,9 +176,6 @@ class OfTrees:
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Prediction of the trees: float64, shape (rows,)."""
         return self.trees.predict(features)
-
-    def model_width(self) -> int:
-        return self.trees.features
 
     @property
     def arrays_of_trees(self) -> Trees:

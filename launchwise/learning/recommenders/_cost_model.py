@@ -89,13 +89,11 @@ class LearntRecommender(OfTrees, Recommender):
         table = np.column_stack([features, builds, *shares, np.log(estimate.time_ms)])
         return table.astype(np.float32), estimate.time_ms
 
-    def _builds(self) -> pd.DataFrame:
-        names = ["arch", *self.domain.spec.build_columns]
-        return pd.DataFrame(self.fitted.builds).set_index(names)[[*FACTS]].astype(float)
-
     def facts_beside(self, rows: pd.DataFrame) -> np.ndarray:
         """:data:`FACTS` of each row's build: float64, shape (rows, 2), NaN where unknown."""
-        known = self._builds()
+        names = ["arch", *self.domain.spec.build_columns]
+        known = pd.DataFrame(self.fitted.builds).set_index(names)[[*FACTS]].astype(float)
+        known = known[~known.index.duplicated()]
         places = known.index.get_indexer(pd.MultiIndex.from_frame(_keys(self.domain, rows)))
         return np.where(places[:, None] < 0, np.nan, known.to_numpy()[places])
 
@@ -123,11 +121,6 @@ class LearntRecommender(OfTrees, Recommender):
         shares = [f"{name}_share" for name in PARTS]
         learnt_from = [*names, *FACTS, *shares, "log_estimate"]
         return {"features": learnt_from}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on facts of builds that this workload has."""
-        if self._builds().index.has_duplicates:
-            raise ValueError("a build stands there twice")
 
 
 def builds_of(rows: pd.DataFrame, domain: Domain) -> dict[str, list[Any]]:

@@ -145,11 +145,6 @@ class BestTreeRecommender(OfTrees, Recommender):
             "leaves": self.arrays_of_trees.leaves,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on the domain's features."""
-        if self.model_width() != len(self.domain.problem_features):
-            raise ValueError("it has other features")
-
 
 class LightgbmRecommender(OfTrees, TimeRegressor):
     """LightGBM, deterministic and on one thread."""
@@ -245,10 +240,6 @@ class LambdarankRecommender(OfTrees, Recommender):
         return {
             "features": [*self.domain.spec.features, *self.domain.gpu_features],
         }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on the domain's tunables."""
-        self.fitted.prior.check(self.domain)
 
 
 def grades(regret: np.ndarray) -> np.ndarray:

@@ -114,10 +114,9 @@ class GaussianProcessRecommender(Recommender):
         # Of the logarithms that are learnt.
         mean: Log
         deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
-        # Distance along each axis over which the function changes.
-        scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
 
-    arrays = ("known", "weights", "logs", "means", "deviations")
+    # Known points, their weights, and the distance along each axis over which the function changes.
+    arrays = ("known", "weights", "scales", "logs", "means", "deviations")
 
     class Parameters(Hyperparameters):
         most_rows: int = Field(1500, ge=2)
@@ -142,9 +141,9 @@ class GaussianProcessRecommender(Recommender):
         kernel = fitted_kernel(points[few], target[few], self.parameters["iterations"])
         # Scales from some points, then the exact posterior of all.
         self.known, self.weights = points, posterior_weights(kernel, points, target)
+        self.scales = np.atleast_1d(kernel.k1.k2.length_scale)
         self.fitted = self.Fitted(
-            **{"columns": columns, "variants": variants, "mean": mean, "deviation": deviation},
-            scales=np.atleast_1d(kernel.k1.k2.length_scale).tolist(),
+            columns=columns, variants=variants, mean=mean, deviation=deviation
         )
         return self
 
@@ -174,7 +173,7 @@ class GaussianProcessRecommender(Recommender):
         """Score by predicted time; the baseline comes first in ties."""
         found = self.fitted
         points = self._points(rows, found.columns, found.variants)
-        logs = posterior_mean(np.array(found.scales), self.known, self.weights, points)
+        logs = posterior_mean(self.scales, self.known, self.weights, points)
         residuals = found.mean + found.deviation * logs
         times = self.domain.cost_model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))
@@ -182,11 +181,3 @@ class GaussianProcessRecommender(Recommender):
     def summary(self) -> dict[str, Any]:
         """Features that vary in training."""
         return {"features": [*self.fitted.columns, "variant"]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Insist on the domain's features, and on scales of the points."""
-        found = self.fitted
-        self.domain.insist_on_features(found.columns)
-        axes = len(found.columns) + len(found.variants)
-        if {len(found.scales), self.known.shape[1]} != {axes}:
-            raise ValueError("columns, variants and scales are not those of its points")

@@ -109,10 +109,6 @@ class KnnRecommender(TimeRegressor):
         weights = 1 / np.maximum(apart, 1e-6)
         return np.asarray((weights * values).sum(axis=1) / weights.sum(axis=1))
 
-    def model_width(self) -> int:
-        """Number of features of the known rows."""
-        return int(self.points.shape[1])
-
     def load_model(self, folder: Path) -> None:
         """Read the known rows."""
         super().load_model(folder)
