@@ -20,7 +20,7 @@ from launchwise.experiment.load import Load
 from launchwise.learning import merit
 from launchwise.learning.answers import Offsets, Situation
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.conformal import Errors, with_limits
+from launchwise.learning.conformal import Errors, table_of, with_limits
 from launchwise.learning.curves import learning_curves, reached
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import errors_of_cases, prediction_errors
@@ -129,8 +129,7 @@ def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[in
         raise UserError(
             "evaluate", f"{fold.split}.{fold.fold}", f"no sweep holds test problem {lost}"
         )
-    rows = pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in fold.test])
-    rows = rows[["gpu", *domain.spec.problem_columns]]
+    rows = table_of(fold.test)[["gpu", *domain.spec.problem_columns]]
     best = truth.best(cases)
     oracle = rows.assign(
         **{name: best[name] for name in domain.spec.tunable_columns},

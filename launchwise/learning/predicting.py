@@ -17,6 +17,8 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import FACTS, least_ms, limits_ms
 from launchwise.learning.splits import Case, Fold
+from launchwise.tables.files import table_of, write_table
+from launchwise.tables.learning import published_times_schema, unmeasured_schema
 from launchwise.tables.rows import selected
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -58,10 +60,6 @@ def held_against(
                 rows.append(_predicted(domain, time, configurations, predictors))
     if rows:
         return pd.concat(rows, ignore_index=True), unfit
-    # Whoever asks for a time alone needs no checks of tables.
-    from launchwise.tables.files import table_of
-    from launchwise.tables.learning import published_times_schema
-
     return table_of([], published_times_schema(domain.spec)), unfit
 
 
@@ -198,9 +196,6 @@ def write_predictions(
     path: Path, product: Final, folds: Sequence[Fold], described: Sequence[str]
 ) -> None:
     """Predict the test problems of a study's first split on datasheet-only GPUs."""
-    from launchwise.tables.files import write_table
-    from launchwise.tables.learning import unmeasured_schema
-
     domain, problems = product.domain, tested_problems(folds)
     predictors = predictors_of(domain, product.predictor)
     table = predict_times(domain, described, problems, predictors)
@@ -219,9 +214,6 @@ def predict_published(
     ``study_folder``: of the study, with its published run times if it has any; ``cards``: table of
     cards; ``described``: datasheet-only GPUs to their cards.
     """
-    from launchwise.tables.files import write_table
-    from launchwise.tables.learning import published_times_schema
-
     known = read_run_times(study_folder, product.spec, read_cards(cards))
     predictors = predictors_of(product.domain, product.predictor) if known.times else {}
     table, unfit = held_against(product.domain, known.times, described, predictors)

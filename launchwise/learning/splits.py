@@ -47,9 +47,6 @@ class Case:
         order: JSON objects come back sorted."""
         return (self.gpu, *(self.problem[name] for name in sorted(self.problem)))
 
-    def plain(self) -> dict[str, Any]:
-        return {"gpu": self.gpu, "problem": self.problem}
-
 
 @dataclass(frozen=True)
 class Fold:
@@ -183,21 +180,14 @@ def make_splits(
                 for parts in made["folds"].values()
             )
         made_splits[split_name] = made
-    gpus = _gpus_and_cards({gpu: profiles[gpu] for gpu in sweeps})
+    gpus, cards = dict[str, dict[str, Any]](), dict[str, list[str]]()
+    for gpu in sweeps:
+        one = profiles[gpu]
+        gpus[gpu] = {"card": one.card_model, "is_slice": one.is_slice, "sms": one.sms}
+        cards.setdefault(one.card_model, []).append(gpu)
     named = {"study": name, "workload": spec.workload, "order": list(splits)}
-    return {**named, **gpus, "splits": made_splits}
-
-
-def _gpus_and_cards(profiles: Mapping[str, GpuProfile]) -> dict[str, Any]:
-    """``gpus``, ``cards`` and ``distinct_cards`` of :func:`make_splits`."""
-    cards: dict[str, list[str]] = {}
-    for gpu, profile in profiles.items():
-        cards.setdefault(profile.card_model, []).append(gpu)
-    gpus = {
-        gpu: {"card": one.card_model, "is_slice": one.is_slice, "sms": one.sms}
-        for gpu, one in profiles.items()
-    }
-    return {"gpus": gpus, "cards": cards, "distinct_cards": len(cards)}
+    known = {"gpus": gpus, "cards": cards, "distinct_cards": len(cards)}
+    return {**named, **known, "splits": made_splits}
 
 
 @dataclass(frozen=True)
@@ -237,24 +227,21 @@ def _one_split(
         check_disjoint(fold, where, key)
     for part in ("train", "test"):
         if not folds or not all(getattr(fold, part) for fold in folds):
-            raise UserError(where, f"{key}.{part}", _nothing(part, measured))
+            use = "train on: the" if part == "train" else "test: the"
+            also = " with a measured baseline" if part == "test" else ""
+            message = f"no problem to {use} sweeps of {', '.join(measured)} have none of them{also}"
+            raise UserError(where, f"{key}.{part}", message)
     return {
         "kind": split.kind,
         "skipped": skipped,
         "folds": {
             fold.fold: {
-                "train": [case.plain() for case in fold.train],
-                "test": [case.plain() for case in fold.test],
+                part: [{"gpu": case.gpu, "problem": case.problem} for case in getattr(fold, part)]
+                for part in ("train", "test")
             }
             for fold in folds
         },
     }
-
-
-def _nothing(part: str, measured: Mapping[str, _Measured]) -> str:
-    use = "train on" if part == "train" else "test"
-    also = " with a measured baseline" if part == "test" else ""
-    return f"no problem to {use}: the sweeps of {', '.join(measured)} have none of them{also}"
 
 
 def _problem_fold(
