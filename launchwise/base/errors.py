@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import signal
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from launchwise.base.literals import visible
@@ -51,6 +52,15 @@ class Misfit(ValueError):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.message}" if self.key else self.message
+
+
+@contextmanager
+def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
+    """Raise a :class:`Misfit` as ``error(key, message)``."""
+    try:
+        yield
+    except Misfit as misfit:
+        raise error(misfit.key, misfit.message) from misfit
 
 
 def check_known(key: str, what: str, names: Iterable[object], allowed: Collection[object]) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from launchwise.base.errors import Misfit, UserError, check_known
+from launchwise.base.errors import Misfit, check_known
 from launchwise.base.expressions import check_names
 from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
@@ -32,15 +31,6 @@ from launchwise.workloads.space import (
     problems,
 )
 from launchwise.workloads.spec import Spec
-
-
-@contextmanager
-def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
-    """Raise a :class:`Misfit` as ``error(key, message)``."""
-    try:
-        yield
-    except Misfit as misfit:
-        raise error(misfit.key, misfit.message) from misfit
 
 
 def check_study(study: Study, spec: Spec) -> None:

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, check_known
+from launchwise.base.errors import UserError, check_known, raising
 from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import Model, merged, read_yaml, validated
-from launchwise.experiment.checking import check_blocks, drawn_blocks, raising, spread
+from launchwise.experiment.checking import check_blocks, drawn_blocks, spread
 from launchwise.experiment.discovery import (
     STUDIES,
     STUDY_FILE,

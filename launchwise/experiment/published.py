@@ -16,13 +16,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from launchwise.base.errors import Misfit, UserError, check_known, unknown
+from launchwise.base.errors import Misfit, UserError, check_known, raising, unknown
 from launchwise.base.literals import real, whole
 from launchwise.base.names import inside
 from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.storage import read_records as read_rows
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.experiment.checking import raising
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec

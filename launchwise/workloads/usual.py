@@ -14,13 +14,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from launchwise.base.errors import Misfit, UserError, check_known
+from launchwise.base.errors import Misfit, UserError, check_known, raising
 from launchwise.base.expressions import Expression, check_names, parsed
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value, Variant
@@ -54,10 +54,8 @@ def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
     if not path.is_file():
         return ()
     choices = validated(UsualChoices, read_yaml(path), path).choices
-    try:
+    with raising(partial(UserError, path)):
         check_usual(choices, spec)
-    except Misfit as error:
-        raise UserError(path, error.key, error.message) from error
     return tuple(choices)
 
 
@@ -205,13 +203,11 @@ def read_config_files(path: Path, spec: SpecFields) -> ConfigFiles:
     """Mapping of a file, checked against a workload. Raises UserError: one line: the key, and what
     is allowed."""
     mapping = validated(ConfigFiles, read_yaml(path), path)
-    try:
+    with raising(partial(UserError, path)):
         for key, text in mapping.expressions():
             check_names(key, text, {*spec.problem, *spec.derived})
             raw = spec.formulas.raw_names(text)
             if strange := [name for name in raw if name not in spec.problem]:
                 raise Misfit(key, f"reads {strange[0]}, which is none of the problem")
         check_known("tunables", "tunable", mapping.tunables, spec.tunables)
-    except Misfit as error:
-        raise UserError(path, error.key, error.message) from error
     return mapping

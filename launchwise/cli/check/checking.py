@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, raising
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
@@ -323,9 +323,9 @@ def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
     if not path.is_file():
         return None
     sweep = validated(Sweep, read_yaml(path), path)
-    with checking.raising(lambda key, message: UserError(path, f"problems{key}", message)):
+    with raising(lambda key, message: UserError(path, f"problems{key}", message)):
         checking.check_blocks(spec, sweep.problems, sweep.strategy.kind)
-    with checking.raising(lambda key, message: UserError(path, f"anew{key}", message)):
+    with raising(lambda key, message: UserError(path, f"anew{key}", message)):
         checking.check_rows(spec, sweep.anew)
     return problems(spec, sweep.problems)
 

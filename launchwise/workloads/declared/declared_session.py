@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.errors import Misfit, UserError
+from launchwise.base.errors import UserError, raising
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
@@ -194,10 +194,9 @@ class DeclaredSession(Session):
             return self._buffer(name, passed)
         if argument.value == GIVEN:
             return self.content.numbers[name]
-        try:
-            return number(self.workload.spec, name, known)
-        except Misfit as error:
-            raise self._mistake(error.key, error.message) from error
+        with raising(self._mistake):
+            value = number(self.workload.spec, name, known)
+        return value
 
     def _fill_constants(self, build: Build) -> None:
         if build in self._constants:
