@@ -15,6 +15,7 @@ sought there, and a tree that explains how bad the worst are is of no use.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -226,14 +227,14 @@ def distances(points: np.ndarray, asked: np.ndarray) -> np.ndarray:
     )
 
 
+@dataclass(frozen=True)
 class Scaling:
     """Features to a common scale: log2 of what is positive, then mean 0 and deviation 1. Sizes,
     block shapes and bandwidths are compared by their ratios, hence the logarithm."""
 
-    def __init__(self, logs: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> None:
-        self.logs = np.asarray(logs, dtype=bool)
-        self.mean = np.asarray(mean, dtype=float)
-        self.deviation = np.asarray(deviation, dtype=float)
+    logs: np.ndarray  # features whose logarithms are taken: booleans, shape (features,)
+    mean: np.ndarray
+    deviation: np.ndarray
 
     @classmethod
     def of(cls, points: np.ndarray) -> Scaling:

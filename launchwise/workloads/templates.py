@@ -266,8 +266,7 @@ def check_kernel_text(spec: SpecFields, variant: Variant, kernel: str, source: s
     ``source``: text of the variant's source and of the headers beside it, without comments.
     Raises ValueError with the first argument that is none of those allowed, and what is allowed.
     """
-    own = [name for name in variant.tunables if spec.tunables[name].kind == "build"]
-    values = [*own, *spec.listed_columns, *spec.macros]
+    values = [*own_names(spec, variant), *spec.listed_columns, *spec.macros]
     for argument in template_arguments(kernel):
         for name in _names(argument):
             if complaint := _complaint(spec, variant, name, values, source):
