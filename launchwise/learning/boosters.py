@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from launchwise.base import work
+from launchwise.base.errors import UserError
 from launchwise.learning.recommender import Hyperparameters, tried
 from launchwise.learning.trees import LEAF, Grown, Trees, joined
 
@@ -87,11 +88,11 @@ def grown_by_xgboost(fitted: Any) -> Grown:
 
 
 def xgboost_trees(fitted: Any) -> Trees:
-    """Trees of a booster of XGBoost. Raises ValueError for an objective beyond
-    :data:`UNCHANGED`."""
+    """Trees of a booster of XGBoost. Raises UserError for an objective beyond :data:`UNCHANGED`."""
     learner = json.loads(fitted.save_raw(raw_format="json"))["learner"]
     if (objective := learner["objective"]["name"]) not in UNCHANGED:
-        raise ValueError(f"objective {objective!r} cannot be stored: use {', '.join(UNCHANGED)}")
+        message = f"{objective!r} cannot be stored: use {', '.join(UNCHANGED)}"
+        raise UserError("xgboost", "objective", message)
     trees = [_xgboost_tree(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
     return Trees(
         fitted.num_features(),

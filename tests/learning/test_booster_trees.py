@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from launchwise.base.errors import UserError
 from launchwise.learning.boosters import boosted, grown_by_xgboost
 
 ROUNDS = 20
@@ -62,7 +63,7 @@ def test_predictions_are_those_of_xgboost(data, objective):
 
 def test_an_objective_whose_sum_is_no_prediction_is_refused(data):
     grown = of_xgboost((data[0], (data[1] > 1).astype(float)), objective="binary:logistic")
-    with pytest.raises(ValueError, match=r"objective 'binary:logistic' cannot be stored"):
+    with pytest.raises(UserError, match="objective: 'binary:logistic' cannot be stored"):
         grown.arrays()
 
 
