@@ -203,8 +203,9 @@ def export(
 ) -> None:
     """Write a study's answers as a file that does not depend on this project.
 
-    Prints and runs the target export_STUDY. Any size has the answer that recommend gives; wisdom,
-    t4 and config-files hold listed sizes alone, and say so. Unknown devices get the usual choice.
+    Prints and runs the target export_STUDY; --at-most reads the product where there is one. Any
+    size has the answer that recommend gives; wisdom, t4 and config-files hold listed sizes alone,
+    and say so. Unknown devices get the usual choice.
     """
     from launchwise.base.work import usable_cores
     from launchwise.cli.recommending import exported
@@ -243,9 +244,12 @@ def load(
     A CSV file has a column per parameter, and maybe count. Lines of a log state each parameter
     (M=16, N: 4096) and are a launch each. Problems out of the workload's range are named.
     """
-    from launchwise.cli.loads import taken_in
+    from launchwise.cli.options import workload_folder
+    from launchwise.experiment.load import taken_in
+    from launchwise.workloads.spec import load_spec
 
-    path, found = taken_in(file, name, workload, column or [], fixed or [], pattern)
+    spec = load_spec(workload_folder(workload))
+    path, found = taken_in(file, name, spec, column or [], fixed or [], pattern)
     print("\n".join([*found.said, str(path)]))
 
 

@@ -1,9 +1,8 @@
-"""Loads of a project: read from logs, what tuning is worth for them, and exports of few builds."""
+"""Loads of a project: what tuning is worth for them, and exports of few builds."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.names import assigned, named_values
-from launchwise.cli.options import workload_folder
+from launchwise.base.names import assigned
 from launchwise.cli.studies import (
     LOOKUP,
     find_profile,
@@ -23,7 +21,7 @@ from launchwise.cli.studies import (
     study_named,
 )
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.load import Load, read_load, write_load
+from launchwise.experiment.load import LOADS, read_load
 from launchwise.exporting.few import SIZES, Step, Weighed, limited
 from launchwise.exporting.table import AnswerTable, read_answer_table
 from launchwise.exporting.worth import Line, Worth, measuring_s, worth
@@ -33,37 +31,9 @@ from launchwise.report import wording
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import times_schema
-from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.space import used
-from launchwise.workloads.spec import load_spec
 
-COMMAND, WORTH, EXPORT = "load", "worth", "export"
-LOADS = Path("loads")
-READING_S = 6.0  # Most CPU time that a log takes, s: patterns can take for ever
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-
-def taken_in(
-    path: Path,
-    name: str,
-    workload: str,
-    columns: Sequence[str],
-    fixed: Sequence[str],
-    pattern: str | None,
-) -> tuple[Path, Load]:
-    """Read a log and write its load. Parameters are those of
-    :func:`launchwise.cli.answer_commands.load`. Returns the file that was written, and the load.
-    Raises UserError when a name or a line is wrong."""
-    if not NAME.fullmatch(name):
-        message = f"{name!r} is no name of a load: letters, digits, _, - and ."
-        raise UserError(COMMAND, "--as", message)
-    spec = load_spec(workload_folder(workload))
-    given = named_values(columns, COMMAND, "--column"), named_values(fixed, COMMAND, "--set")
-    with cpu_limit(path, READING_S):
-        found = read_load(path, spec, *given, pattern)
-    target = LOADS / f"{name}.csv"
-    write_load(target, found)
-    return target, found
+WORTH, EXPORT = "worth", "export"
 
 
 def load_named(named: str | None, where: Experiment, study: str, command: str) -> Path | None:
@@ -82,9 +52,13 @@ class Loaded:
     """A load of a study, and the study's answers on some devices."""
 
     def __init__(
-        self, study: str, load: str | None, gpus: Sequence[str], files: Sequence[Path], command: str
+        self,
+        study: str,
+        load: str | None,
+        gpus: Sequence[str],
+        experiment: Experiment,
+        command: str,
     ) -> None:
-        experiment = read_experiment(files, Path.cwd(), study)
         settings = study_named(study, experiment, command)
         self.study, self.spec = study, experiment.specs[settings.workload]
         self.path = load_named(load, experiment, study, command)
@@ -106,7 +80,7 @@ class Loaded:
             if gpu not in measured:
                 allowed = ", ".join(measured)
                 raise UserError(command, "--gpu", f"{study} measured {allowed}, not {gpu}")
-        self._root, self._experiment = experiment.root, experiment
+        self._root = experiment.root
         self.load = None if self.path is None else read_load(self.path, self.spec)
 
     def counts(self) -> Mapping[tuple[Any, ...], int]:
@@ -144,7 +118,8 @@ def is_it_worth(
     """What tuning is worth for a load on one GPU, and what few builds reach. Parameters are those
     of :func:`launchwise.cli.answer_commands.worth`. Raises UserError when there is no such study,
     product, load or GPU, or no answer to a problem of the load has a time."""
-    asked = Loaded(study, load, [gpu] if gpu else [], files, WORTH)
+    experiment = read_experiment(files, Path.cwd(), study)
+    asked = Loaded(study, load, [gpu] if gpu else [], experiment, WORTH)
     if len(asked.gpus) > 1:
         raise UserError(WORTH, "--gpu", f"choose one: {study} measured {', '.join(asked.gpus)}")
     if asked.load is None:
@@ -193,11 +168,11 @@ def _line(one: Line) -> str:
 
 
 def few_builds(
-    study: str, most: int, load: str | None, gpus: Sequence[str], files: Sequence[Path]
+    study: str, most: int, load: str | None, gpus: Sequence[str], experiment: Experiment
 ) -> tuple[AnswerTable, list[str]]:
     """The answers of a study with at most so many builds, and what is to be said of them. Raises
     UserError as :func:`is_it_worth`."""
-    asked = Loaded(study, load, gpus, files, EXPORT)
+    asked = Loaded(study, load, gpus, experiment, EXPORT)
     weighed = asked.weighed()
     if not (steps := weighed.steps([most])):
         raise UserError(EXPORT, "--at-most", f"no answer of {study} is of these GPUs")

@@ -185,7 +185,8 @@ EXPORT = Path("results", "export")
 
 
 TRITON, CONFIG_FILES = "triton", "config-files"
-"""Formats that are made of the JSON file when they are asked for."""
+MADE_OF = {TRITON: ["json", "python"], CONFIG_FILES: ["json"]}
+"""Formats that are made of others when they are asked for."""
 
 
 def exported(
@@ -209,7 +210,7 @@ def exported(
     from launchwise.exporting.triton import write_triton
     from launchwise.workloads.usual import read_config_files
 
-    experiment = read_experiment(settings_files(files), Path.cwd())
+    experiment = read_experiment(settings_files(files), Path.cwd(), study)
     asked = study_named(study, experiment, EXPORTING)
     if (mapping is None) == (format_ == CONFIG_FILES):
         message = f"says how {CONFIG_FILES} are named: the format needs it, and no other takes it"
@@ -219,17 +220,19 @@ def exported(
         raise UserError(EXPORTING, "--at-most", message)
     spec = experiment.specs[asked.workload]
     known = read_config_files(mapping, spec) if mapping is not None else None
-    run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))
+    if few is None or not (LOOKUP / f"{study}.json").is_file():
+        run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))
     folder = EXPORT / study
     if few is not None:
         from launchwise.cli.loads import few_builds
         from launchwise.exporting.files import write_answers
         from launchwise.importing.cards import cuda_names
 
-        found, lines = few_builds(study, *few, settings_files(files))
+        found, lines = few_builds(study, *few, experiment)
         folder = EXPORT / f"{study}.few"
         own = libraries(study, [one.name for one in found.devices], experiment)
-        write_answers(folder, found.named_by(cuda_names()).beside_libraries(own))
+        whole = found.named_by(cuda_names()).beside_libraries(own)
+        write_answers(folder, whole, MADE_OF.get(format_, [format_]))
         print("\n".join(lines), file=sys.stderr)
     if format_ in (TRITON, CONFIG_FILES):
         table = read_json(folder / FORMATS["json"].format(study=study))

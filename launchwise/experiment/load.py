@@ -15,19 +15,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_cell, whole
-from launchwise.base.names import assigned
+from launchwise.base.names import assigned, named_values
 from launchwise.base.storage import read_text, write_text
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
+from launchwise.workloads.sources import cpu_limit
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
+if TYPE_CHECKING:
+    # A log is read without it.
+    import pandas as pd
+
+COMMAND, LOADS = "load", Path("loads")
+READING_S = 6.0  # Most CPU time that a log takes, s: patterns can take for ever
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 COUNT, WORKLOAD = "count", "workload"
 MOST_LISTED = 50  # Most problems outside of the range that are named
 LONGEST = 100_000  # Characters of a first line that may be a header
@@ -92,6 +100,28 @@ class Load:
             if more := len(self.outside) - len(listed):
                 found.append(f"  and {more} more")
         return found
+
+
+def taken_in(
+    path: Path,
+    name: str,
+    spec: Spec,
+    columns: Sequence[str],
+    fixed: Sequence[str],
+    pattern: str | None,
+) -> tuple[Path, Load]:
+    """Read a log and write its load. Parameters are those of
+    :func:`launchwise.cli.answer_commands.load`. Returns the file that was written, and the load.
+    Raises UserError when a name or a line is wrong."""
+    if not NAME.fullmatch(name):
+        message = f"{name!r} is no name of a load: letters, digits, _, - and ."
+        raise UserError(COMMAND, "--as", message)
+    given = named_values(columns, COMMAND, "--column"), named_values(fixed, COMMAND, "--set")
+    with cpu_limit(path, READING_S):
+        found = read_load(path, spec, *given, pattern)
+    target = LOADS / f"{name}.csv"
+    write_load(target, found)
+    return target, found
 
 
 def read_load(
@@ -200,7 +230,7 @@ def _said(names: Sequence[str], pattern: str | None) -> Callable[[str], dict[str
     try:
         known = re.compile(pattern)
     except re.error as error:
-        raise UserError("load", "--pattern", f"is no regular expression: {error}") from error
+        raise UserError(COMMAND, "--pattern", f"is no regular expression: {error}") from error
 
     def matched(line: str) -> dict[str, str]:
         found = known.search(line)

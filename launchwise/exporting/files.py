@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +35,24 @@ FORMATS = {
 """Format to its file, or its folder: of T4 with a file per device, of CMake a package."""
 
 
-def write_answers(folder: Path, table: AnswerTable) -> None:
-    """Write every format into ``folder``, which is made anew."""
+def write_answers(folder: Path, table: AnswerTable, formats: Collection[str] = FORMATS) -> None:
+    """Write some formats, by default every one, into ``folder``, which is made anew."""
     new_folder(folder)
     paths = {name: folder / file.format(study=table.study) for name, file in FORMATS.items()}
-    header = cpp_header(table)
-    write_text(paths["hpp"], header)
-    write_text(paths["python"], python_module(table))
-    write_text(paths["wisdom"], wisdom_text(table))
-    write_json(paths["json"], table.plain())
-    paths["cmake"].mkdir()
-    write_text(paths["cmake"] / f"{table.study}Config.cmake", rendered("package.cmake", table))
-    write_text(paths["cmake"] / paths["hpp"].name, header)
-    paths["t4"].mkdir()
-    for device, content in t4_contents(table).items():
-        file = inside(paths["t4"], f"{device}.json", table.study, "devices")
-        write_json(file, content)
+    texts = {"hpp": cpp_header, "python": python_module, "wisdom": wisdom_text}
+    made = {name: of(table) for name, of in texts.items() if name in formats}
+    for name, text in made.items():
+        write_text(paths[name], text)
+    if "json" in formats:
+        write_json(paths["json"], table.plain())
+    if "cmake" in formats:
+        write_text(paths["cmake"] / f"{table.study}Config.cmake", rendered("package.cmake", table))
+        write_text(paths["cmake"] / paths["hpp"].name, made.get("hpp") or cpp_header(table))
+    if "t4" in formats:
+        paths["t4"].mkdir()
+        for device, content in t4_contents(table).items():
+            file = inside(paths["t4"], f"{device}.json", table.study, "devices")
+            write_json(file, content)
 
 
 def wisdom_text(table: AnswerTable) -> str:

@@ -72,6 +72,10 @@ def test_an_answer_imports_no_library_that_it_does_not_need(project, cold):
     said, packages = asked(project, "worth", STUDY, "--gpu", GPU, "--load", "load.csv")
     assert "The whole load is" in said
     assert not packages & {*HEAVY, "scipy", "jinja2"}
+    few = ("--at-most", "2", "--gpu", GPU, "--load", "load.csv")
+    assert not asked(project, "export", STUDY, *few)[1] & {*HEAVY, "scipy"}
+    named = ("--as", "mine", "--workload", "kernels/stencil")
+    assert not asked(project, "load", "load.csv", *named)[1] & {*HEAVY, "scipy", "pandas"}
     said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
     assert "cost model" in said
     assert not packages & {*HEAVY, "scipy"}

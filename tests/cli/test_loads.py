@@ -10,8 +10,10 @@ from products import STUDY, stencil_project
 from samples import ROOT, SAXPY
 
 from launchwise.base.typed import read_yaml
-from launchwise.cli import loads
+from launchwise.cli import loads, recommending
 from launchwise.cli.app import main
+from launchwise.cli.studies import read_experiment
+from launchwise.experiment import load
 from launchwise.exporting.few import build_of
 from launchwise.exporting.files import write_answers
 
@@ -99,7 +101,7 @@ def test_a_mistake_in_an_option_is_told_in_a_line(project, capsys, words, said):
 
 def test_a_pattern_has_a_limit_of_time(project, capsys, monkeypatch):
     (project / "log.txt").write_text("a" * 60 + "!")
-    monkeypatch.setattr(loads, "READING_S", 0.1)
+    monkeypatch.setattr(load, "READING_S", 0.1)
     words = ("load", "log.txt", "--as", "mine", "--workload", "kernels/stencil")
     line = line_of(capsys, *words, "--pattern", "(?P<n>(a+)+)$")
     assert line == "log.txt: takes more than 0.1 s of CPU time to read"
@@ -170,7 +172,7 @@ def test_worth_weighs_the_answers_that_recommend_gives(loaded, capsys):
 
 
 def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
-    settings = [loads.Path("config.yaml")]
+    settings = read_experiment([loads.Path("config.yaml")], loads.Path.cwd(), STUDY)
     whole = loads.Loaded(STUDY, "mine", [GPU], settings, "export").table
     used = {}
     for most in (1, 2):
@@ -189,3 +191,19 @@ def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
     every = {build_of(whole.configuration(entry.choice), whole.spec) for entry in whole.entries}
     assert len(used[1]) == 1 < len(every)
     assert used[1] <= used[2] <= every
+
+
+def test_few_builds_are_chosen_from_the_product_that_is_there(loaded, capsys, monkeypatch):
+    ran = []
+    monkeypatch.setattr(recommending, "run_snakemake", lambda line: ran.append(line[-1]))
+    asked = ("export", STUDY, "--at-most", "1", "--load", "mine", "--gpu", GPU)
+    for format_, made in (("json", f"{STUDY}.json"), ("cmake", "cmake")):
+        assert main([*asked, "--format", format_, "--output", f"few.{format_}"]) == 0
+        folder = loads.Path("results", "export", f"{STUDY}.few")
+        assert [each.name for each in folder.iterdir()] == [made]
+    assert ran == []
+    product = loads.Path("results", "lookup", f"{STUDY}.json")
+    product.rename("away.json")
+    assert "is missing" in line_of(capsys, *asked)
+    assert ran == [f"export_{STUDY}"]
+    loads.Path("away.json").rename(product)
