@@ -183,7 +183,7 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
         raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
 
 
-FAR = re.compile(r"(^|[\s:,\[-])(\d{19}|[\d.]+e[+-]?\d{3})", re.I)  # May be too large a number
+FAR = re.compile(r"[\s:,\[-](?:\d{19}|[\d.]+e[+-]?\d{3})", re.I)  # May be too large a number
 
 
 def read_json(path: str | Path) -> Any:
@@ -193,7 +193,7 @@ def read_json(path: str | Path) -> Any:
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
     # Calls per number take a third of the time.
-    integer, real = (_integer, _real) if FAR.search(text) else (None, None)
+    integer, real = (_integer, _real) if FAR.search(f" {text}") else (None, None)
     try:
         return json.loads(
             text,

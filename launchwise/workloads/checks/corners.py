@@ -90,7 +90,7 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
 
     ``drawn``: whether constraints of the problem that no drawn size meets are a mistake.
     """
-    problems = corner_problems(spec)
+    problems, configurations = corner_problems(spec), corner_configurations(spec)
     if drawn and not problems:
         return "constraints", nothing_fits(spec)
     every = list(places(spec))
@@ -100,7 +100,7 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
     for problem in problems:
         if said := _first_failure(spec, alone, problem):
             return said
-        for configuration in corner_configurations(spec):
+        for configuration in configurations:
             gpu = {**dict.fromkeys(GPU_FEATURES, PLAUSIBLE), **UNKNOWN_GPU}
             names = {**gpu, **problem, **configuration}
             variant = ("", configuration["variant"])
