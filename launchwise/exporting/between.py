@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.exporting.entries import Entry, Tested
+from launchwise.exporting.entries import THOUSANDTHS, Entry, Tested
 from launchwise.exporting.lookup import Judged
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, SITUATIONS, Answer, Interval
@@ -38,15 +39,22 @@ def candidates(
 
 
 def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) -> AnswerTable:
-    """The table with judges, with the work by which each time is scaled, and with limits of what is
-    stated between entries.
+    """The table with judges, with what the model says of every candidate at the problems that it
+    answered, with the work by which each time is scaled, and with limits of what is stated between
+    entries.
 
     Such an answer errs as the model's answers do, and by what it differs from them: in time by what
     entries differ from their neighbours, in gain by what a judge says of problems that it has not
     learnt from.
     """
     said = _judged(table, judged, final)
-    scaled = [_scaled(own, table) for own in table.listed.values()]
+    losses = _candidate_losses(said, table) if said else {}
+
+    def told(one: Entry) -> Entry:
+        key = (table.devices[one.device].name, *one.problem)
+        return replace(one, losses=losses.get(key, ()))
+
+    scaled = [_scaled([told(one) for one in own], table) for own in table.listed.values()]
     entries = sorted(
         (one for own, _ in scaled for one in own),
         key=lambda one: (one.device, sortable(one.problem)),
@@ -85,8 +93,24 @@ def _judged(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) ->
     named = pd.DataFrame([table.configuration(place) for place in places])[columns]
     numbers = row_numbers(pd.concat([named, rows[columns]], ignore_index=True), columns)
     kept = np.isin(numbers[len(named) :], numbers[: len(named)]) | final.domain.is_usual(rows)
-    own = rows[kept & np.isfinite(rows["loss"].to_numpy(dtype=float))].reset_index(drop=True)
+    kept &= np.isfinite(rows["loss"].to_numpy(dtype=float))
+    # The first numbers are those of candidates.
+    own = rows.assign(candidate=numbers[len(named) :])[kept].reset_index(drop=True)
     return Judged(own, list(table.stored.features), final.domain) if len(own) else None
+
+
+def _candidate_losses(
+    said: Judged, table: AnswerTable
+) -> dict[tuple[Any, ...], tuple[int | None, ...]]:
+    """GPU and problem to :attr:`Entry.losses`."""
+    rows, places = said.rows.assign(loss=said.losses), range(len(table.stored.candidates))
+    case = ["gpu", *table.parameters]
+    found = rows.pivot(index=case, columns="candidate", values="loss").reindex(columns=places)
+    every = (
+        tuple(None if math.isnan(each) else round(each * THOUSANDTHS) for each in row)
+        for row in found.to_numpy().tolist()
+    )
+    return dict(zip(found.index.to_list(), every, strict=True))
 
 
 def _gain_errors(said: Judged, gpu: str) -> list[float]:

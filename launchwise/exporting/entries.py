@@ -22,12 +22,15 @@ from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
 from launchwise.experiment.settings import OBJECTIVE
 from launchwise.exporting.formulas import EXPORTED_FACTS, Ratio
-from launchwise.exporting.lookup import Judge
+from launchwise.exporting.lookup import LARGEST_LOSS, Judge
 from launchwise.learning.answers import BASES
 from launchwise.workloads.parts import Value
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Interval = tuple[Positive, Positive]
+
+THOUSANDTHS = 1000  # Of a logarithm: what :attr:`Entry.losses` count in
+Loss = Annotated[int, Field(ge=0, le=LARGEST_LOSS * THOUSANDTHS)]
 
 
 class Places(dict[Any, int]):
@@ -88,6 +91,9 @@ class Entry:
     # is scaled for another problem; 0: it is not.
     scale: int = 0
     ran: tuple[Ran, ...] = ()  # what ran back to back, for other objectives than time
+    # Where the model answered: log time of each of :attr:`Stored.candidates` over the least that it
+    # expects, in thousandths; None: it may not run the problem.
+    losses: tuple[Loss | None, ...] = ()
 
     def choosing(self, choice: int, time_ms: float, why: str) -> Entry:
         """The same problem with another choice: limits of its time are as wide."""
@@ -102,6 +108,7 @@ class Entry:
             unsure=None,
             gain_interval=None,
             improvement_interval=None,
+            losses=(),
             interval_ms=limits and (limits[0] * factor, limits[1] * factor),
             gain=1.0 if choice == self.usual else self.gain and self.gain / factor,
             improvement=self.improvement and self.improvement / factor,
@@ -211,6 +218,8 @@ def _strange(stored: Stored) -> Iterator[tuple[str, str]]:
         places += [each.place for each in one.ran]
         if not 0 <= one.device < known or len(one.problem) != len(stored.parameters):
             yield "entries", "are of other devices or parameters"
+        if one.losses and len(one.losses) != len(stored.candidates):
+            yield "entries", "judge other candidates"
         if one.basis not in BASES:
             yield "entries", f"{one.basis!r} is no basis"
     if any(not 0 <= place < count for place in places):

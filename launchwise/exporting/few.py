@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from launchwise.experiment.load import Shape
-from launchwise.exporting.entries import Entry, Tested
+from launchwise.exporting.entries import THOUSANDTHS, Entry, Tested
 from launchwise.exporting.lookup import growth
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Interval
 from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
+from launchwise.learning.row_arrays import configuration_codes
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -61,14 +62,7 @@ def times_of(
 
     ``device``: its number. ``known``: see :func:`measured_ms`; beside it the entries count.
     """
-    return _where_measured(table, device, shapes, known, _expected(table, device, shapes))
-
-
-def _where_measured(
-    table: AnswerTable, device: int, shapes: Sequence[Shape], known: Known, expected: Expected
-) -> Times:
-    """:func:`times_of`, by what the device's judge expects."""
-    ms, best_ms = (each.copy() for each in expected)
+    ms, best_ms = _expected(table, device, shapes, known)
     measured = np.zeros(len(shapes), dtype=bool)
     for row, shape in enumerate(shapes):
         entry = table.known.get((device, shape))
@@ -92,36 +86,43 @@ def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> Known:
     without these."""
     if judged is None:
         return {}
-    places = {one: place for place, one in enumerate(table.configurations)}
-    timed = judged[judged["time_ms"].notna()]
-    columns = [*table.parameters, *table.tunables, "time_ms"]
+    names, listed = list(table.tunables), pd.DataFrame(table.configurations, columns=table.tunables)
+    places = {code: at for at, code in enumerate(configuration_codes(listed, names, table.spec))}
+    codes = configuration_codes(judged, names, table.spec)
+    kept = judged["time_ms"].notna().to_numpy() & np.isin(codes, list(places))
+    columns = (judged.loc[kept, name].tolist() for name in (*table.parameters, "time_ms"))
     found: dict[Shape, dict[int, float]] = {}
-    count = len(table.parameters)
-    for *values, time_ms in zip(*(timed[name].tolist() for name in columns), strict=True):
-        place = places.get(tuple(values[count:]))
-        if place is not None:
-            found.setdefault(tuple(values[:count]), {})[place] = time_ms
+    for code, *shape, time_ms in zip(codes[kept].tolist(), *columns, strict=True):
+        found.setdefault(tuple(shape), {})[places[code]] = time_ms
     return found
 
 
-Expected = tuple[np.ndarray, np.ndarray]
-
-
-def _expected(table: AnswerTable, device: int, shapes: Sequence[Shape]) -> Expected:
-    """Times of configurations and of the best that a device's judge expects; without a judge
-    nothing is."""
-    judged = table.expected(device, shapes)
+def _expected(
+    table: AnswerTable, device: int, shapes: Sequence[Shape], known: Known = MappingProxyType({})
+) -> tuple[np.ndarray, np.ndarray]:
+    """Times of configurations and of the best that are expected: by the model where an entry holds
+    what it says, else by the device's judge; without one nothing is. ``known``: problems that need
+    neither."""
     found = np.full((len(shapes), len(table.configurations)), math.inf)
     best = np.full(len(shapes), math.nan)
+    places, others = list(table.stored.candidates), list[int]()
+    for row, shape in enumerate(shapes):
+        entry = table.known.get((device, shape))
+        if entry is not None and entry.losses:
+            losses = np.array(entry.losses, dtype=float) / THOUSANDTHS
+            found[row, places] = (entry.time_ms or math.nan) * growth(losses)
+        elif shape not in known:
+            others.append(row)
     own = [one for one in table.entries if one.device == device and one.time_ms is not None]
-    if judged is None or not own:
-        return found, best
-    apart = distances(shapes, [entry.problem for entry in own])
-    for row, (shape, at) in enumerate(zip(shapes, apart.argmin(axis=1), strict=True)):
-        if apart[row, at] < math.inf:
-            best[row] = table.time_at(own[at], table.problem(shape)) or math.nan
-    least = np.fmin(judged.losses.min(axis=1, initial=math.inf), judged.usual_losses)
-    found[:, table.stored.candidates] = best[:, None] * growth(judged.losses - least[:, None])
+    judged = table.expected(device, [shapes[row] for row in others])
+    if judged is not None and own:
+        apart = distances([shapes[row] for row in others], [entry.problem for entry in own])
+        for row, at, near in zip(others, apart.argmin(axis=1), apart.min(axis=1), strict=True):
+            if near < math.inf:
+                best[row] = table.time_at(own[at], table.problem(shapes[row])) or math.nan
+        least = np.fmin(judged.losses.min(axis=1, initial=math.inf), judged.usual_losses)
+        grown = growth(judged.losses - least[:, None])
+        found[np.ix_(others, places)] = best[others][:, None] * grown
     return np.where(np.isnan(found), math.inf, found), best
 
 
@@ -233,8 +234,7 @@ class Weighed:
             own = np.where(known, launches, 0.0)
             weights[at] = own / max(float(own @ np.nan_to_num(one.best_ms)), 1e-300)
             tested = [each.problem for each in table.entries if each.device == at and each.blind]
-            expected = _expected(table, at, tested)
-            blind[at] = expected[0], _where_measured(table, at, tested, measured[at], expected)
+            blind[at] = _expected(table, at, tested)[0], times_of(table, at, tested, measured[at])
         return cls(table, times, weights, blind, measured)
 
     def builds(self) -> list[tuple[int, ...]]:

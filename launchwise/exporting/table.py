@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,13 +49,14 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec
 
+PIECE = 512  # Problems that are judged at once: all their candidates are in memory
 
-@dataclass(frozen=True)
-class Expected:
+
+class Expected(NamedTuple):
     """What a judge expects of problems, a row each."""
 
     losses: np.ndarray  # of each candidate, infinite where it may not run: (problems, candidates)
-    usual: Sequence[dict[str, Value] | None]  # usual choices
+    usual: np.ndarray  # usual choices by name, None without one: objects, (problems,)
     usual_losses: np.ndarray  # theirs, NaN without one: (problems,)
 
 
@@ -215,11 +216,10 @@ class AnswerTable:
         number, found = self.number(device), []
         owns = [self.listed.get((number, *texts_of(asked)), []) for asked in shapes]
         known = [self.known.get((number, tuple(each))) for each in shapes]
-        judged = [row for row, own in enumerate(owns) if own]
+        judged = [row for row, own in enumerate(owns) if own and known[row] is None]
         places = {row: place for place, row in enumerate(judged)}
-        expected = None
-        if number is not None and any(known[row] is None for row in judged):
-            expected = self.expected(number, [shapes[row] for row in judged])
+        problems = [shapes[row] for row in judged]
+        expected = None if number is None else self.expected(number, problems)
         for row, (own, entry) in enumerate(zip(owns, known, strict=True)):
             one = None
             if entry is not None:
@@ -248,7 +248,11 @@ class AnswerTable:
             return None
         if asked not in self._latest:
             self._latest.clear()
-            self._latest[asked] = self._expected(device, judge, shapes)
+            starts = range(0, len(shapes), PIECE)
+            parts = [self._expected(device, judge, shapes[at : at + PIECE]) for at in starts]
+            self._latest[asked] = Expected(
+                *(np.concatenate(each) for each in zip(*parts, strict=True))
+            )
         return self._latest[asked]
 
     @cached_property
@@ -261,7 +265,7 @@ class AnswerTable:
         columns = self.columns(device, [shape for shape in shapes for _ in places], choices)
         allowed = self.formulas.fitting(columns)
         losses = np.where(allowed, self.losses(judge, columns), np.inf).reshape(len(shapes), -1)
-        usual = [self.usual_choice(self.problem(shape)) for shape in shapes]
+        usual = np.array([self.usual_choice(self.problem(shape)) for shape in shapes], object)
         rows = [row for row, each in enumerate(usual) if each is not None]
         of_usual = np.full(len(shapes), np.nan)
         if rows:
@@ -468,7 +472,7 @@ class AnswerTable:
 
 UNLISTED_GPU = "files and the page do not list this GPU: they have the usual choice"
 
-_INSIDE = ("choice", "usual", "others", "ran")
+_INSIDE = ("choice", "usual", "others", "ran", "losses")
 """What an entry holds by places, or for the report alone."""
 
 

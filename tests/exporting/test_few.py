@@ -14,7 +14,9 @@ from launchwise.experiment.load import Load
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
 from launchwise.exporting.worth import measuring_s, worth
+from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
+from launchwise.learning.splits import Case
 from launchwise.tables.times import judged_times
 
 DRAWN = 20
@@ -176,6 +178,16 @@ def test_problems_of_a_load_are_answered_beforehand(final):
     named = [tuple(known.problem(each).values()) for each in shapes]
     load = Load(known.spec.workload, known.parameters, dict.fromkeys(named, 3), {})
     table = answer_table(final, "tiles", load=load)
-    new = {one.problem for one in table.entries if one.device == table.number("card")}
-    assert {*named} <= new
+    new = {one.problem: one for one in table.entries if one.device == table.number("card")}
+    assert {*named} <= {*new}
     assert not {*named} <= {one.problem for one in known.entries}
+    # What the model says of every candidate decides among few builds, not what the judge does.
+    answers(final, [Case("card", table.problem(one)) for one in named], judged=(said := []))
+    of_model = said[0].set_index([*table.parameters, *table.tunables])["loss"]
+    places, times = list(table.stored.candidates), times_of(table, table.number("card"), named)
+    for shape, ms in zip(named, times.ms[:, places], strict=True):
+        losses = [of_model.get((*shape, *table.configurations[at])) for at in places]
+        told = np.array(new[shape].losses) / 1000
+        assert told - told[0] == pytest.approx(np.array(losses) - losses[0], abs=1.1e-3)
+        others = np.array(places) != new[shape].choice
+        assert ms[others] == pytest.approx(np.exp(told[others]) * new[shape].time_ms)
