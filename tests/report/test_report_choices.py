@@ -7,6 +7,7 @@ import pytest
 
 from launchwise.report.answer import cost
 from launchwise.report.blocks import Figure
+from launchwise.report.numbers import fractions
 from launchwise.report.site import assemble
 from tests.support.report_study import settings, study
 from tests.support.shown import blocks_of, notes, tables
@@ -71,8 +72,11 @@ def test_what_is_faster_than_the_named_one_by_luck_loses_nothing():
     made = study()
     # The baseline is named at the smaller size: .2 % is no difference.
     rows = made.sweeps["big"].assign(time_ms=[1.002, 1.0, 1.6, 8.0, 5.0, 4.0, None])
-    lines = lines_of(dataclasses.replace(made, sweeps={**made.sweeps, "big": rows}, _known={}))
+    made = dataclasses.replace(made, sweeps={**made.sweeps, "big": rows}, _known={})
+    lines = lines_of(made)
     assert lines["baseline"] == [0, 100]
+    # Of the best it has what the evaluation says: the least time.
+    assert fractions(made)["fraction"].iloc[0] == pytest.approx(1 / 1.002)
     assert min(min(each) for each in lines.values()) == 0
 
 
