@@ -1,7 +1,10 @@
 """Where a GPU measured nothing near, no answer says a time, whatever other GPUs measured."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
+from agreeing import changed
 from exported import GPUS, problem
 from stencil import sweep
 from studies import entry, fit_product
@@ -52,7 +55,16 @@ def test_entries_and_their_neighbours_agree_on_what_a_gpu_measured(table):
                 assert (answer.suggestions[0].expected_ms is None) == (far != 1)
                 assert ("no time is stated" in answer.why) == (far != 1)
     assert min(found.values()) > 10
-    # The nearest entry may be one that has no time.
-    for n in range(200, 512):
-        answer = table.answer(SLICE, problem(n))
-        assert (answer.suggestions[0].expected_ms is None) == (answer.outside != 1) == (n > 300)
+
+
+def test_a_time_is_scaled_from_the_nearest_entry_that_has_one(table):
+    """Where several sizes vary, the nearest one may be of a problem beyond."""
+    entries = [
+        replace(one, basis="beyond", time_ms=None) if one.problem[0] in range(330, 370) else one
+        for one in table.entries
+    ]
+    n = min({*range(340, 360)} - {one.problem[0] for one in entries})
+    found = changed(table, entries=tuple(entries)).answer(CARD, problem(n))
+    assert found.basis == "within"
+    assert found.suggestions[0].expected_ms > 0
+    assert found.answered_for["n"] not in range(330, 370)
