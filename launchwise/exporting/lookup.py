@@ -13,7 +13,7 @@
    fits its neighbours best; limits are those of answers between entries on this device. Outside of
    what the device measured (of its entries, where it measured nothing) no answer has a time or a
    limit, one of an entry neither: nothing says how a time grows there, and small problems take what
-   a launch takes. :meth:`launchwise.workloads.near_problems.MeasuredProblems.outside` says where;
+   a launch takes. :meth:`launchwise.learning.conformal.MeasuredProblems.outside` says where;
 5. without any, the usual choice is; where nothing is usual, the default.
 
 A distance is that of :func:`launchwise.workloads.near_problems.distances`.

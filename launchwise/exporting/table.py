@@ -39,12 +39,13 @@ from launchwise.learning.answers import (
     Answer,
     Suggestion,
 )
+from launchwise.learning.conformal import MeasuredProblems, texts_of
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.tables.measurements import faster_libraries
 from launchwise.workloads.launch_shapes import Limits, launch_shapes
-from launchwise.workloads.near_problems import MeasuredProblems, distances, texts_of
+from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec

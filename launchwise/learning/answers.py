@@ -19,7 +19,7 @@ from launchwise.workloads.parts import Value
 
 Situation = Literal["within", "beyond", "new_gpu"]
 """``within``: not outside of what this GPU measured
-(:meth:`launchwise.workloads.near_problems.MeasuredProblems.outside`). ``beyond``: outside, whatever
+(:meth:`launchwise.learning.conformal.MeasuredProblems.outside`). ``beyond``: outside, whatever
 other GPUs measured. ``new_gpu``: no training row is of that GPU."""
 
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
@@ -188,7 +188,7 @@ class Answer:
     # Problem of the table whose answer this is: what was asked where that has one of its own.
     answered_for: dict[str, Value] = field(default_factory=dict)
     # How far what was asked lies outside of what the GPU measured
-    # (`launchwise.workloads.near_problems.MeasuredProblems.outside`).
+    # (`launchwise.learning.conformal.MeasuredProblems.outside`).
     outside: float = 1.0
 
     @property

@@ -4,11 +4,13 @@ An error of a gain is divided by how far the members of the answering method are
 quantiles of such errors on other cases, asked in the same situation, give the interval (conformal
 prediction: Vovk et al., 2005; Lei et al., 2018, locally weighted). The cases are the test cases of
 a study's folds, whose models have not seen them. Where one of these cases itself gets an interval,
-all cases of its problem are left out.
+all cases of its problem are left out. A situation is where a problem lies relative to what its GPU
+measured (:class:`MeasuredProblems`): answers, tables and files ask the same function.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +23,59 @@ from launchwise.learning.answers import SITUATIONS, Calibration, Offsets, Situat
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, Fold
 from launchwise.tables.rows import row_numbers
-from launchwise.workloads.near_problems import MeasuredProblems
+from launchwise.workloads.near_problems import distances
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 SHARE = 0.9  # Nominal coverage of an interval
 SPREAD_FLOOR = 0.01  # Spread of members that agree exactly: their common error is no smaller
+
+
+def texts_of(values: Iterable[Value]) -> tuple[str, ...]:
+    """The texts among the values of a problem."""
+    return tuple(value for value in values if isinstance(value, str))
+
+
+USUAL_SHARE = 19, 20
+"""Share of the measured problems whose distance to the nearest other one is usual."""
+
+
+@dataclass(frozen=True)
+class MeasuredProblems:
+    """What one GPU measured, by the texts of the problems."""
+
+    by_texts: dict[tuple[str, ...], list[tuple[Value, ...]]]
+    reach: float | None  # usual distance to the nearest other one; None without any
+
+    @classmethod
+    def of(cls, problems: Iterable[tuple[Value, ...]]) -> MeasuredProblems:
+        """From the problems, each once."""
+        groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
+        nearest: list[float] = []
+        for one in problems:
+            groups.setdefault(texts_of(one), []).append(one)
+        for own in groups.values():
+            apart = distances(own, own)
+            np.fill_diagonal(apart, math.inf)
+            nearest += apart.min(axis=1).tolist()
+        known = sorted(one for one in nearest if one < math.inf)
+        share, whole = USUAL_SHARE
+        return cls(groups, known[-(-share * len(known) // whole) - 1] if known else None)
+
+    def outside(self, asked: tuple[Value, ...]) -> float:
+        """How far a problem lies outside: its distance (:func:`distances`) to the ranges of what
+        was measured with the same texts. Where the nearest of these is farther than is usual, how
+        many times as far, if that is more. 1: within; 0: nothing with these texts was measured."""
+        own = self.by_texts.get(texts_of(asked))
+        if not own:
+            return 0.0
+        ends = [
+            value if isinstance(value, str) else min(max(value, min(sizes)), max(sizes))
+            for value, *sizes in zip(asked, *own, strict=True)
+        ]
+        far = float(distances([asked], [ends])[0, 0])
+        nearest = float(distances([asked], own).min())
+        return far if self.reach is None else max(far, nearest / self.reach)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Which problem is nearest to another one: a search starts from its rows, an answer from its own.
 
 For a search, the one that differs in the fewest texts, then by the sum of distances in log(size)
-over the integers; an answer is of the same texts (:func:`distances`). :class:`MeasuredProblems`
-says how far outside of what one GPU measured a problem lies.
+over the integers; an answer is of the same texts (:func:`distances`).
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,53 +48,6 @@ def distances(asked: Sequence[Sequence[Value]], known: Sequence[Sequence[Value]]
             low, high = np.minimum(*both), np.maximum(*both)
             found *= np.where(low < 0, high - low + 1, (high + 1) / (np.maximum(low, 0) + 1))
     return found
-
-
-def texts_of(values: Iterable[Value]) -> tuple[str, ...]:
-    """The texts among the values of a problem."""
-    return tuple(value for value in values if isinstance(value, str))
-
-
-USUAL_SHARE = 19, 20
-"""Share of the measured problems whose distance to the nearest other one is usual."""
-
-
-@dataclass(frozen=True)
-class MeasuredProblems:
-    """What one GPU measured, by the texts of the problems."""
-
-    by_texts: dict[tuple[str, ...], list[tuple[Value, ...]]]
-    reach: float | None  # usual distance to the nearest other one; None without any
-
-    @classmethod
-    def of(cls, problems: Iterable[tuple[Value, ...]]) -> MeasuredProblems:
-        """From the problems, each once."""
-        groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
-        nearest: list[float] = []
-        for one in problems:
-            groups.setdefault(texts_of(one), []).append(one)
-        for own in groups.values():
-            apart = distances(own, own)
-            np.fill_diagonal(apart, math.inf)
-            nearest += apart.min(axis=1).tolist()
-        known = sorted(one for one in nearest if one < math.inf)
-        share, whole = USUAL_SHARE
-        return cls(groups, known[-(-share * len(known) // whole) - 1] if known else None)
-
-    def outside(self, asked: tuple[Value, ...]) -> float:
-        """How far a problem lies outside: its distance (:func:`distances`) to the ranges of what
-        was measured with the same texts. Where the nearest of these is farther than is usual, how
-        many times as far, if that is more. 1: within; 0: nothing with these texts was measured."""
-        own = self.by_texts.get(texts_of(asked))
-        if not own:
-            return 0.0
-        ends = [
-            value if isinstance(value, str) else min(max(value, min(sizes)), max(sizes))
-            for value, *sizes in zip(asked, *own, strict=True)
-        ]
-        far = float(distances([asked], [ends])[0, 0])
-        nearest = float(distances([asked], own).min())
-        return far if self.reach is None else max(far, nearest / self.reach)
 
 
 def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:

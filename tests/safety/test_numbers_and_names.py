@@ -18,9 +18,10 @@ from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import rows_of_tuner
 from launchwise.importing.sweep import as_time, as_value
+from launchwise.learning.conformal import MeasuredProblems
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED
-from launchwise.workloads.near_problems import MeasuredProblems, distances, sortable
+from launchwise.workloads.near_problems import distances, sortable
 from launchwise.workloads.spec import load_spec
 
 NO_NUMBERS = ("1_0", "1_0.5", "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 0", "0x10", "1e", "--1")
