@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from launchwise.cli.new.body import Body, Frame, Polynomial, add, uncast
 from launchwise.cli.new.signature import Parameter
-from launchwise.cuda_text.syntax import child, plain, text_of, walk
+from launchwise.cuda_text.syntax import child, plain, text_of
 
 _ATOMIC = ("atomic", "red_", "__nv_atomic")
 _LISTS = ("argument_list", "initializer_list")
@@ -51,9 +51,6 @@ class Accesses:
         if len(arrays) != 1:
             return "", None
         (array,) = arrays
-        moving = (each for each in walk(node, "identifier") if text_of(each) in self._body.changed)
-        if any((array,) in self._body.value(each, frame, keep) for each in moving):
-            return array, None
         return array, {term: factor for term, factor in value.items() if term != (array,)}
 
     def index(self, one: Access, keep: frozenset[str] = frozenset()) -> Polynomial | None:
@@ -105,9 +102,6 @@ class Accesses:
         elif holder is not None and holder.type == "pointer_expression":
             address = self._pointer(holder, frame)
             use, atomic = "rw" if _given(address) else "", _atomic(address.parent)
-        elif holder is not None and holder.type == "argument_list":
-            atomic = _atomic(holder)
-            use = "rw" if atomic else "r"
         return Access(frame, pointer, index, use, atomic)
 
     # Questions

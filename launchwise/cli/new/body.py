@@ -14,7 +14,7 @@ from tree_sitter import Node
 from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
-from launchwise.cuda_text.types import elements, is_type
+from launchwise.cuda_text.types import is_type
 
 Term = tuple[str, ...]
 Polynomial = dict[Term, int]
@@ -105,12 +105,7 @@ def uncast(node: Node) -> Node:
 def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
     """Polynomial of an expression, which may be a pointer; what is no sum or product becomes one
     name of its own."""
-    outer, node = node, uncast(node)
-    if node != outer:
-        # Elements of a pointer to others, ``(float4 *)x``, lie elsewhere.
-        kinds = (text_of(each).rstrip(" *") for each in walk(outer, "type_descriptor"))
-        if any(elements(each, {})[1] > 1 for each in kinds):
-            return add(read(node, expand, depth + 1), {("? width",): 1})
+    node = uncast(node)
 
     def of(name: str) -> Polynomial:
         part = child(node, name)
@@ -153,7 +148,7 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
 
 _DEEPEST, _MOST_STEPS, _MOST_FRAMES, _MOST_NODES = 6, 30, 64, 100_000
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
-_ASSIGNING = ("init_declarator", "assignment_expression", "update_expression", "pointer_expression")
+_ASSIGNING = ("init_declarator", "assignment_expression")
 BUILT_IN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim)\b")
 
 
@@ -193,7 +188,6 @@ class Body:
                 if len(self.frames) < _MOST_FRAMES and (made := self._called(call, frame)):
                     self._calls[call.id, frame] = made
                     self.frames.append(made)
-        self.changed: set[str] = set()
         self.defined: dict[tuple[Frame, str], list[Definition]] = {}
         self._values: dict[tuple[int, int, frozenset[str]], Polynomial] = {}
         for frame, node in self.nodes(*_ASSIGNING):
@@ -230,11 +224,6 @@ class Body:
             if value is not None and value.type in ("argument_list", "initializer_list"):
                 value = value.named_children[0] if value.named_child_count == 1 else None
             self._keep(frame, node, name, "=", value)
-        elif node.type == "update_expression":
-            self.changed.add(text_of(child(node, "argument")))
-        elif node.type == "pointer_expression":
-            if text_of(node).startswith("&") and node.parent and node.parent.type.endswith("_list"):
-                self.changed.add(text_of(child(node, "argument")))
         elif (left := child(node, "left")) is not None and left.type == "identifier":
             operator = text_of(child(node, "operator"))
             self._keep(frame, node, text_of(left), operator, child(node, "right"))
@@ -243,8 +232,6 @@ class Body:
         if value is None:
             return
         own = operator == "=" and name in {text_of(each) for each in walk(value, "identifier")}
-        if operator != "=" or own:
-            self.changed.add(name)
         known = not any(True for _ in walk(value, "conditional_expression"))
         if operator != "=" or own:
             in_loop = any(each.type in _LOOPS for each in above(node))
@@ -296,9 +283,10 @@ class Body:
         if name in frame.given:
             node, outer = frame.given[name]
             return self.value(node, outer, keep)
-        is_set = name not in self.changed and any(one.operator == "=" for one in every)
-        if name in self.arrays and (frame.depth or is_set):
-            return {(f"? {name}",): 1}  # Another one of that name, or one that points elsewhere.
+        if name in self.arrays and (frame.depth or every):
+            # Another one of that name, or the array behind a pointer that moves.
+            unclear: Polynomial = {(f"? {name}",): 1}
+            return unclear if frame.depth else add(unclear, {(name,): 1})
         return {(): self._fixed[name]} if name in self._fixed else None
 
     def _of_definition(
