@@ -138,7 +138,7 @@ class File(Block):
 
     path: str  # below the report's folder
     title: str
-    content: Table | str  # a table becomes CSV
+    content: Table | str | None = None  # a table becomes CSV; None where the report has the file
 
 
 @dataclass(frozen=True)

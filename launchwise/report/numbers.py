@@ -185,42 +185,39 @@ def fractions(study: StudyData) -> pd.DataFrame:
 
 
 @remembered
-def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
-    """Best fixed configuration for all problems of a group.
+def fixed_sets(study: StudyData, most: int = 4) -> pd.DataFrame:
+    """A few fixed configurations of every GPU, the fastest of which each problem takes: each one
+    gains most in the mean beside those before, the first over the most problems. A GPU with a
+    single configuration, which was compared with none, has no row.
 
-    It has the highest geometric mean fraction of the best among the configurations that were
-    measured on the most problems of the group (not every one is possible on every problem). Where
-    that is a single configuration, it was compared with none, and the group has no row. Returns
-    ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
-    baseline time over its time: its mean speed-up).
+    Returns a row per GPU and number of configurations: ``gpu``, ``count``, columns of the one that
+    is added, ``problems`` (with a sure time), ``fraction`` (of the best, geometric mean), ``worst``
+    and ``at``, where that is.
     """
-    spec = study.spec
-    rows = fractions(study)
-    cases, untuned = cases_of(study)[rows.index], is_baseline(rows, spec)
-    baseline_ms = np.full(cases.max(initial=-1) + 1, np.nan)
-    baseline_ms[cases[untuned]] = rows["time_ms"].to_numpy()[untuned]
-    names = [*by, *spec.tunable_columns]
-    groups = row_numbers(rows, names)
-    values = pd.DataFrame(
-        {
-            "fraction": rows["fraction"],
-            "log_fraction": np.log(rows["fraction"]),
-            "gain": baseline_ms[cases] / rows["time_ms"],
-        }
-    ).groupby(groups, sort=True)
-    found = rows[names].iloc[np.unique(groups, return_index=True)[1]].copy()
-    found["problems"] = values.size().to_numpy()
-    found["fraction"] = np.exp(values["log_fraction"].mean().to_numpy())
-    found["worst"] = values["fraction"].min().to_numpy()
-    found["gain"] = values["gain"].mean().to_numpy()
-    found = found.sort_values(
-        [*by, "problems", "fraction", *spec.tunable_columns],
-        ascending=[True] * len(by) + [False, False] + [True] * len(spec.tunable_columns),
-        kind="stable",
-    )
-    rivals = found.groupby([*by, "problems"])["worst"].transform("size")
-    best = ~found.duplicated(list(by)) & (rivals > 1)
-    return found[best].reset_index(drop=True)
+    found, lacking, every = [], -1e3, fractions(study)
+    for gpu in study.gpus:
+        own = study.candidates(every[every["gpu"] == gpu]).reset_index(drop=True)
+        keys = study.spec.tunable_columns, study.problem_columns
+        numbers, problems = (row_numbers(own, names, ordered=True) for names in keys)
+        logs = np.full((numbers.max(initial=-1) + 1, problems.max(initial=-1) + 1), lacking)
+        logs[numbers, problems] = np.log(own["fraction"])
+        held = np.full(logs.shape[1], lacking)
+        for count in range(1, most + 1 if len(logs) > 1 else 1):
+            added = int(np.maximum(logs, held).mean(axis=1).argmax())
+            if (logs[added] <= held).all():
+                break
+            held = np.maximum(held, logs[added])
+            sure = held > lacking
+            place = int(np.where(sure, held, 0.0).argmin())
+            at = own.iloc[int((problems == place).argmax())].to_dict()
+            found.append({
+                **{"gpu": gpu, "count": count, "problems": int(sure.sum())},
+                **own.iloc[int((numbers == added).argmax())][study.spec.tunable_columns],
+                **{"fraction": np.exp(held[sure].mean()), "worst": np.exp(held[place])},
+                "at": wording.problem(at, study.problem_columns),
+            })  # fmt: skip
+    names = ["gpu", "count", *study.spec.tunable_columns, "problems", "fraction", "worst", "at"]
+    return pd.DataFrame(found, columns=names)
 
 
 ALL_GPUS = "all"  # Name of all GPUs together in the evaluation

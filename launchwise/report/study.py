@@ -38,6 +38,9 @@ UNREAD = (
 """Columns that say how a sweep was measured: texts are slow to carry about. Who asks for them reads
 the sweep itself."""
 
+MODELS = "{study}.models.csv"  # Metrics per model and split, below the report's folder
+CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
+
 P = ParamSpec("P")
 
 R = TypeVar("R")

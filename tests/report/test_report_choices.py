@@ -46,7 +46,7 @@ def test_the_table_says_from_which_size_a_choice_costs_much():
     for (times, worst, error), known in zip(cases, said, strict=True):
         made = with_usual(study(), times)
         made.sweeps["big"]["error"] = error
-        (table,) = tables(cost.cost(made))
+        table, *_ = tables(cost.cost(made))
         assert table.caption == "Time that the usual choice loses over the fastest"
         ((kind, mean, most, begins),) = [row.cells for row in table.rows]
         assert (kind.text, mean.text) == ("float32, order=2", "28")
@@ -63,7 +63,7 @@ def test_the_kinds_of_which_most_is_lost_are_listed_and_counted(monkeypatch):
     more["time_ms"] = more["time_ms"].where(more["by"] != 8, 3.0)
     sweeps = {**made.sweeps, "big": pd.concat([rows, more], ignore_index=True)}
     monkeypatch.setattr(cost, "MAX_KINDS", 1)
-    (table,) = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
+    table, *_ = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
     assert [row.cells[0].text for row in table.rows] == ["float32, order=4"]
     assert table.caption.endswith("; of 2 kinds of problems the 1 where it loses most")
 

@@ -15,10 +15,10 @@ from launchwise.report.answer.model_tables import (
 )
 from launchwise.report.numbers import (
     best_model,
+    fixed_sets,
     fractions,
     null_accuracy,
     scores_on,
-    single_best,
     winners,
 )
 from tests.support.report_study import NARROW, WIDE, settings, study
@@ -84,26 +84,28 @@ def test_losses_are_over_what_is_named_and_of_what_tells_nothing_unknown():
     assert reached([slow]) == (times[least], [1, None])
 
 
-def test_single_best_has_the_highest_geometric_mean_fraction():
-    one = row(single_best(study(), ["gpu"]), gpu="big")
-    assert one["bx"] == NARROW["bx"]
-    assert one["fraction"] == pytest.approx(math.sqrt(1.0 * 0.8))
-    assert one["worst"] == pytest.approx(0.8)
-    assert one["gain"] == pytest.approx((2.0 + 1.6) / 2)
-    assert one["problems"] == 2
+def test_few_fixed_configurations_add_what_gains_most():
+    sets = fixed_sets(study())
+    first, second = (row(sets, gpu="big", count=count) for count in (1, 2))
+    assert [first["bx"], second["bx"]] == [NARROW["bx"], WIDE["bx"]]
+    assert first["fraction"] == pytest.approx(math.sqrt(1.0 * 0.8))
+    assert (first["worst"], second["worst"]) == (pytest.approx(0.8), 1)
+    assert (first["problems"], first["at"]) == (2, "n=202, float32, order=2")
+    # The baseline gains nothing beside both.
+    assert sets.loc[sets["gpu"] == "big", "count"].max() == 2
 
 
-def test_single_best_prefers_what_is_possible_everywhere():
+def test_the_first_fixed_configuration_is_what_is_possible_everywhere():
     tiny = study(("big",))
     sweep = tiny.sweeps["big"]
     # NARROW is perfect where it exists, but it no longer exists at the larger size.
     gone = (sweep["n"] == 202) & (sweep["bx"] == NARROW["bx"])
     tiny.sweeps = {"big": sweep[~gone]}
-    assert row(single_best(tiny, ["gpu"]), gpu="big")["bx"] == WIDE["bx"]
+    assert row(fixed_sets(tiny), gpu="big", count=1)["bx"] == WIDE["bx"]
     # What was compared with none is not the best.
     alone = study(("big",))
     alone.sweeps = {"big": sweep[sweep["bx"] == WIDE["bx"]]}
-    assert single_best(alone, ["gpu"]).empty
+    assert fixed_sets(alone).empty
 
 
 def test_scores_of_a_model_on_one_gpu():

@@ -10,12 +10,22 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.names import assigned
-from launchwise.exporting.few import SIZES, Weighed
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answers import BASES
 from launchwise.report import numbers, theme, wording
 from launchwise.report.answer.rule import rule_of
-from launchwise.report.blocks import MISSING, Block, Cell, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.blocks import (
+    MISSING,
+    Block,
+    Cell,
+    Figure,
+    File,
+    Fold,
+    Panel,
+    Section,
+    Table,
+    Text,
+)
 from launchwise.report.fields import (
     Field,
     decimals,
@@ -25,8 +35,8 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.numbers import fractions, over_named, single_best
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.numbers import configuration_names, fixed_sets, fractions, over_named
+from launchwise.report.study import CONFIGURATIONS, StudyData, remembered
 from launchwise.report.theme import has_sizes, kinds_of, size_layout
 from launchwise.tables.rows import is_baseline
 
@@ -43,8 +53,8 @@ def choices(study: StudyData, gpu: str) -> Lines:
     """What each choice reaches of the named fastest on a GPU, without those that have no row."""
     own = fractions(study)
     own = own[own["gpu"] == gpu]
-    one = single_best(study, ["gpu"])
-    one = one.loc[one["gpu"] == gpu, study.spec.tunable_columns]
+    sets = fixed_sets(study)
+    one = sets.loc[(sets["gpu"] == gpu) & (sets["count"] == 1), study.spec.tunable_columns]
     usual = own[own["is_usual"]]
     found = [("usual choice", usual)]
     if usual.empty:
@@ -76,10 +86,28 @@ def cost(study: StudyData) -> Section:
     sized = [kind for kind in kinds if kind in sizes]
     shown = [(gpu, kind) for kind in sized[:MOST_OPEN] for gpu in study.whole[:MOST_OPEN]]
     others = [(gpu, kind) for gpu in study.whole for kind in sized if (gpu, kind) not in shown]
-    found: list[Block] = [_table(study, kinds, len(every)), *_drawn(study, shown)]
+    found: list[Block] = [_table(study, kinds, len(every))]
+    sets = fixed_sets(study)
+    sets = sets.assign(added=configuration_names(sets, study.spec))
+    if len(sets := sets[sets["gpu"].isin(study.whole)]):
+        found.append(table_of(SETS, FIXED, sets))
+    path = CONFIGURATIONS.format(study=study.name)
+    found += [File(path, "A few fixed configurations of every GPU (CSV)"), *_drawn(study, shown)]
     if more := _drawn(study, others, "-others"):
         found.append(Fold("Other problems and GPUs", more))
     return Section(f"{study.name}-cost", "Cost of simpler choices", found)
+
+
+SETS = "A few fixed configurations, the fastest of which each problem takes"
+
+FIXED = [
+    field("GPU", "gpu"),
+    field("configurations", "count", wording.count, "count"),
+    field("the last added", "added"),
+    field("problems", "problems", wording.count, "with a sure time"),
+    field("of the best", "fraction", percents(1), "%, geometric mean"),
+    field("least", "worst", percents(1), "%", detail=lambda row: f"at {row['at']}"),
+]
 
 
 @remembered
@@ -180,11 +208,6 @@ FIELDS = [
     field("interval", "limits", lambda limits: wording.interval(limits, 2), number=True),
     field("basis", lambda one: BASES[one.answer.basis]),
 ]
-BUILDS = [
-    field("builds", "count", wording.count),
-    field("of the best speed", "reached", decimals(3)),
-    field("95 % interval", "interval", wording.interval, number=True),
-]
 
 
 def section(study: StudyData) -> Section | None:
@@ -206,6 +229,3 @@ def _of_gpu(study: StudyData, gpu: str) -> Iterator[Block]:
         return
     yield Text(f"{gpu}: {'. '.join(wording.worth_of_load(found))}.")
     yield table_of(f"{gpu}: problems of the load", FIELDS, found.lines[:MOST])
-    judged = pd.concat([study.sweeps[gpu], study.tested.get(gpu, pd.DataFrame())])
-    if steps := Weighed.of(study.table, [place], known, {place: judged}).steps(SIZES):
-        yield table_of(f"{gpu}: what few builds reach", BUILDS, steps)

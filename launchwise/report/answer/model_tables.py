@@ -14,8 +14,8 @@ import pandas as pd
 from launchwise.learning.curves import LONGEST, RANDOM, SEARCH
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.report import numbers, theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Panel, Section, Table, Text
-from launchwise.report.fields import by_gpu, field, file_of, grouped, table_of
+from launchwise.report.blocks import Block, Cell, Figure, File, Panel, Section, Table, Text
+from launchwise.report.fields import by_gpu, field, grouped, table_of
 from launchwise.report.numbers import (
     ALL_GPUS,
     first_split,
@@ -28,7 +28,7 @@ from launchwise.report.numbers import (
     score_of,
     scores_on,
 )
-from launchwise.report.study import StudyData
+from launchwise.report.study import MODELS, StudyData
 from launchwise.tables.rows import Z95, fastest_rows
 
 SCORES = [
@@ -83,6 +83,7 @@ def tables_of(study: StudyData) -> Section | None:
     if judged := verdicts(study, split):
         caption = f"Goals, split “{study.split_title(split)}”"
         found.append(table_of(caption, VERDICTS, judged))
+    found.append(File(MODELS.format(study=study.name), "Every split, GPU and method (CSV)"))
     return Section(f"{study.name}-models", "Models and baselines", found)
 
 
@@ -247,7 +248,6 @@ def losses_by_transfer(study: StudyData) -> pd.DataFrame:
     return pd.DataFrame(found).reset_index()
 
 
-SHOWN = (1, 2, 3, 5, 10, 20, 50)  # Numbers of measurements that the table has columns for
 DRAWN_MODELS = 4  # Models that are drawn beside the answering one: the best at first choice
 LEAST_REGRET = 0.01  # Least regret that is drawn, %: no measurement tells smaller ones from 0
 MARKERS = 9  # Markers of a line: one per point would hide the dashes
@@ -268,9 +268,8 @@ def learning_curves(study: StudyData) -> Section | None:
     curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
     problems = wording.plural(int(rows["problems"].max()), "problem")
     asked = f"Split “{split}”, {problems}"
-    table = file_of(f"data/{study.name}.curves.csv", _table(study, curves, asked))
-    blocks: list[Block] = [_figure(study, curves, asked), table]
-    return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
+    title = "Quality against number of measurements"
+    return Section(f"{study.name}-curves", title, [_figure(study, curves, asked)])
 
 
 def _title(study: StudyData, model: str) -> str:
@@ -320,13 +319,3 @@ def _line(counts: list[int], regrets: np.ndarray, title: str, place: int) -> dic
     )
     trace["marker"]["maxdisplayed"] = MARKERS
     return trace
-
-
-def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
-    fields = [
-        field("method", lambda row: _title(study, row["model"])),
-        # A search may end before.
-        *grouped("configurations measured", *(field(f"{k}", k, wording.fixed) for k in SHOWN)),
-    ]
-    rows = [{"model": str(name), **row.to_dict()} for name, row in curves.iterrows()]
-    return table_of(f"{asked}: fraction of the best, geometric mean", fields, rows)

@@ -21,7 +21,7 @@ from launchwise.base.work import in_parallel
 from launchwise.report import numbers, wording
 from launchwise.report.answer import landscape
 from launchwise.report.blocks import MISSING, File, Fold, Page, Section, Table
-from launchwise.report.numbers import single_best
+from launchwise.report.numbers import fixed_sets
 from launchwise.report.pages import card_ratios, finder, gpu_comparison
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
@@ -37,10 +37,7 @@ from launchwise.report.site.rendering import (
     parts_of,
     render,
 )
-from launchwise.report.study import Run, StudyData
-
-MODELS = "{study}.models.csv"  # Metrics per model and split, below the folder
-CONFIGURATIONS = "{study}.configurations.csv"  # Best fixed configuration per GPU, below the folder
+from launchwise.report.study import CONFIGURATIONS, MODELS, Run, StudyData
 
 
 class Part(NamedTuple):
@@ -97,7 +94,7 @@ def files(pages: Sequence[Page]) -> dict[str, str]:
     return {
         block.path: block.content if isinstance(block.content, str) else csv_text(block.content)
         for block in blocks
-        if isinstance(block, File)
+        if isinstance(block, File) and block.content is not None
     }
 
 
@@ -128,7 +125,7 @@ def _tables(name: str, study: StudyData | None) -> dict[str, str]:
     """Main tables of a study as CSV: path to text. Those of a study that is not here are empty."""
     made = [pd.DataFrame()] * 2
     if study is not None:
-        made = [model_summary(study), single_best(study, ["gpu", *study.kinds])]
+        made = [model_summary(study), fixed_sets(study)]
     return {
         path.format(study=name): csv_table(table.dropna(axis=1, how="all")).to_csv(
             index=False, float_format="%.4g"
