@@ -24,7 +24,7 @@ from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind import check_measured_after, read_frozen, score, summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
-from launchwise.report.answer.in_pairs import relative, saved_by_energy
+from launchwise.report.answer.in_pairs import relative
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import (
     fastest_of_sweep,
@@ -33,6 +33,7 @@ from launchwise.tables.measurements import (
     peers_schema,
     with_role,
 )
+from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS, with_judged_limits
 from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.spec import Spec, load_spec
@@ -240,6 +241,26 @@ def revisited() -> dict[str, Any]:
         "turned": int(turned),
         **dict(zip(("gains", "lost_by_rounds", "lost"), map(int, lost), strict=True)),
     }
+
+
+LOSS = 0.02  # Of time, at most, of which the documents say what it saves
+
+
+def saved_by_energy(
+    rows: pd.DataFrame, columns: Sequence[str], least: float = 1.0
+) -> tuple[float, int, int]:
+    """Of choices by energy that lose at most :data:`LOSS` of time: the share of the fastest's
+    energy that they save (geometric mean; NaN without any), how many are not the fastest, of how
+    many problems. These are the ones where another than the fastest may be chosen.
+
+    ``rows``: see :func:`relative`. ``least``: no energy that is not below it counts.
+    """
+    allowed = rows[rows["time"] <= 1 + LOSS]
+    known = allowed.groupby(row_numbers(allowed, columns))["energy"]
+    energy = known.min()[known.size() > 1]
+    energy = energy.where(energy < least, 1.0)
+    saved = 1 - geometric_mean(energy.to_numpy()) if len(energy) else np.nan
+    return saved, int((energy < 1).sum()), len(energy)
 
 
 @cache

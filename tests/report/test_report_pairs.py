@@ -1,21 +1,23 @@
 """The section of gains in pairs, of pairs that are known."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from docs.generator.recorded_answers import saved_by_energy
 from launchwise.base.robust import FASTER, TIE, UNDECIDED
 from launchwise.experiment.study import Design
+from launchwise.report import wording
 from launchwise.report.answer.in_pairs import (
     back_to_back,
     gains_in_pairs,
     relative,
-    saved_by_energy,
 )
 from launchwise.report.blocks import Section
-from launchwise.report.numbers import winners
+from launchwise.report.numbers import contests, winners
 from launchwise.report.pages import finder, index_page
 from tests.support.report_study import study
 from tests.support.shown import notes, rows_of, tables
@@ -63,7 +65,7 @@ def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
     # they chose themselves. 3 of 30 pairs are discarded.
     (row,) = overview(paired())
     assert row[3:11] == ["2", "1.549", "1.200", "2.000", "2", "0", "0", "0"]
-    assert row[11:] == ["10.0", "0", "0"]
+    assert row[11:14] == ["10.0", "0", "0"]
 
 
 def test_the_fastest_of_the_sweep_may_be_slower_in_pairs():
@@ -118,6 +120,17 @@ def test_problems_under_a_power_cap_are_counted_and_not_discarded():
     shares = [[row[12] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
     # The fastest of the second size, not of the first.
     assert shares == [["0"], ["50"]]
+
+
+def test_a_sweep_is_paid_by_what_launches_save():
+    made = paired()
+    rows = made.sweeps["big"]
+    moments = [f"2026-11-30T10:00:{place:02}Z" for place in range(len(rows))]
+    made.sweeps["big"] = rows.assign(measured_at=moments, card="one")
+    (row,) = overview(made)
+    known = contests(made, "big")
+    saved_ms = (known["time_ms"] * (known["gain"] - 1)).mean()
+    assert row[-1] == wording.count(math.ceil(1e3 * (len(rows) - 1) / saved_ms))
 
 
 def test_back_to_back_is_compared_with_the_same_launches_alone():

@@ -31,6 +31,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import contests, records
 from launchwise.report.pages.index_page import tuning_gain
+from launchwise.report.pages.sweep_health import gpu_minutes
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import with_role
 from launchwise.tables.rows import Z95, row_numbers
@@ -65,6 +66,7 @@ OVERVIEW = [
     field("discarded", "thrown", wording.percent, "% of pairs"),
     field("under a power cap", "capped", percents(0), "% of problems"),
     field("failed", "failed", wording.count, "problems"),
+    field("sweep paid after", "paid", wording.count, "launches, each problem as often"),
 ]
 
 EVERY = [
@@ -120,7 +122,11 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
         known = members[members["gain"].notna()]
         said = Counter(known["verdict"])
         tried = (members["rounds"] + members["thrown"]).sum()
+        # Over the usual choice and the baseline: what a launch saves, ms.
+        saved = known["saved_ms"].mean() if over in (USUAL, BASELINE) else 0.0
+        sweep_ms = 60e3 * (gpu_minutes(study.sweeps[gpu]) or np.nan)
         yield {
+            "paid": np.ceil(sweep_ms / saved) if saved > 0 else None,
             **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},
             "mean": geometric_mean(known["gain"].to_numpy()),
             "least": known["gain"].min(),
@@ -138,6 +144,7 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
     return {
         "problem": {name: row[name] for name in study.problem_columns},
         **{"gain": gain, "gain_low": low, "gain_high": high},
+        "saved_ms": row["time_ms"] * (gain - 1),
         "verdict": MISSING if np.isnan(gain) else outcome(low, high),
         "rounds": row["rounds"] - row["thrown"],
         "thrown": row["thrown"],
@@ -251,8 +258,8 @@ FIELDS = [
 
 
 def back_to_back(study: StudyData) -> list[Block]:
-    """A row per GPU and rival that ran back to back beside the fastest, what the choice by energy
-    saves, and libraries that ran so elsewhere; nothing without any row."""
+    """A row per GPU and rival that ran back to back beside the fastest, and libraries that ran so
+    elsewhere; nothing without any row."""
     listed, said, columns = list[dict[str, Any]](), list[str](), study.problem_columns
     for gpu, pairs in study.pairs.items():
         rows = relative(pairs, pairs, columns)
@@ -267,14 +274,10 @@ def back_to_back(study: StudyData) -> list[Block]:
                 said.append(f"{gpu}: {wording.plural(apart, 'row')} of libraries {APART}.")
         rivals = {over: own for over, own in rivals.items() if len(own) >= FEWEST}
         listed += [{"gpu": gpu, "over": over, **_ratios(own)} for over, own in rivals.items()]
-        if rivals:
-            place = study.table.number(gpu) if study.table else None
-            known = {} if place is None or study.table is None else study.table.devices[place].apart
-            said.append(f"{gpu}: {_saved(rows, columns, known.get('energy_j'))}.")
     if not listed:
         return []
     table = table_of("Launches back to back", FIELDS, listed)
-    return [table, Text(LAUNCHES_NOTE, "note"), Text(" ".join([*said, LEAST_NOTE]), "note")]
+    return [table, Text(" ".join([LAUNCHES_NOTE, *said]), "note")]
 
 
 def relative(rows: pd.DataFrame, pairs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -306,47 +309,3 @@ def _ratios(both: pd.DataFrame) -> dict[str, Any]:
         "energy_j": own_j.median(),
         "turned": int(((alone > 1 + EQUAL) & (there < 1 - EQUAL)).sum()),
     }
-
-
-LOSS = 0.02  # Of time, at most, of which the text says what it saves
-
-LEAST_NOTE = (
-    "The least of several measured energies is partly luck: surely less leaves out what two visits "
-    "of one configuration differ by."
-)
-
-
-def saved_by_energy(
-    rows: pd.DataFrame, columns: Sequence[str], least: float = 1.0
-) -> tuple[float, int, int]:
-    """Of choices by energy that lose at most :data:`LOSS` of time: the share of the fastest's
-    energy that they save (geometric mean; NaN without any), how many are not the fastest, of how
-    many problems. These are the ones where another than the fastest may be chosen.
-
-    ``rows``: see :func:`relative`. ``least``: no energy that is not below it counts.
-    """
-    allowed = rows[rows["time"] <= 1 + LOSS]
-    known = allowed.groupby(row_numbers(allowed, columns))["energy"]
-    energy = known.min()[known.size() > 1]
-    energy = energy.where(energy < least, 1.0)
-    saved = 1 - geometric_mean(energy.to_numpy()) if len(energy) else np.nan
-    return saved, int((energy < 1).sum()), len(energy)
-
-
-def _saved(rows: pd.DataFrame, columns: Sequence[str], apart: float | None) -> str:
-    saved, changed, problems = saved_by_energy(rows, columns)
-    lost = f"at a loss of up to {100 * LOSS:g} % of time"
-    if not problems:
-        return f"{lost} nothing beside the fastest has an energy: what it saves is not known"
-    words = (
-        f"{wording.plural(problems, 'problem')} have energies of several {lost}: the choice by "
-        f"energy is not the fastest at {changed} and saves {wording.percent(saved)} % of its "
-        "energy (geometric mean)"
-    )
-    if apart is None:
-        return f"{words}; too few energies were measured in two visits"
-    surely, sure, _ = saved_by_energy(rows, columns, np.exp(-apart))
-    return (
-        f"{words}; surely less, by more than the {wording.percent(np.exp(apart) - 1)} % that 95 % "
-        f"of two visits differ by, at {sure}, which saves {wording.percent(surely)} %"
-    )

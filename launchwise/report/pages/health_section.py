@@ -12,11 +12,10 @@ import yaml
 
 from launchwise.base.places import changes_since
 from launchwise.experiment.discovery import crossed
-from launchwise.exporting.worth import measuring_s
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, File, Fold, Section, Table, Text
-from launchwise.report.fields import Field, field, grouped, table_of
+from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.pages.sweep_health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
@@ -25,6 +24,7 @@ from launchwise.report.pages.sweep_health import (
     MOST_MIXED,
     Health,
     behind,
+    gpu_minutes,
     worst_first,
 )
 from launchwise.report.study import Run, StudyData
@@ -48,7 +48,8 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     fields = _fields(ages(found, studies, at))
     slices = {gpu for study in studies for gpu in study.gpus if study.profiles[gpu].is_slice}
     first = [each for each in found if each.is_known and each.gpu not in slices] or found
-    caption = "Sweeps and their verdicts"
+    minutes = sum(each.minutes or 0.0 for each in found)
+    caption = f"Sweeps and their verdicts; all sweeps took {wording.number(minutes / 60)} GPU hours"
     blocks: list[Block] = [table_of(caption, fields[:SHOWN], first), Text(LIMITS, "note")]
     every = table_of(f"{caption}: slices, sweeps of others, and all figures", fields, found)
     blocks.append(Fold("Every sweep: conditions, clocks, cards and commits", [every]))
@@ -91,7 +92,7 @@ def ages(
 
 ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
-SHOWN = 10  # Fields that stand open
+SHOWN = 11  # Fields that stand open
 
 
 def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
@@ -119,6 +120,7 @@ def _fields(ages_: Mapping[tuple[str, str], Age]) -> list[Field]:
             field("median", _apart(1), wording.percent, "%", detail=_repeats),
             field("95 % within", _apart(2), wording.percent, "%"),
         ),
+        field("GPU time", "minutes", decimals(1), "minutes"),
         field("age", lambda each: age(each).days, wording.count, "days", role="days", detail=_days),
         field("kernels changed", lambda each: age(each).changes, wording.count, "commits since"),
         field("rows", "rows", wording.count, "count"),
@@ -186,20 +188,18 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     """Problems to measure again, the most affected first, and the command."""
     columns_of = {study.spec.workload: study.problem_columns for study in studies}
 
-    def minutes(each: Health) -> float:
-        """Of each card, the time between its rows."""
+    def minutes(each: Health) -> float | None:
         columns = columns_of[each.workload]
         rows = behind(each, studies)[0].sweeps[each.gpu][[*columns, "card", "measured_at"]]
         rows = rows.merge(pd.DataFrame(each.worst_problems, columns=columns), on=columns)
-        of_card = rows.groupby("card")["measured_at"]
-        return sum(measuring_s(own.tolist()) or 0.0 for _, own in of_card) / 60
+        return gpu_minutes(rows)
 
     fields = [
         field("sweep", "workload"),
         field("GPU", "gpu"),
         field("why", lambda each: "; ".join(each.complaints)),
         field("problems", lambda each: _named(each, columns_of[each.workload])),
-        field("minutes that they took", minutes, wording.number, "of GPUs"),
+        field("GPU time that they took", minutes, decimals(1), "minutes"),
         field(
             "answers that rest on it",
             lambda each: wording.listed(study.name for study in behind(each, studies)),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.exporting.worth import measuring_s
 from launchwise.learning.answers import MEASURED as BASIS
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
@@ -65,6 +66,7 @@ class Health:
     newest_driver: str = ""  # of the report, if its major version is above all of these
     # Rows that another card measured again, by the same timer; how far apart, median and of 95 %.
     repeats: tuple[int, float, float] | None = None
+    minutes: float | None = None  # that GPUs measured it; None where no row says when
     resting: tuple[int, int] = (0, 0)  # answers that rest on rows in doubt, and measured ones
 
     @property
@@ -147,9 +149,17 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         first=str(sweep["measured_at"].min())[:10],
         last=str(sweep["measured_at"].max())[:10],
         problems=len(sweep[spec.problem_columns].drop_duplicates()),
+        minutes=gpu_minutes(sweep),
         mixed=float((_cards(sweep, spec) > 1).mean()),
     )
     return replace(found, worst_problems=_worst(found, sweep, spec))
+
+
+def gpu_minutes(rows: pd.DataFrame) -> float | None:
+    """Time that cards took to measure rows, of all cards together; None where none says when."""
+    times = [measuring_s(own.tolist()) for _, own in rows.groupby("card")["measured_at"]]
+    known = [each for each in times if each is not None]
+    return sum(known) / 60 if known else None
 
 
 def _cards(sweep: pd.DataFrame, spec: Spec) -> pd.Series:
