@@ -95,6 +95,7 @@ def fit_blocks(
     rows: list[dict[str, Any]] = []
     if told:
         printed_ones = {row["model"]: float(row["r_squared"]) for row in told}
+        printed_ones |= {f"{row['model']}_rmse": float(row["rmse_ms"] or "nan") for row in told}
         rows.append({"on": PAPER, **NOT_FITTED, **printed_ones, FROM_PAPER: True})
     rows += [{"on": names[series.title], **_fit(laws)} for series, laws in fitted]
     yield table_of("Laws on test sizes, which no law was fitted to", FITS, rows)
@@ -111,24 +112,29 @@ NOT_FITTED = dict.fromkeys(("law", "cross_validated", "relative"))
 
 def _fit(laws: FittedLaws) -> dict[str, Any]:
     fits = fit_table(laws)
-    r2 = {row["model"]: row["r2"] for row in records(fits) if row["set"] == "test"}
+    tested = [row for row in records(fits) if row["set"] == "test"]
+    fitted = {row["model"]: row["r2"] for row in tested}
+    fitted |= {f"{row['model']}_rmse": row["rmse"] for row in tested}
     name = type(laws.overhead.law).__name__
     return {
-        **dict.fromkeys(("sum", "overhead_small", "overhead_big")),
-        **r2,
+        **dict.fromkeys(f"{name}{end}" for name in MODELS for end in ("", "_rmse")),
+        **fitted,
         "law": NUMBERS[name],
         "cross_validated": laws.overhead.scores[name],
         "relative": goodness_of_fit(laws.overhead.law, laws.test)["relative"],
     }
 
 
+MODELS = {"sum": "sum", "overhead_small": "overhead to n = 10^6", "overhead_big": "above"}
 FITS = [
     field("fitted on", "on"),
     *grouped(
         "R² of published forms",
-        field("sum", "sum", decimals(5)),
-        field("overhead to n = 10^6", "overhead_small", decimals(5)),
-        field("above", "overhead_big", decimals(5)),
+        *(field(title, name, decimals(5)) for name, title in MODELS.items()),
+    ),
+    *grouped(
+        "RMSE of them, ms",
+        *(field(title, f"{name}_rmse", significant(3)) for name, title in MODELS.items()),
     ),
     *grouped(
         "chosen law of the overhead",
