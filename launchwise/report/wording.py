@@ -88,10 +88,6 @@ def _is_shape(names: Sequence[str], spec: Spec) -> bool:
     return 1 < len(names) <= MOST_IN_A_SHAPE and numbers and len(units) == 1
 
 
-def _is_switch(name: str, spec: Spec) -> bool:
-    return set(spec.tunables[name].values) == {0, 1}
-
-
 def _shape_and_named(variant: str, spec: Spec) -> tuple[list[str], list[str]]:
     """Tunables of a variant that form its shape, and those shown by name."""
     used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
@@ -134,7 +130,8 @@ def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
 
 
 def configuration_key(spec: Spec) -> list[tuple[str, str]]:
-    """Explanation of :func:`configuration`: (form, meaning) of every variant and switch. A form
+    """Explanation of :func:`configuration`: (form, meaning) of every variant, and of
+    every tunable that the workload describes. A form
     names the tunables in the order of the values: ``block3d bx×by×bz row_padding=…``."""
     found = []
     for name, (shape, named) in forms(spec).items():
@@ -142,11 +139,10 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
         title = variant.title if variant.verified else f"{variant.title} ({NEVER_CHOSEN})"
         words = [name, *(["×".join(shape)] if shape else []), *(f"{one}=…" for one in named)]
         found.append((" ".join(words), title))
-    found += [
-        (f"{name}=0/1", tunable.description)
-        for name, tunable in spec.tunables.items()
-        if _is_switch(name, spec)
-    ]
+    for name, tunable in spec.tunables.items():
+        if tunable.description:
+            form = f"{name}=0/1" if set(tunable.values) == {0, 1} else f"{name}=…"
+            found.append((form, with_unit(tunable.description, tunable.unit)))
     return found
 
 

@@ -27,7 +27,8 @@ def folder(tmp_path_factory):
         gpu: rows.assign(energy_j=rows["time_ms"] * (1.0 if gpu == "big" else 0.25))
         for gpu, rows in made.sweeps.items()
     }
-    sweeps["big"] = sweeps["big"].assign(throttle="hw_thermal")
+    checked = {"max_error": 2e-6, "tolerance": 1e-5}
+    sweeps["big"] = sweeps["big"].assign(throttle="hw_thermal", **checked)
     peers = with_library().peers["big"]
     peers = peers.assign(
         **{f"speedup{end}": peers[f"speedup{end}"] / 4 for end in ("", "_low", "_high")}

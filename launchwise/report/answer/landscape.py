@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.row_arrays import limits_ms
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     Block,
@@ -56,7 +57,8 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
     ``baseline``: place of the baseline among configurations, or None; ``best_ms``: least time of
     each problem; ``times``: one after the other of all problems, by configuration, the logarithm of
     time divided by the least time in steps of 1 / ``steps``, plus 1, 0 where there is no time, as
-    :func:`launchwise.report.site.rendering.whole_numbers`; ``untimed``: rows of each problem that
+    :func:`launchwise.report.site.rendering.whole_numbers`; ``limits``: times of the
+    least bytes and of the FLOP of each problem, ms; ``untimed``: rows of each problem that
     have no time; ``known``: see :func:`_known`.
     """
     spec = study.spec
@@ -79,6 +81,7 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         steps = np.round(STEPS * np.log(times / best[:, None]))
     steps = np.where(np.isfinite(steps), steps + 1, 0).astype(int).ravel()
     start = np.flatnonzero(is_baseline(first, spec))
+    limits = limits_ms(of_problem[["gpu", *spec.problem_columns]], spec, study.profiles)
     imported = bool((study.sweeps[gpu]["backend"] == IMPORTED).all())
     timed = np.bincount(lines, minlength=len(of_problem))
     return {
@@ -93,6 +96,7 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         "best_ms": [float(f"{one:.4g}") if np.isfinite(one) else None for one in best],
         "times": rendering.whole_numbers(steps),
         "steps": STEPS,
+        "limits": {name: theme.rounded(limits[name], 3) for name in ("bytes", "flop")},
         "untimed": (np.bincount(problems) - timed).tolist(),
         "known": _known(rows.iloc[np.lexsort((configurations, lines))], imported),
     }

@@ -15,8 +15,8 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import numbers, wording
-from launchwise.report.blocks import Block, Bullets, Section, Table, Text
-from launchwise.report.fields import decimals, field, file_of, grouped, significant, table_of
+from launchwise.report.blocks import Block, Bullets, Section, Text
+from launchwise.report.fields import decimals, field, grouped, table_of
 from launchwise.report.study import StudyData, remembered
 
 NOTE = (
@@ -121,8 +121,7 @@ def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def published_times(study: StudyData) -> Section | None:
-    """Errors against the published times of a study's paper by series, and every time as a file;
-    None without any."""
+    """Errors against the published times of a study's paper by series; None without any."""
     every = study.published_times
     if every is None or every.empty or study.folder is None:
         return None
@@ -138,22 +137,8 @@ def published_times(study: StudyData) -> Section | None:
         table_of(f"{title}, per series", [field("series", "series"), *PUBLISHED], rows),
         Text(PUBLISHED_NOTE, "note"),
         Bullets([*dict.fromkeys((f"{one.title}:", one.note) for one in series if one.note)]),
-        file_of(f"data/{study.name}.published_times.csv", _times(study, every)),
     ]
     return Section(f"{study.name}-against", title, blocks)
-
-
-def _times(study: StudyData, every: pd.DataFrame) -> Table:
-    fields = [
-        field("series", "series"),
-        field("GPU", "gpu"),
-        field("problem", lambda row: wording.problem(row, study.problem_columns)),
-        field("configuration", lambda row: wording.configuration(row, study.spec)),
-        field("published", "published_ms", significant(4), "ms"),
-        field("predictor", lambda row: PREDICTORS[row["predictor"]]),
-        field("predicted", "predicted_ms", significant(4), "ms of one run"),
-    ]
-    return table_of("Every published time and its predictions", fields, every)
 
 
 @remembered

@@ -229,8 +229,25 @@ def answer(study: StudyData, settings_files: Sequence[str] = ()) -> Section:
 
 
 def sure(study: StudyData) -> Section:
-    """What answers reach where nothing was measured before."""
-    return Section(f"{study.name}-sure", "How sure", [_reached(study)])
+    """What answers reach where nothing was measured before, and how right results are."""
+    checked = [Text(said, "note") for gpu in study.whole if (said := verified(study, gpu))]
+    return Section(f"{study.name}-sure", "How sure", [_reached(study), *checked])
+
+
+def verified(study: StudyData, gpu: str) -> str:
+    """How far results of timed rows are from the workload's reference; empty where no row says."""
+    rows = study.measured[study.measured["gpu"] == gpu]
+    rows = rows.reindex(columns=[*rows, *({"max_error", "tolerance"} - {*rows})])
+    shares = (rows["max_error"] / rows["tolerance"].where(rows["tolerance"] > 0)).dropna()
+    if shares.empty:
+        return ""
+    limits = rows.loc[shares.index, "tolerance"]
+    between = " to ".join(dict.fromkeys(map(wording.number, (limits.min(), limits.max()))))
+    return (
+        f"{gpu}: results of {wording.count(len(shares))} of {wording.count(len(rows))} timed rows "
+        "were compared with the workload's reference. The largest error is "
+        f"{wording.number(shares.max(), 2)} of its tolerance; tolerances are {between}."
+    )
 
 
 REACHED = [

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os.path import commonprefix
 from pathlib import Path
 
 from launchwise.base.errors import UserError
@@ -198,12 +199,28 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
     title, lead = study.settings.title, study.settings.question
     found = [_first_page(study, sections_)]
     if paper:
+        lead = " ".join(filter(None, (lead, *_cited(study))))
         beside_title = f"{title}: comparison with the publication"
         found.append(
             Page(f"{study.name}/paper.html", "Publication", beside_title, lead, paper, study.name)
         )
     doi = study.settings.doi or ""
     return [replace(page, doi=doi) for page in found]
+
+
+def _cited(study: StudyData) -> Iterator[str]:
+    """Authors and title of what the study's published tables are of: what sources of the same
+    authors begin with, before the place in the text."""
+    every = read_tables(study.folder).values() if study.folder else ()
+    works: dict[str, list[str]] = {}
+    for source in (row.get("source", "") for records in every for row in records):
+        authors, colon, _ = source.partition(": ")
+        if colon:
+            works.setdefault(authors, []).append(source)
+    for sources in works.values():
+        common = commonprefix([*sources, f"{sources[0]}, "])  # noqa: RUF071 (texts, no paths)
+        if work := common.rpartition(", ")[0]:
+            yield f"Published: {work}."
 
 
 Made = Callable[[StudyData], Section | None]

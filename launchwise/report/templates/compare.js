@@ -303,7 +303,7 @@
 
   const MOST_BOXES = 24;
   const MOST_PRICES = 4;
-  const TITLES = { whole: "whole cards", slice: "slices", predicted: "predicted" };
+  const TITLES = { whole: "whole cards", slice: "slices (sm16: 16 of the SMs)", predicted: "predicted" };
   // Boxes of whole groups follow those of their GPUs; the GPU that speeds are relative to is one of the chosen.
   const listed = () => {
     for (const every of form.querySelectorAll(".gpus .every")) {

@@ -35,7 +35,7 @@
       time: best * Math.exp(steps / first.steps), share: 100 * Math.exp(-steps / first.steps),
     }]).sort((a, b) => a.steps - b.steps || a.at - b.at);
     rows.forEach((row, rank) => { row.place = rank + 1; });
-    return { rows, untimed: data.untimed[place], baseline: rows.find((row) => row.at === data.baseline) };
+    return { rows, untimed: data.untimed[place], limits: [["bytes", data.limits.bytes[place]], ["FLOP", data.limits.flop[place]]], baseline: rows.find((row) => row.at === data.baseline) };
   };
   window.launchwiseRowsOf = {
     rowsOf: (gpu, problem) => load(gpu).then((data) => ({ ...rowsOf(data, problem), problem, known: data.known })),
