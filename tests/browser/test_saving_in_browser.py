@@ -108,7 +108,7 @@ def test_a_table_is_saved_for_latex(opened, saved):
         r"\begin{tabular}{lrrr}",
     ]
     assert lines[4].startswith(r"problems & big, mean (\%, geometric) & big, most (\%) & ")
-    assert r"float32, order=2 & 100 & 100 (at n=102) & 102 (100 \% there) \\" in lines[6]
+    assert r"float32, order=2 & 100 & 100 (at n=102) & 102 (all 2 sizes) \\" in lines[6]
 
 
 def test_the_citation_is_saved_for_bibtex(opened, saved):
