@@ -103,8 +103,9 @@ class Sweep:
 
     @cached_property
     def mixed(self) -> float:
-        """Share of problems whose timed rows come from several cards."""
-        cards = self.timed.groupby(self.spec.problem_columns)["card"].nunique()
+        """Share of problems whose verified rows come from several cards."""
+        verified = self.rows[self.rows["status"] == "ok"]
+        cards = verified.groupby(self.spec.problem_columns)["card"].nunique()
         return float((cards > 1).mean()) if len(cards) else 0.0
 
     @cached_property
@@ -126,7 +127,7 @@ class Sweep:
 
     @cached_property
     def multiples(self) -> dict[str, float]:
-        """The same of all rows, and of the problems with repeated rows of several cards."""
+        """The same of all rows, and of the problems with verified rows of several cards."""
         return {**self._multiples(self.rows, self.timed), "mixed": self.mixed / MOST_MIXED}
 
     @cached_property
@@ -137,8 +138,8 @@ class Sweep:
         over = []
         for _, own in self.rows.groupby(self.spec.problem_columns):
             timed = self.timed.loc[own.index[own["status"].isin(REPEATED)]]
-            cards = float(timed["card"].nunique())
-            multiples = {**self._multiples(own, timed), "mixed": cards}
+            cards = own.loc[own["status"] == "ok", "card"].nunique()
+            multiples = {**self._multiples(own, timed), "mixed": float(cards)}
             known = [multiples[name] for name in exceeded if not np.isnan(multiples[name])]
             most = max(known, default=0.0)
             if most > 1 or self.newest:
