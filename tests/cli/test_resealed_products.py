@@ -1,5 +1,6 @@
 """Products that somebody edited and sealed anew: an answer of the same kind, or one line."""
 
+import contextlib
 import random
 import shutil
 from pathlib import Path
@@ -9,9 +10,13 @@ from command_line import line_of
 from edits import with_value
 from products import STUDY, stencil_project
 
+from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
+from launchwise.cli.recommending import loaded
+from launchwise.cli.studies import read_experiment
+from launchwise.learning.answering import answers
 
 MEMBERS = "gaussian_process, knn, forest, lightgbm, xgboost, nearest_size"
 ASKED = ["recommend", STUDY, "--gpu", "card.sm16", "dtype=float32", "order=8"]
@@ -54,9 +59,21 @@ def keys(content):
 def test_what_no_product_holds_is_named_with_its_file(product, capsys, name, way, strange, said):
     path = table_of(product) if name == "lookup" else product / f"{name}.json"
     write_sealed_json(path, with_value(read_sealed_json(path), way, strange))
-    line = line_of(capsys, *(MEASURED if name == "lookup" else BETWEEN))
+    if name.startswith("recommender") or way == ["kind"]:
+        with pytest.raises(UserError) as caught:
+            asked_of_the_model()
+        line = str(caught.value)
+    else:
+        line = line_of(capsys, *(MEASURED if name == "lookup" else BETWEEN))
     assert (f"results/lookup/{STUDY}.json" if name == "lookup" else f"{name}.json") in line
     assert said in line
+
+
+def asked_of_the_model():
+    """What a search on a GPU starts from: the table of answers does not say it."""
+    experiment = read_experiment([Path("config.yaml")], Path.cwd(), STUDY)
+    case, final = loaded(STUDY, "card.sm16", ["dtype=float32", "order=8", "n=400"], experiment)
+    return answers(final, [case], 2)
 
 
 def table_of(product):
@@ -75,6 +92,10 @@ def test_an_edit_that_is_sealed_anew_gives_no_traceback(product, capsys):
         write_sealed_json(path, with_value(contents[path], way, strange))
         code = main(BETWEEN if dice.random() < 0.7 else MEASURED)
         said, where = capsys.readouterr(), (path.name, way, strange)
+        with contextlib.suppress(UserError):
+            asked_of_the_model()
+            refused -= not code
+        refused += not code
         if code:
             assert (code, said.out, said.err.count("\n")) == (2, "", 1), where
             refused += 1
