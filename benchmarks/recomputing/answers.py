@@ -19,7 +19,7 @@ SUGGESTIONS = 4
 BASES = {
     "measured": "measured on this GPU",
     "within": "between measured sizes",
-    "beyond": "beyond the measured sizes",
+    "beyond": "beyond what this GPU measured",
     "new_gpu": "no measurement on this GPU:",
     "datasheet": "no measurement on this GPU, known from its datasheet",
 }

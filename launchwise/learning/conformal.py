@@ -45,7 +45,8 @@ class MeasuredProblems:
     """What one GPU measured, by the texts of the problems."""
 
     by_texts: dict[tuple[str, ...], list[tuple[Value, ...]]]
-    reach: float | None  # usual distance to the nearest other one; None without any
+    # Usual distance to the nearest other one; None where too few problems say what is usual.
+    reach: float | None
 
     @classmethod
     def of(cls, problems: Iterable[tuple[Value, ...]]) -> MeasuredProblems:
@@ -60,7 +61,8 @@ class MeasuredProblems:
             nearest += apart.min(axis=1).tolist()
         known = sorted(one for one in nearest if one < math.inf)
         share, whole = USUAL_SHARE
-        return cls(groups, known[-(-share * len(known) // whole) - 1] if known else None)
+        few = len(known) < whole
+        return cls(groups, None if few else known[-(-share * len(known) // whole) - 1])
 
     def outside(self, asked: tuple[Value, ...]) -> float:
         """How far a problem lies outside: its distance (:func:`distances`) to the ranges of what

@@ -81,7 +81,7 @@ class Planted:
         # Of every second device each gain is sure, within what was measured.
         limits = [(1.05, 1.2), (0.95, 1.2)] * len(made.devices)
         devices = [
-            replace(one, between_ms=(0.5, 1.3), between_gain=gain, reach=one.reach and 1.1)
+            replace(one, between_ms=(0.5, 1.3), between_gain=gain, reach=one.judge and 1.1)
             for one, gain in zip(made.devices, limits, strict=False)
         ]
         for at, one in enumerate(devices):
