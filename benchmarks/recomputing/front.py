@@ -99,7 +99,9 @@ def _worth(one: Material) -> dict[str, Cell] | None:
     said = [enough] if enough and verdict == TUNE else []
     return {
         **{column: Cell(geometric_mean(own), intervals[column]) for column, own in found.items()},
-        "kernel": Cell(one.settings.title, f"{problems} problem{'s' * (problems != 1)}, {gpu}"),
+        "kernel": Cell(
+            one.settings.title, f"{problems} test problem{'s' * (problems != 1)}, {gpu}"
+        ),
         "verdict": Cell(verdict, "; ".join([*said, *_libraries(one, gpu)])),
     }
 
