@@ -147,9 +147,8 @@ APART = "on another card or host"  # words for two rows that are not :func:`alik
 def alike(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
     """Whether the ratio of each two times tells of configurations alone: both ran in pairs, or on
     one card, and so on one host. bool, shape (rows,); both have ``card`` and ``basis``."""
-    one_card = rows["card"].to_numpy() == others["card"].to_numpy()
-    paired = [(own["basis"] == PAIRS).to_numpy() for own in (rows, others)]
-    return np.asarray(one_card | (paired[0] & paired[1]))
+    one, other = (own["basis"].eq(PAIRS).to_numpy() for own in (rows, others))
+    return np.asarray((rows["card"].array == others["card"].array) | (one & other), dtype=bool)
 
 
 def slower(best: pd.DataFrame, size: str) -> pd.Series:

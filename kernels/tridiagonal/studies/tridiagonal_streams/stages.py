@@ -10,7 +10,7 @@ import pandas as pd
 
 from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Key, Panel, Text
+from launchwise.report.blocks import Block, Figure, Key, Panel, Text
 from launchwise.report.fields import THEIRS, Field, beside, by_key, field, grouped
 from launchwise.report.study import StudyData
 
@@ -72,9 +72,8 @@ def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _measured(record: Mapping[str, Any]) -> Cell:
-    streams = record["measured_streams"]
-    return Cell(wording.count(streams), detail=NOT_COMPARED if wording.is_missing(streams) else "")
+def _unknown(record: Mapping[str, Any]) -> str:
+    return NOT_COMPARED if wording.is_missing(record["measured_streams"]) else ""
 
 
 def _fields(title: str, role: str = "") -> list[Field]:
@@ -83,7 +82,7 @@ def _fields(title: str, role: str = "") -> list[Field]:
         *(field(name.upper(), name, wording.number, "ms") for name in OVERLAPPED),
         field("sum", "sum", wording.number, "ms"),
         field("√(sum / tau)", "optimum_created", wording.number),
-        field("best", _measured, unit="streams", number=True),
+        field("best", "measured_streams", wording.count, "streams", detail=_unknown),
         field("predicted", "predicted_streams", wording.count, "streams"),
         role=role,
     )

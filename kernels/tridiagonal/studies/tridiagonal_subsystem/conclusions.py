@@ -85,9 +85,8 @@ def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclu
 
 def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
     """No verdict: the paper's two m are lost, and ours is over the slowest smaller one."""
-    best = pd.concat(
-        [case.best.merge(case.optimum_rows, on=SIZE, suffixes=("", "_best")) for case in every]
-    )
+    both = (case.best.merge(case.optimum_rows, on=SIZE, suffixes=("", "_best")) for case in every)
+    best = pd.concat(both)
     smaller = best[best[CHOICE] < best[f"{CHOICE}_best"]]
     theirs = smaller.filter(like="_best").rename(columns=lambda name: name.removesuffix("_best"))
     near = alike(smaller, theirs)

@@ -61,10 +61,9 @@ def chosen_by_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame
     m: 0 where they tie. Sizes have a row where the occupancy of all is known, and both times are
     :func:`~host_runs.alike`.
     """
-    rows = case.levelled
-    columns = Columns(study.spec.derived, arrays(rows, study.spec))
-    share = np.minimum(rows["occupancy"], _launched(columns, study.profiles[case.gpu]))
-    rows = rows.assign(occupancy=share)
+    columns = Columns(study.spec.derived, arrays(case.levelled, study.spec))
+    share = np.minimum(case.levelled["occupancy"], _launched(columns, study.profiles[case.gpu]))
+    rows = case.levelled.assign(occupancy=share)
     most = rows.groupby(SIZE)["occupancy"].transform(lambda own: own.max(skipna=False))
     highest = rows[rows["occupancy"] == most]
     first = highest.sort_values("time_ms").drop_duplicates(SIZE).sort_values(SIZE)
