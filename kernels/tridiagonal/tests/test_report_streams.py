@@ -418,6 +418,14 @@ def test_laws_rest_on_times_of_the_sweep_alone(published):
     assert "not compared" in said[2]
 
 
+def test_a_size_where_not_all_were_compared_holds_nothing_of_an_optimum():
+    gains = pd.DataFrame({"n": [10, 20, 30], "tied": [(1,), (), (1, 2)]})
+    theirs = pd.DataFrame({"n": [10, 30], "theirs_measured": 1})
+    claims = [optimum_claim(SimpleNamespace(gains=own), theirs, 1) for own in (gains, gains[1:2])]
+    assert [one.text for one in claims] == ["2 of 2, alone at 1, 1 not compared", "1 not compared"]
+    assert [one.detail for one in claims] == ["holds in part", NOT_WELL]
+
+
 @pytest.mark.parametrize(
     ("percent", "tied", "verdict"),
     [(0.5, (4,), "holds"), (2.6, (4, 8), "undecided"), (2.6, (4,), "does not hold")],

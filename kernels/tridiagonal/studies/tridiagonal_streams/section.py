@@ -88,13 +88,13 @@ def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> C
     # Between the paper's sizes ours count, too.
     inside = series.gains.loc[series.gains[SIZE].between(sizes.min(), sizes.max()), "tied"]
     tied = [each for each in inside if each]
-    same = sum(streams in each for each in tied)
-    alone = sum(each == (streams,) for each in tied)
+    same, alone = sum(streams in each for each in tied), tied.count((streams,))
     said = [f"{same} of {len(tied)}, alone at {alone}"] if tied else []
     if unknown := len(inside) - len(tied):
         said.append(f"{unknown} {NOT_COMPARED}")
     told = alone or same < len(tied) or not tied
-    return Cell(", ".join(said), detail=of_all(same, len(tied)) if told else UNDECIDED)
+    verdict = of_all(same, len(inside if same else tied)) if told else UNDECIDED
+    return Cell(", ".join(said), detail=verdict)
 
 
 def creation_claim(series: StreamSeries) -> Cell:
