@@ -102,10 +102,12 @@ def _judged(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) ->
 def _candidate_losses(
     said: Judged, table: AnswerTable
 ) -> dict[tuple[Any, ...], tuple[int | None, ...]]:
-    """GPU and problem to :attr:`Entry.losses`."""
+    """GPU and problem to :attr:`Entry.losses`. Of rows that differ in what follows from the
+    problem alone, the best one is the candidate."""
     rows, places = said.rows.assign(loss=said.losses), range(len(table.stored.candidates))
     case = ["gpu", *table.parameters]
-    found = rows.pivot(index=case, columns="candidate", values="loss").reindex(columns=places)
+    best = rows.groupby([*case, "candidate"], sort=False)["loss"].min()
+    found = best.unstack().reindex(columns=places)
     every = (
         tuple(None if math.isnan(each) else round(each * THOUSANDTHS) for each in row)
         for row in found.to_numpy().tolist()

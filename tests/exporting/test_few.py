@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from agreeing import changed
 from answer_forms import Answering
@@ -11,6 +12,7 @@ from drawn_questions import drawn
 from triton_examples import scaled_spec, scaled_table
 
 from launchwise.experiment.load import Load
+from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
 from launchwise.exporting.worth import measuring_s, worth
@@ -191,3 +193,8 @@ def test_problems_of_a_load_are_answered_beforehand(final):
         assert told - told[0] == pytest.approx(np.array(losses) - losses[0], abs=1.1e-3)
         others = np.array(places) != new[shape].choice
         assert ms[others] == pytest.approx(np.exp(told[others]) * new[shape].time_ms)
+    # Of two rows that differ in what follows from the problem, the better one is the candidate.
+    twice = pd.concat([said[0].assign(loss=said[0]["loss"] + 1), said[0]])
+    once, both = (calibrated(table, [rows], final).entries for rows in (said[0], twice))
+    assert [one.losses for one in both] == [one.losses for one in once]
+    assert any(one.losses for one in once)
